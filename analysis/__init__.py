@@ -1,0 +1,1 @@
+"""Floor 5: metrics, gaps, comparisons, sweeps and the papers' experiments."""

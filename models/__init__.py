@@ -1,0 +1,1 @@
+"""Floor 2: the declarative programs. What is optimal, as mathematics; nothing here runs a solver."""

@@ -1,0 +1,30 @@
+"""Colocation: pair jobs on shared processors (Cooper, HPCA 2017; thesis ch. 2)."""
+
+from __future__ import annotations
+
+from ..problem.registry import Problem
+from .instance import Colocation, Pairing, check
+from .stability import ALPHA_MODES, BlockingPairs, blocking_pairs, gains
+
+PROBLEM = Problem(
+    name="colocation",
+    title="pair jobs on shared processors",
+    instance=Colocation,
+    solution=Pairing,
+    check=check,
+    document="instances.colocation.document:ColocationDocument",
+    generators={
+        "population": "instances.colocation.generators:population",
+        "preferences": "instances.colocation.generators:random_preferences",
+        "scores": "instances.colocation.generators:score_preferences",
+    },
+    formats={
+        "penalty-csv": "instances.colocation.formats:penalty_csv",
+        "slowdown-csv": "instances.colocation.formats:slowdown_csv",
+        "fair-co2": "instances.colocation.formats:fair_co2",
+        "gavel": "instances.colocation.formats:gavel",
+        "preferences": "instances.colocation.formats:preference_lists",
+    },
+)
+
+__all__ = ["ALPHA_MODES", "PROBLEM", "BlockingPairs", "Colocation", "Pairing", "blocking_pairs", "check", "gains"]

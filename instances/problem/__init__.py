@@ -1,0 +1,38 @@
+"""What is common to all problems: base types, the error tree, the file format, the table of problems."""
+
+from __future__ import annotations
+
+from .base import Instance, Solution
+from .errors import (
+    CotenantError,
+    EngineError,
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    NoSolution,
+    UnknownName,
+)
+from .files import bundled, read, schema, write
+from .registry import PROBLEM_NAMES, Problem, check, problem_named
+
+__all__ = [
+    "PROBLEM_NAMES",
+    "CotenantError",
+    "EngineError",
+    "InfeasibleSolution",
+    "Instance",
+    "InvalidFile",
+    "InvalidInstance",
+    "InvalidOption",
+    "NoSolution",
+    "Problem",
+    "Solution",
+    "UnknownName",
+    "bundled",
+    "check",
+    "problem_named",
+    "read",
+    "schema",
+    "write",
+]

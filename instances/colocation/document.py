@@ -1,0 +1,50 @@
+"""The JSON document of a colocation instance (pydantic lives only at this edge)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from .instance import Colocation
+
+Penalty = float | None
+
+
+class ColocationDocument(BaseModel):
+    """Jobs of T types to be paired on processors that hold two jobs each."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant colocation instance")
+
+    cotenant: Literal[1]
+    problem: Literal["colocation"]
+    name: str = ""
+    source: str = Field(default="", description="where the numbers come from")
+    penalty: list[list[Penalty]] = Field(
+        min_length=1,
+        description="T x T: throughput loss of a row-type job beside a column-type job, at most 1; null forbids the pair",
+    )
+    count: list[int] = Field(min_length=1, description="agents of each type")
+    bandwidth: list[float] | None = Field(default=None, description="memory bandwidth demand of each type [GB/s]")
+    names: list[str] = Field(default_factory=list, description="names of the types")
+    machines: float | None = Field(
+        default=None, description="processors; absent: half as many as agents, everyone is paired; null: as many as needed"
+    )
+    unpaired: float | None = Field(default=None, description="penalty of an agent left without partner (preference lists)")
+
+    def build(self) -> Colocation:
+        """The validated instance; null becomes infinity, an absent `machines` stays None."""
+        machines = self.machines
+        if machines is None and "machines" in self.model_fields_set:
+            machines = np.inf
+        return Colocation(
+            penalty=[[np.inf if value is None else value for value in row] for row in self.penalty],  # type: ignore[arg-type]
+            count=self.count,  # type: ignore[arg-type]
+            bandwidth=self.bandwidth,  # type: ignore[arg-type]
+            names=tuple(self.names),
+            machines=machines,
+            unpaired=self.unpaired,
+            name=self.name,
+            source=self.source,
+        )

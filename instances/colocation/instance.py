@@ -1,0 +1,362 @@
+"""What is given (Colocation), what an answer is (Pairing), and the checker of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Colocation(Instance):
+    """Jobs of T types to be paired on processors that hold two jobs each.
+
+    Parameters
+    ----------
+    penalty : (T, T) array
+        `penalty[x, y]` is the throughput loss of a job of type x beside one of type y, a fraction: at most 1, perhaps
+        slightly negative (measurement noise); inf on either side forbids the pair. The diagonal entry of a type with
+        a single agent is not looked at.
+    count : (T,) array of whole numbers
+        Agents of each type, 0 allowed; all ones when every agent is its own type.
+    bandwidth : (T,) array, optional
+        Memory bandwidth demand of each type [GB/s], its contentiousness.
+    names : (T,) strings, optional
+        Names of the types; "0", "1", ... when not given.
+    machines : float, optional
+        Processors at hand. None: half as many as agents, everyone is paired. More: that many more jobs may run alone
+        at penalty 0. inf: as many as needed.
+    unpaired : float, optional
+        Preference lists only: an agent may be left without a partner at this penalty, which it likes least.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure.
+    """
+
+    problem: ClassVar[str] = "colocation"
+
+    penalty: Floats
+    count: Integers
+    bandwidth: Floats | None = None
+    names: tuple[str, ...] = ()
+    machines: float | None = None
+    unpaired: float | None = None
+
+    allowed: Booleans = field(init=False, repr=False, compare=False)
+    """(T, T): whether two different agents of these types may share a processor."""
+
+    def __post_init__(self) -> None:
+        penalty = frozen_array("penalty", self.penalty, float, 2)
+        if penalty.shape[0] != penalty.shape[1]:
+            raise InvalidInstance("penalty", f"of shape {penalty.shape}", "a square matrix, one row and column per type")
+        types = len(penalty)
+        if types == 0:
+            raise InvalidInstance("penalty", "empty", "at least one type")
+        count = frozen_array("count", self.count, np.int64, 1)
+        _length("count", count, types)
+        if (count < 0).any():
+            place = int(np.argmax(count < 0))
+            raise InvalidInstance(f"count[{place}]", count[place], "a number of agents, 0 or more")
+        penalty = _valid_penalty(penalty, count)
+        set_field(self, "penalty", penalty)
+        set_field(self, "count", count)
+        if self.bandwidth is not None:
+            set_field(self, "bandwidth", _valid_bandwidth(self.bandwidth, types))
+        set_field(self, "names", _valid_names(self.names, types))
+        allowed = np.isfinite(penalty) & np.isfinite(penalty.T)
+        allowed[np.diag_indices(types)] &= count >= 2
+        allowed.flags.writeable = False
+        set_field(self, "allowed", allowed)
+        self._validate_capacity()
+        self._validate_unpaired()
+        self._validate_partners()
+
+    @property
+    def types(self) -> int:
+        """T, the number of types."""
+        return len(self.count)
+
+    @property
+    def agents(self) -> int:
+        """n, the number of agents."""
+        return int(self.count.sum())
+
+    @property
+    def distinct(self) -> bool:
+        """Whether every agent is its own type."""
+        return bool((self.count == 1).all())
+
+    @property
+    def singles_allowed(self) -> float:
+        """How many jobs may go without a co-runner: 0, a surplus of machines, or inf."""
+        if self.unpaired is not None:
+            return float(self.agents)
+        if self.machines is None:
+            return 0.0
+        return min(2.0 * self.machines - self.agents, float(self.agents))
+
+    @property
+    def single_penalty(self) -> float:
+        """Penalty of a job without co-runner: `unpaired` if given, else 0 (alone on a machine of its own)."""
+        return 0.0 if self.unpaired is None else self.unpaired
+
+    def agent_types(self) -> Integers:
+        """(n,) the type of each agent, agents numbered type by type."""
+        return np.repeat(np.arange(self.types), self.count)
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people: size, capacity and how hard the sharing is."""
+        present = self.count > 0
+        finite = self.penalty[np.ix_(present, present)]
+        finite = finite[np.isfinite(finite)]
+        capacity = "half as many as agents" if self.machines is None else f"{self.machines:g}"
+        capacity = "as many as needed" if self.machines == np.inf else capacity
+        facts: dict[str, object] = {
+            **super().summary(),
+            "agents": self.agents,
+            "types": self.types,
+            "machines": capacity if self.unpaired is None else f"agents may be left unpaired at {self.unpaired:g}",
+            "forbidden pairs": int((~self.allowed[np.triu_indices(self.types, 1)]).sum()),
+        }
+        if finite.size:
+            facts["penalty"] = f"median {np.median(finite):.3f}, from {finite.min():.3f} to {finite.max():.3f}"
+        if self.bandwidth is not None:
+            facts["bandwidth [GB/s]"] = f"{self.bandwidth.min():g} to {self.bandwidth.max():g}"
+        return facts
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON values; `machines` is absent for None and null for infinity."""
+        content = {"penalty": plain(self.penalty), "count": plain(self.count), "names": list(self.names)}
+        if self.bandwidth is not None:
+            content["bandwidth"] = plain(self.bandwidth)
+        if self.machines is not None:
+            content["machines"] = plain(self.machines)
+        if self.unpaired is not None:
+            content["unpaired"] = self.unpaired
+        return content
+
+    def _validate_capacity(self) -> None:
+        agents = self.agents
+        if agents == 0:
+            raise InvalidInstance("count", "all zero", "at least one agent")
+        if self.machines is None:
+            if self.unpaired is None and agents % 2:
+                raise InvalidInstance(
+                    "count", f"{agents} agents in all, an odd number", "an even total, since everyone is paired",
+                    f"Add or remove an agent, or give machines (at least {(agents + 1) // 2}) so that one may run alone",
+                )  # fmt: skip
+            return
+        machines = _number("machines", self.machines)
+        if self.unpaired is not None:
+            raise InvalidInstance(
+                "machines", f"{machines:g} beside unpaired = {self.unpaired:g}", "only one of the two",
+                "machines lets jobs run alone at penalty 0, unpaired leaves them without a place",
+            )  # fmt: skip
+        if machines != np.inf and machines != np.floor(machines):
+            raise InvalidInstance("machines", machines, "a whole number of processors, or infinity (null)")
+        if 2 * machines < agents:
+            raise InvalidInstance(
+                "machines", f"{machines:g} for {agents} agents", f"at least {(agents + 1) // 2}, two jobs on each",
+                "Give more machines, or run the jobs in batches (cotenant.analysis.epochs)",
+            )  # fmt: skip
+        set_field(self, "machines", machines)
+
+    def _validate_unpaired(self) -> None:
+        if self.unpaired is None:
+            return
+        unpaired = _number("unpaired", self.unpaired)
+        if not np.isfinite(unpaired) or unpaired > 1:
+            raise InvalidInstance("unpaired", unpaired, "a penalty, at most 1")
+        worst = np.where(self.allowed, self.penalty, -np.inf)
+        if (worst > unpaired).any():
+            x, y = (int(i) for i in np.argwhere(worst > unpaired)[0])
+            raise InvalidInstance(
+                "unpaired", f"{unpaired:g}, below penalty[{x}, {y}] = {self.penalty[x, y]:g} of an allowed pair",
+                "a penalty no lower than any allowed one, since being left out is liked least",
+            )  # fmt: skip
+        set_field(self, "unpaired", unpaired)
+
+    def _validate_partners(self) -> None:
+        present = self.count > 0
+        lonely = present & ~(self.allowed & present[None, :]).any(axis=1)
+        if lonely.any() and self.count[lonely].sum() > self.singles_allowed:
+            place = int(np.argmax(lonely))
+            raise InvalidInstance(
+                f"penalty[{place}]", f"inf with every possible partner of type {self.names[place]!r}",
+                "an allowed partner, since not all of these jobs can run alone",
+                "Allow a pair (a number on both sides), or give more machines",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing(Solution):
+    """Which types share a processor, how often, and which jobs have no co-runner.
+
+    Parameters
+    ----------
+    first, second : (P,) arrays of types; kept with first <= second, sorted, each pair of types once.
+    pairs : (P,) how many processors hold such a pair, at least 1.
+    single : (T,) jobs of each type without a co-runner.
+    """
+
+    problem: ClassVar[str] = "colocation"
+
+    first: Integers
+    second: Integers
+    pairs: Integers
+    single: Integers
+
+    def __post_init__(self) -> None:
+        arrays = [frozen_array(name, getattr(self, name), np.int64, 1) for name in ("first", "second", "pairs", "single")]
+        first, second, pairs, single = arrays
+        if not len(first) == len(second) == len(pairs):
+            raise InvalidInstance(
+                "pairs", f"of lengths {len(first)}, {len(second)}, {len(pairs)}", "first, second and pairs of one length"
+            )
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        if len(low):
+            keys, inverse = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+            total = np.zeros(keys.shape[1], dtype=np.int64)
+            np.add.at(total, inverse.reshape(-1), pairs)
+            low, high, pairs = keys[0], keys[1], total
+            keep = pairs != 0
+            low, high, pairs = low[keep], high[keep], pairs[keep]
+        for name, value in (("first", low), ("second", high), ("pairs", pairs), ("single", single)):
+            set_field(self, name, frozen_array(name, value, np.int64, 1))
+
+    @classmethod
+    def from_partners(cls, types: npt.ArrayLike, partner: npt.ArrayLike, number_of_types: int) -> Pairing:
+        """A pairing from agents: `types` (n,) type of each, `partner` (n,) the co-runner's index or -1."""
+        kind = np.asarray(types, dtype=np.int64)
+        mate = np.asarray(partner, dtype=np.int64)
+        left = np.flatnonzero(mate > np.arange(len(mate)))
+        alone = np.bincount(kind[mate < 0], minlength=number_of_types)
+        return cls(kind[left], kind[mate[left]], np.ones(len(left), dtype=np.int64), alone)
+
+    @classmethod
+    def from_matrix(cls, pairs: npt.ArrayLike, single: npt.ArrayLike) -> Pairing:
+        """A pairing from an upper-triangular (T, T) matrix of pair counts and the singles."""
+        matrix = np.asarray(pairs)
+        first, second = np.nonzero(matrix)
+        return cls(first, second, matrix[first, second], np.asarray(single))
+
+    def beside(self) -> Integers:
+        """(T, T): `beside[a, b]` agents of type a run beside one of type b; symmetric, 2 per a-a pair on the diagonal."""
+        types = len(self.single)
+        matrix = np.zeros((types, types), dtype=np.int64)
+        np.add.at(matrix, (self.first, self.second), self.pairs)
+        return cast(Integers, matrix + matrix.T)
+
+    def agents_used(self) -> Integers:
+        """(T,) how many agents of each type the pairing places."""
+        types = len(self.single)
+        used = self.single.copy()
+        np.add.at(used, self.first[self.first < types], self.pairs[self.first < types])
+        np.add.at(used, self.second[self.second < types], self.pairs[self.second < types])
+        return used
+
+    @property
+    def machines(self) -> int:
+        """Processors in use: one a pair, one a single."""
+        return int(self.pairs.sum() + self.single.sum())
+
+
+def check(instance: Colocation, pairing: Pairing) -> None:
+    """Decide whether a pairing is feasible: every agent placed once, no forbidden pair, enough machines.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first rule that is broken.
+    """
+    types = instance.types
+    if len(pairing.single) != types:
+        raise InfeasibleSolution(f"single has {len(pairing.single)} entries; the instance has {types} types")
+    for name, index in (("first", pairing.first), ("second", pairing.second)):
+        if ((index < 0) | (index >= types)).any():
+            raise InfeasibleSolution(
+                f"{name} names type {int(index[(index < 0) | (index >= types)][0])}; types are 0 to {types - 1}"
+            )
+    if (pairing.pairs < 0).any() or (pairing.single < 0).any():
+        raise InfeasibleSolution("pairs and single must not be negative")
+    used = pairing.agents_used()
+    if (used != instance.count).any():
+        place = int(np.argmax(used != instance.count))
+        raise InfeasibleSolution(
+            f"{used[place]} agents of type {instance.names[place]!r} are placed; there are {instance.count[place]}"
+        )
+    broken = ~instance.allowed[pairing.first, pairing.second]
+    if broken.any():
+        at = int(np.argmax(broken))
+        pair = f"{instance.names[pairing.first[at]]!r} beside {instance.names[pairing.second[at]]!r}"
+        raise InfeasibleSolution(f"{pair} is a forbidden pair ({pairing.pairs[at]} times)")
+    if pairing.single.sum() > instance.singles_allowed:
+        if instance.machines is None:
+            raise InfeasibleSolution(f"{pairing.single.sum()} jobs run alone; everyone must be paired")
+        raise InfeasibleSolution(f"{pairing.machines} machines are used; there are {instance.machines:g}")
+
+
+def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
+    """Refuse NaN, -inf and values above 1; a diagonal entry nobody looks at is left as it is, NaN there becomes inf."""
+    looked_at = np.ones_like(penalty, dtype=bool)
+    looked_at[np.diag_indices(len(penalty))] = count >= 2
+    wrong = looked_at & (np.isnan(penalty) | (penalty == -np.inf) | ((penalty > 1) & (penalty != np.inf)))
+    if wrong.any():
+        x, y = (int(i) for i in np.argwhere(wrong)[0])
+        raise InvalidInstance(
+            f"penalty[{x}, {y}]",
+            f"{penalty[x, y]:g}",
+            "a fraction of throughput lost, at most 1",
+            "Write null (inf) to forbid the pair",
+        )
+    ignored = ~looked_at & ~np.isfinite(penalty)
+    if ignored.any():
+        penalty = np.where(ignored, np.inf, penalty)
+        penalty.flags.writeable = False
+    return penalty
+
+
+def _valid_bandwidth(bandwidth: Any, types: int) -> Floats:
+    values = frozen_array("bandwidth", bandwidth, float, 1)
+    _length("bandwidth", values, types)
+    wrong = ~np.isfinite(values) | (values < 0)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InvalidInstance(f"bandwidth[{place}]", values[place], "a number of GB/s, 0 or more")
+    return values
+
+
+def _valid_names(names: Any, types: int) -> tuple[str, ...]:
+    if len(names) == 0:
+        return tuple(str(index) for index in range(types))
+    values = tuple(names)
+    _length("names", values, types)
+    for place, value in enumerate(values):
+        if not isinstance(value, str):
+            raise InvalidInstance(f"names[{place}]", repr(value), "a string")
+    if len(set(values)) < types:
+        twice = next(value for value in values if values.count(value) > 1)
+        raise InvalidInstance("names", f"{twice!r} given twice", "a name of its own for every type")
+    return values
+
+
+def _length(field_name: str, values: Any, types: int) -> None:
+    if len(values) != types:
+        raise InvalidInstance(field_name, f"of length {len(values)}", f"{types} entries, one per type")
+
+
+def _number(field_name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or np.isnan(value):
+        raise InvalidInstance(field_name, repr(value), "a number")
+    return float(value)

@@ -1,0 +1,146 @@
+"""What every instance and every solution is: a frozen, validated, comparable dataclass of arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from .errors import InvalidInstance
+
+
+class _Record:
+    """Array-aware equality and representation for frozen dataclasses."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in _fields(self) if f.compare)
+
+    def __hash__(self) -> int:
+        return hash(tuple(_hashable(getattr(self, f.name)) for f in _fields(self) if f.compare))
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed, validated again."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
+class Instance(_Record):
+    """What is given. Subclasses validate in `__post_init__` and never change afterwards.
+
+    Attributes
+    ----------
+    name : str
+        What tables and file names call it.
+    source : str
+        Where the numbers come from; generators say there that data is synthetic.
+    """
+
+    problem: ClassVar[str] = ""
+
+    name: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True)
+
+    def summary(self) -> dict[str, object]:
+        """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
+        return {"problem": self.problem, "name": self.name, "source": self.source}
+
+    def document(self) -> dict[str, Any]:
+        """The problem's own fields as plain JSON values, infinity written as None (JSON null)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(_Record):
+    """What an answer is. Feasibility is the business of the problem's `check`."""
+
+    problem: ClassVar[str] = ""
+
+    def document(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return {f.name: plain(getattr(self, f.name)) for f in _fields(self)}
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Self:
+        """The inverse of `document`."""
+        known = {f.name for f in dataclasses.fields(cls)}
+        if unknown := set(document) - known:
+            raise InvalidInstance("solution", f"given the field {min(unknown)!r}", f"only {', '.join(sorted(known))}")
+        return cls(**{key: restored(value) for key, value in document.items()})
+
+
+def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[Any, Any]:
+    """A read-only copy of `value` with the given type and number of dimensions, or a clear error."""
+    try:
+        raw = np.asarray(value)
+        if raw.dtype == object or (raw.dtype.kind not in "biuf" and raw.size):
+            raw = np.asarray(value, dtype=float)
+    except (ValueError, TypeError):
+        raise InvalidInstance(
+            owner, "ragged or not numeric", f"a {_shape_word(ndim)} of numbers", "Give every row the same length"
+        ) from None
+    if raw.ndim != ndim:
+        raise InvalidInstance(owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers")
+    if np.dtype(dtype).kind == "i" and raw.dtype.kind == "f":
+        broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
+        if broken.any():
+            place = tuple(int(i) for i in np.argwhere(broken)[0])
+            raise InvalidInstance(f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number")
+    array = np.array(raw, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def plain(value: Any) -> Any:
+    """JSON values of numpy arrays and scalars; infinity becomes None, NaN is refused."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "f":
+            if np.isnan(value).any():
+                raise ValueError("NaN has no JSON form")
+            if np.isinf(value).any():
+                return plain(value.tolist())
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        if np.isnan(value) or value < 0:
+            raise ValueError(f"{value} has no JSON form")
+        return None
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value
+
+
+def restored(value: Any) -> Any:
+    """The inverse of `plain` for the fields of a solution: None inside lists becomes infinity."""
+    if isinstance(value, list):
+        return [np.inf if entry is None else restored(entry) for entry in value]
+    return value
+
+
+def set_field(instance: object, name: str, value: object) -> None:
+    """Assign to a field of a frozen dataclass while it validates itself."""
+    object.__setattr__(instance, name, value)
+
+
+def _fields(record: object) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(record)  # type: ignore[arg-type]
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.array_equal(left, right, equal_nan=False) and np.asarray(left).dtype == np.asarray(right).dtype
+    return bool(left == right)
+
+
+def _hashable(value: Any) -> Any:
+    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+
+def _shape_word(ndim: int) -> str:
+    return {0: "single number", 1: "list", 2: "matrix"}.get(ndim, f"{ndim}-dimensional array")

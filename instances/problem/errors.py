@@ -1,0 +1,81 @@
+"""The error tree, and the one way a message is put together.
+
+::
+
+    CotenantError
+    ├── InvalidInstance     what is given breaks a rule of its problem (field, value, cure)
+    ├── InvalidFile         a file cannot be read, is no document of ours, or cannot be written
+    ├── InvalidOption       an option of a method, generator or reader is unknown or out of range
+    ├── UnknownName         a problem, method, metric, data set or bundled instance of that name is not known
+    ├── InfeasibleSolution  an answer breaks a rule of its instance (raised by `check`)
+    ├── NoSolution          the instance is valid, but it has no feasible answer (proved), or a heuristic found none
+    └── EngineError         a solver library failed in a way that leaves nothing to report
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class CotenantError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class InvalidInstance(CotenantError, ValueError):
+    """What is given breaks a rule of its problem; `field` names where."""
+
+    def __init__(self, field: str, seen: object, expected: str, cure: str = "") -> None:
+        self.field = field
+        self.seen = seen
+        super().__init__(explain(field, seen, expected, cure))
+
+    def within(self, place: str) -> InvalidInstance:
+        """The same error with the place (a file and line) in front of its message."""
+        placed = InvalidInstance(self.field, self.seen, "")
+        placed.args = (f"{place}: {self}",)
+        return placed
+
+
+class InvalidFile(CotenantError, OSError):
+    """A file cannot be read, is not a document of this package, or cannot be written."""
+
+
+class InvalidOption(CotenantError, ValueError):
+    """An option is unknown, of the wrong type, or out of range."""
+
+
+class UnknownName(CotenantError, LookupError):
+    """A name that no table knows; the message lists the near ones."""
+
+    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+        super().__init__(f"no {what} is named {str(name)!r}; {suggest(str(name), known)}")
+
+
+class InfeasibleSolution(CotenantError):
+    """An answer breaks a rule of its instance."""
+
+
+class NoSolution(CotenantError):
+    """The instance has no feasible answer, or a heuristic that cannot repair itself found none."""
+
+
+class EngineError(CotenantError):
+    """A solver library failed and left nothing to report."""
+
+
+def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
+    """One sentence: the field, the value seen, what was expected, and the cure."""
+    text = f"{field} is {seen}; expected {expected}"
+    return f"{text}. {cure}" if cure else text
+
+
+def suggest(name: str, known: Iterable[str], most: int = 4) -> str:
+    """Name the known entries nearest to `name`, or all of them when nothing is near."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    folded = {entry.lower(): entry for entry in names}
+    near = [folded[match] for match in get_close_matches(name.lower(), folded, n=most, cutoff=0.5)]
+    if near:
+        return "did you mean " + " or ".join(near) + "?"
+    return "known: " + (", ".join(names) if names else "none")

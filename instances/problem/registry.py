@@ -1,0 +1,67 @@
+"""The table of problems: what belongs to each, by name, loaded when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from .base import Instance, Solution
+from .errors import CotenantError, InfeasibleSolution, UnknownName
+
+PROBLEM_NAMES: tuple[str, ...] = ("colocation",)
+"""Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the house needs to know of a problem to read, write, check, generate and convert it.
+
+    Functions are named by text, "module:function" relative to this package's parent, and resolved on use.
+    """
+
+    name: str
+    title: str
+    instance: type[Instance]
+    solution: type[Solution]
+    check: Callable[[Any, Any], None]
+    document: str
+    generators: Mapping[str, str] = field(default_factory=dict)
+    """kind -> function(*, rng, **options) -> Instance; the first is the default."""
+    formats: Mapping[str, str] = field(default_factory=dict)
+    """foreign format -> function(path, **options) -> Instance."""
+
+
+def problem_named(name: str) -> Problem:
+    """The problem called `name`; raises UnknownName with the near ones."""
+    if name not in PROBLEM_NAMES:
+        raise UnknownName("problem", name, PROBLEM_NAMES)
+    problem = import_module(f"..{name}", __package__).PROBLEM
+    assert isinstance(problem, Problem)
+    return problem
+
+
+def resolve(path: str) -> Any:
+    """The object that a text such as "instances.colocation.formats:penalty_csv" names inside the package."""
+    module, _, attribute = path.partition(":")
+    root = __package__.rpartition(".instances")[0]
+    return getattr(import_module(f"{root}.{module}"), attribute)
+
+
+def check(instance: Instance, solution: Solution) -> None:
+    """Decide, in our own code, whether `solution` is feasible for `instance`.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first rule that is broken, where, and by how much.
+    """
+    if not isinstance(instance, Instance):
+        raise CotenantError(f"check needs an instance first, got {type(instance).__name__}; read one with cotenant.read")
+    problem = problem_named(instance.problem)
+    if not isinstance(solution, problem.solution):
+        raise InfeasibleSolution(
+            f"a {problem.solution.__name__} answers a {problem.name} instance; got {type(solution).__name__}"
+        )
+    problem.check(instance, solution)

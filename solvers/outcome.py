@@ -1,0 +1,145 @@
+"""What an exact method returns, and the arithmetic of gaps.
+
+Four things are kept apart: what the answer is (`solution`), how good it is (`bound`, `status`), why the method stopped
+(`stop`), and why it should be believed (`certificate`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ..instances.problem.base import Solution
+from ..instances.problem.errors import InvalidOption
+
+AGREE = 1e-9
+"""A value and its bound that differ by no more than this are equal."""
+
+
+class Status(StrEnum):
+    """How good the answer is."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return {
+            "optimal": "proved: no answer is better",
+            "feasible": "an answer, not proved to be the best",
+            "infeasible": "proved: there is no answer",
+            "unknown": "no answer was found, and none was ruled out",
+        }[self.value]
+
+
+class Stop(StrEnum):
+    """Why the method stopped."""
+
+    FINISHED = "finished"
+    TIME_LIMIT = "time_limit"
+    ITERATION_LIMIT = "iteration_limit"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return {
+            "finished": "it had nothing left to do",
+            "time_limit": "its time was up",
+            "iteration_limit": "its iterations were up",
+            "interrupted": "it was interrupted; this is the best answer so far",
+        }[self.value]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an exact method returns.
+
+    Attributes
+    ----------
+    solution : the best feasible answer found, or None.
+    bound : a proved bound on the method's (first) objective, in that objective's unit; None without one.
+    status, stop : how good, and why it stopped.
+    certificate : what lets a reader check the claim, plain JSON values; further levels of a lexicographic method stand
+        in `certificate["levels"]`, each {"objective", "value", "bound", "status"}.
+    trace : (seconds, objective, bound) as they improved; None where there was none yet.
+    """
+
+    solution: Solution | None
+    bound: float | None
+    status: Status
+    stop: Stop = Stop.FINISHED
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    trace: tuple[tuple[float, float | None, float | None], ...] = ()
+
+
+def gap_absolute(objective: float | None, bound: float | None) -> float | None:
+    """|objective - bound|, 0 when they agree to 1e-9, None without either."""
+    if objective is None or bound is None or not (math.isfinite(objective) and math.isfinite(bound)):
+        return None
+    difference = abs(objective - bound)
+    return 0.0 if difference <= AGREE else difference
+
+
+def gap(objective: float | None, bound: float | None) -> float | None:
+    """|objective - bound| / max(|objective|, 1e-9), 0 when they agree to 1e-9, None without either."""
+    difference = gap_absolute(objective, bound)
+    if difference is None or objective is None:
+        return None
+    return difference / max(abs(objective), AGREE)
+
+
+Report = Callable[[float, float | None, float | None, str], None]
+"""Progress: (seconds, objective, bound, what is being done); may raise KeyboardInterrupt."""
+
+
+class Clock:
+    """Seconds since the start, the time that is left, and the trace of improvements.
+
+    Parameters
+    ----------
+    time_limit : seconds, more than 0; None for no limit.
+    report : called with every improvement and at every `say`.
+    """
+
+    def __init__(self, time_limit: float | None = None, report: Report | None = None) -> None:
+        validate_time_limit(time_limit)
+        self._start = time.perf_counter()
+        self._limit = time_limit
+        self._report = report
+        self.trace: list[tuple[float, float | None, float | None]] = []
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self._start
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, never below 0; None without a limit."""
+        return None if self._limit is None else max(0.0, self._limit - self.seconds)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self._limit is not None and self.seconds >= self._limit
+
+    def note(self, objective: float | None, bound: float | None, text: str = "") -> None:
+        """Add to the trace when something changed, and report."""
+        if not self.trace or self.trace[-1][1:] != (objective, bound):
+            self.trace.append((self.seconds, objective, bound))
+        if self._report is not None:
+            self._report(self.seconds, objective, bound, text)
+
+
+def validate_time_limit(time_limit: float | None) -> None:
+    """Refuse a time limit of zero or less, or NaN."""
+    if time_limit is not None and not time_limit > 0:
+        raise InvalidOption(f"time_limit is {time_limit}; expected seconds above 0, or none at all for no limit")

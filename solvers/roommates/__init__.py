@@ -1,1 +1,22 @@
-"""Stable roommates: Irving's algorithm, Tan's stable partition, and the fewest blocking pairs."""
+"""Stable roommates: Irving's algorithm, Tan's stable partition, and the fewest blocking pairs.
+
+Everything works on one array: `rank`, (n, n) integers, `rank[i, j]` the position of j in i's strict list (0 the best), and
+`UNRANKED` for whom i does not accept and on the diagonal. A pair ranked on one side only is not acceptable.
+"""
+
+from .blocking import blocking_pairs
+from .irving import RoommatesTable, irving
+from .partition import StablePartition, is_stable_partition, stable_partition
+from .ranks import UNRANKED, ranks_from_cost, ranks_from_lists
+
+__all__ = [
+    "UNRANKED",
+    "RoommatesTable",
+    "StablePartition",
+    "blocking_pairs",
+    "irving",
+    "is_stable_partition",
+    "ranks_from_cost",
+    "ranks_from_lists",
+    "stable_partition",
+]

@@ -1,0 +1,60 @@
+"""Blocking pairs of a matching, counted plainly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...instances.problem.errors import InvalidInstance
+from .ranks import UNRANKED, Ranks, mutual_ranks
+
+
+def blocking_pairs(rank: ArrayLike, partner: ArrayLike) -> NDArray[np.int64]:
+    """List the acceptable pairs who both strictly prefer each other to what they have. O(n²), plain numpy.
+
+    Parameters
+    ----------
+    rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
+    partner : (n,), -1 = without partner, which is worse than anyone acceptable.
+
+    Returns
+    -------
+    (k, 2), i < j, in lexicographic order.
+
+    Raises
+    ------
+    InvalidInstance : `partner` is not a matching of acceptable pairs.
+
+    Examples
+    --------
+    >>> from cotenant.solvers.roommates import ranks_from_lists
+    >>> blocking_pairs(ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]]), [1, 0, 3, 2]).tolist()
+    [[1, 2]]
+    """
+    own = mutual_ranks(rank)
+    chosen = valid_partner(own, partner)
+    agents = np.arange(len(own))
+    what_it_has = np.where(chosen >= 0, own[agents, chosen] if len(own) else 0, UNRANKED)
+    prefers = own < what_it_has[:, None]
+    return np.argwhere(np.triu(prefers & prefers.T))
+
+
+def valid_partner(mutual: Ranks, partner: ArrayLike) -> Ranks:
+    """The matching as int32, checked: symmetric, and every pair acceptable to both in `mutual`."""
+    given = np.asarray(partner)
+    agents = np.arange(len(mutual))
+    if given.shape != agents.shape or (given.size and given.dtype.kind not in "iu"):
+        raise InvalidInstance("partner", f"of shape {given.shape} and type {given.dtype}", f"{len(agents)} integers")
+    if ((given < -1) | (given >= len(agents))).any():
+        raise InvalidInstance("partner", given.tolist()[:10], f"agents of 0..{len(agents) - 1}, or -1 for none")
+    chosen = given.astype(np.int32)
+    matched = agents[chosen >= 0]
+    one_sided = matched[chosen[chosen[matched]] != matched]
+    if one_sided.size:
+        i = int(one_sided[0])
+        raise InvalidInstance(f"partner[{i}]", int(chosen[i]), "symmetric: the partner of an agent's partner is the agent")
+    unacceptable = matched[mutual[matched, chosen[matched]] >= UNRANKED]
+    if unacceptable.size:
+        i = int(unacceptable[0])
+        raise InvalidInstance(f"partner[{i}]", int(chosen[i]), "a pair that both accept")
+    return chosen

@@ -1,0 +1,160 @@
+"""Tan's stable partition: it always exists, and certifies a lower bound on blocking pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...instances.problem.errors import InvalidOption
+from .ranks import UNRANKED, Lists, Ranks, lists_of, mutual_ranks
+
+Goal = Literal["perfect", "any"]
+
+
+@dataclass(frozen=True)
+class StablePartition:
+    """A permutation of the agents; its cycles are the parties.
+
+    Attributes
+    ----------
+    successor : (n,), the agent after i in its party; i itself when it is a party of one.
+    """
+
+    successor: Ranks
+
+    @cached_property
+    def parties(self) -> tuple[tuple[int, ...], ...]:
+        """The cycles, each from its lowest agent on, ordered by it."""
+        following = self.successor.tolist()
+        seen = [False] * len(following)
+        parties = []
+        for start in range(len(following)):
+            party = []
+            agent = start
+            while not seen[agent]:
+                seen[agent] = True
+                party.append(agent)
+                agent = following[agent]
+            if party:
+                parties.append(tuple(party))
+        return tuple(parties)
+
+    @property
+    def odd_parties(self) -> tuple[tuple[int, ...], ...]:
+        """The parties of three or more agents and of odd size: the same in every stable partition (Tan 1991)."""
+        return tuple(party for party in self.parties if len(party) % 2 == 1 and len(party) > 1)
+
+    @property
+    def singletons(self) -> tuple[int, ...]:
+        """The parties of one: without partner in every stable matching, when there is one."""
+        return tuple(party[0] for party in self.parties if len(party) == 1)
+
+    @property
+    def odd(self) -> int:
+        """How many odd parties of three or more: a stable matching exists iff there is none (Tan 1991)."""
+        return len(self.odd_parties)
+
+    @property
+    def single(self) -> int:
+        """How many parties of one."""
+        return len(self.singletons)
+
+    def bound(self, goal: Goal = "perfect") -> int:
+        """A proved lower bound on blocking pairs, over perfect matchings or over any.
+
+        Making one more pair unacceptable changes the number of odd parties by two at most (Tan and Hsueh 1995: one agent
+        more changes it by one), and a matching is stable once its blocking pairs are unacceptable; so ceil(odd / 2) over
+        any matching (cf. Abraham, Biró, Manlove 2005) and ceil((odd + single) / 2) over perfect ones.
+        """
+        return lower_bound(self.odd, self.single, goal)
+
+
+def lower_bound(odd: int, single: int, goal: Goal) -> int:
+    """See `StablePartition.bound`."""
+    if goal not in ("perfect", "any"):
+        raise InvalidOption(f"goal is {goal!r}; expected 'perfect' or 'any'")
+    return (odd + (single if goal == "perfect" else 0) + 1) // 2
+
+
+def stable_partition(rank: ArrayLike) -> StablePartition:
+    """Find a stable partition. O(n²).
+
+    A permutation of the agents is stable when (1) each agent of a party of three or more prefers its successor to its
+    predecessor, and (2) no two acceptable agents both prefer each other to their predecessors, where an agent that is
+    its own predecessor prefers everyone it accepts.
+
+    Parameters
+    ----------
+    rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
+
+    Raises
+    ------
+    InvalidInstance : the matrix is not square, an entry is no position, or a list has a tie.
+
+    References
+    ----------
+    J. J. M. Tan, A necessary and sufficient condition for the existence of a complete stable matching, J. Algorithms 12
+    (1991) 154-178.
+
+    Examples
+    --------
+    >>> from cotenant.solvers.roommates import ranks_from_lists
+    >>> stable_partition(ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]])).parties
+    ((0, 1, 2), (3,))
+    """
+    return partition_of(lists_of(rank))
+
+
+def partition_of(lists: Lists) -> StablePartition:
+    """The stable partition of lists already read."""
+    from . import kernels
+
+    agents = lists.agents
+    predecessor = np.empty(agents, dtype=np.int32)
+    held = np.empty(agents, dtype=np.int32)
+    scratch = np.empty((7, agents), dtype=np.int32)
+    counts = np.zeros(4, dtype=np.int64)
+    kernels.reduce_table(lists.choice, lists.back, lists.length, False, predecessor, held, scratch, counts)
+    return partition_from(predecessor)
+
+
+def partition_from(predecessor: Ranks) -> StablePartition:
+    """The partition whose cycles these predecessors describe."""
+    successor = np.empty_like(predecessor)
+    successor[predecessor] = np.arange(predecessor.size, dtype=np.int32)
+    return StablePartition(successor)
+
+
+def is_stable_partition(rank: ArrayLike, successor: ArrayLike) -> bool:
+    """Check the definition of a stable partition, sharing nothing with the algorithm that finds one. O(n²), plain numpy.
+
+    Parameters
+    ----------
+    rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
+    successor : (n,), the agent after i in its party.
+
+    Examples
+    --------
+    >>> from cotenant.solvers.roommates import ranks_from_lists
+    >>> rank = ranks_from_lists([[1, 2], [2, 0], [0, 1]])
+    >>> is_stable_partition(rank, [1, 2, 0]), is_stable_partition(rank, [2, 0, 1])
+    (True, False)
+    """
+    own = mutual_ranks(rank)
+    agents = np.arange(len(own))
+    following = np.asarray(successor)
+    if following.shape != agents.shape or not np.array_equal(np.sort(following), agents):
+        return False
+    previous = np.argsort(following)
+    to_successor, to_predecessor = own[agents, following], own[agents, previous]
+    together = following != agents
+    if (to_successor[together] >= UNRANKED).any():
+        return False
+    if (to_successor > to_predecessor).any() or (to_successor == to_predecessor)[following != previous].any():
+        return False
+    prefers = own < to_predecessor[:, None]
+    return not (prefers & prefers.T).any()

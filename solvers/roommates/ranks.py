@@ -1,0 +1,162 @@
+"""Preference lists as a matrix of ranks, and the arrays every algorithm here walks along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...instances.problem.errors import InvalidInstance
+
+Ranks = NDArray[np.int32]
+
+UNRANKED = 2**30
+"""The rank of whom an agent cannot be matched with: larger than any position in a list."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The mutual part of the lists, for walking: `choice[i, r]` is at position r of i's list, `back[i, r]` is i's rank there.
+
+    A position that holds nobody (any more) has `back` UNRANKED; such holes keep every rank what it was in the input.
+    """
+
+    choice: Ranks
+    back: Ranks
+    length: Ranks
+
+    @property
+    def agents(self) -> int:
+        return int(self.length.size)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every two agents accept each other."""
+        return int(np.count_nonzero(self.back < UNRANKED)) == self.agents * (self.agents - 1)
+
+
+def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
+    """Turn costs into strict ranks; equal costs are ordered by `keys`, then by the lower index.
+
+    Parameters
+    ----------
+    cost : (n, n), what agent i bears beside agent j; inf on either side forbids the pair, the diagonal is not looked at.
+    keys : (n, n), finite, orders equal costs before the index does.
+
+    Returns
+    -------
+    (n, n) int32, the position of j in i's list, 0 the best, UNRANKED where the pair is forbidden.
+
+    Raises
+    ------
+    InvalidInstance : not a square matrix, or not a number. O(n² log n).
+
+    Examples
+    --------
+    >>> ranks_from_cost([[0, 2, 1], [5, 0, 5], [1, 2, 0]]).tolist()
+    [[1073741824, 1, 0], [0, 1073741824, 1], [0, 1, 1073741824]]
+    """
+    prices = _square(cost, "cost")
+    agents = len(prices)
+    forbidden = np.isposinf(prices)
+    forbidden |= forbidden.T
+    np.fill_diagonal(forbidden, True)
+    prices[forbidden] = np.inf
+    if keys is None:
+        order = np.argsort(prices, axis=1, kind="stable")
+    else:
+        order = np.lexsort((_square(keys, "keys", agents), prices), axis=1)
+    rank = np.empty((agents, agents), dtype=np.int32)
+    np.put_along_axis(rank, order, np.arange(agents, dtype=np.int32)[None, :], axis=1)
+    rank[forbidden] = UNRANKED
+    return rank
+
+
+def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[np.float64]:
+    """A float copy of a square matrix whose off-diagonal entries are numbers."""
+    matrix = np.array(values, dtype=np.float64)
+    if matrix.size == 0 and agents in (None, 0):
+        matrix = matrix.reshape(0, 0)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (agents is not None and len(matrix) != agents):
+        raise InvalidInstance(name, f"of shape {matrix.shape}", "(n, n)" if agents is None else f"({agents}, {agents})")
+    np.fill_diagonal(matrix, 0.0)
+    broken = np.argwhere(np.isnan(matrix) if agents is None else ~np.isfinite(matrix))
+    if len(broken):
+        i, j = broken[0].tolist()
+        raise InvalidInstance(f"{name}[{i}, {j}]", matrix[i, j], "a number" if agents is None else "a finite number")
+    return matrix
+
+
+def ranks_from_lists(lists: Sequence[Sequence[int]]) -> Ranks:
+    """Turn preference lists, best first, into ranks; who is missing from a list is unacceptable.
+
+    Parameters
+    ----------
+    lists : n lists of agents 0..n-1 without repetition and without the agent itself.
+
+    Returns
+    -------
+    (n, n) int32, not yet mutual: every algorithm here ignores a pair that is ranked on one side only.
+
+    Raises
+    ------
+    InvalidInstance : a list names itself, a stranger, or somebody twice.
+
+    Examples
+    --------
+    >>> ranks_from_lists([[1], [0]]).tolist()
+    [[1073741824, 0], [0, 1073741824]]
+    """
+    agents = len(lists)
+    rank = np.full((agents, agents), UNRANKED, dtype=np.int32)
+    for i, liked in enumerate(lists):
+        for position, j in enumerate(liked):
+            if not 0 <= j < agents or j == i or rank[i, j] != UNRANKED:
+                raise InvalidInstance(f"lists[{i}][{position}]", j, f"another agent of 0..{agents - 1}, named once")
+            rank[i, j] = position
+    return rank
+
+
+def as_ranks(rank: ArrayLike) -> Ranks:
+    """The matrix as contiguous int32, unchanged and uncopied when it already is; its shape is checked, not its values."""
+    given: NDArray[Any] = np.asarray(rank)
+    if given.size == 0:
+        return np.empty((0, 0), dtype=np.int32)
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise InvalidInstance("rank", f"of shape {given.shape}", "(n, n)")
+    if given.dtype.kind not in "iu":
+        raise InvalidInstance("rank", f"of type {given.dtype}", "integers", "ranks_from_cost turns costs into ranks.")
+    return np.ascontiguousarray(given, dtype=np.int32)
+
+
+def mutual_ranks(rank: ArrayLike) -> Ranks:
+    """A copy in which a pair is ranked on both sides or on neither; the diagonal is UNRANKED."""
+    own = as_ranks(rank).copy()
+    own[(own >= UNRANKED) | (own.T >= UNRANKED)] = UNRANKED
+    np.fill_diagonal(own, UNRANKED)
+    return own
+
+
+def lists_of(rank: ArrayLike) -> Lists:
+    """Read ranks into lists for walking, checking that every list is strict. O(n²)."""
+    from . import kernels
+
+    own = as_ranks(rank)
+    agents = len(own)
+    theirs = np.ascontiguousarray(own.T)
+    width = kernels.longest_list(own, theirs)
+    if width < 0:
+        i, j = divmod(-1 - width, agents)
+        expected = f"a position 0..{agents - 1}, or UNRANKED ({UNRANKED})"
+        raise InvalidInstance(f"rank[{i}, {j}]", own[i, j], expected)
+    choice = np.zeros((agents, width), dtype=np.int32)
+    back = np.full((agents, width), UNRANKED, dtype=np.int32)
+    length = np.zeros(agents, dtype=np.int32)
+    clash = kernels.fill_lists(own, theirs, choice, back, length)
+    if clash >= 0:
+        i, j = divmod(clash, agents)
+        raise InvalidInstance(f"rank[{i}, {j}]", f"{own[i, j]} like another of row {i}", "strict lists", "Break ties first.")
+    return Lists(choice, back, length)

@@ -93,6 +93,11 @@ class Colocation(Instance):
         return int(self.count.sum())
 
     @property
+    def size(self) -> int:
+        """The number of agents."""
+        return self.agents
+
+    @property
     def distinct(self) -> bool:
         """Whether every agent is its own type."""
         return bool((self.count == 1).all())

@@ -44,6 +44,11 @@ class Instance(_Record):
     name: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
 
+    @property
+    def size(self) -> int:
+        """How many agents, jobs or items there are: what the work of a heuristic grows with."""
+        return 0
+
     def summary(self) -> dict[str, object]:
         """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
         return {"problem": self.problem, "name": self.name, "source": self.source}

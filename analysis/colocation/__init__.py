@@ -1,0 +1,1 @@
+"""Colocation: metrics, frontiers, attribution, prediction, recommendation and the epoch loop."""

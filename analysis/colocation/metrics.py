@@ -1,0 +1,79 @@
+"""The metrics of a pairing: how much is lost, how stable it is, and whether the contentious pay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty, type_penalties
+from ..metric import Metric
+
+TOLERATED = 0.10
+"""The penalty that threshold schemes tolerate (Cooper section IV.C)."""
+
+METRICS: tuple[Metric, ...] = (
+    Metric("penalty", "mean penalty"),
+    Metric("penalty_p50", "median penalty"),
+    Metric("penalty_p95", "95th percentile of penalty"),
+    Metric("worst_penalty", "worst penalty"),
+    Metric("within_tolerance", "share of agents under 10 %", "max", digits=3),
+    Metric("machines", "processors in use", digits=0),
+    Metric("blocking_pairs", "blocking pairs", digits=0),
+    Metric("blocking_agents", "agents in a blocking pair", digits=0),
+    Metric("slack", "attribution slack"),
+    Metric("attribution", "rank correlation of penalty with bandwidth", "max", digits=3),
+)
+
+
+def metrics(
+    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: str = "penalty-points"
+) -> dict[str, float]:
+    """Every metric of a feasible pairing.
+
+    `penalty`, `penalty_p50`, `penalty_p95`, `worst_penalty` are taken over agents (percentiles interpolate linearly,
+    as numpy does); `within_tolerance` is the share of agents whose penalty is below 10 %; `blocking_pairs` and
+    `blocking_agents` at `alpha`; `slack` and `attribution` only when bandwidths are known. Attribution is Spearman's
+    coefficient, ties at average ranks, over the types present, of mean penalty against bandwidth (Cooper fig. 8, 13);
+    left out when either is constant.
+    """
+    _, value, number = agent_penalties(instance, pairing)
+    blocking = blocking_pairs(instance, pairing, alpha, alpha_mode)
+    result = {
+        "penalty": mean_penalty(instance, pairing),
+        "penalty_p50": _quantile(value, number, 0.50),
+        "penalty_p95": _quantile(value, number, 0.95),
+        "worst_penalty": float(value.max()),
+        "within_tolerance": float(number[value < TOLERATED].sum() / instance.agents),
+        "machines": float(pairing.machines),
+        "blocking_pairs": float(blocking.count),
+        "blocking_agents": float(blocking.agents),
+    }
+    if instance.bandwidth is not None:
+        result["slack"] = attribution_slack(instance, pairing)
+        if (correlation := attribution(instance, pairing)) is not None:
+            result["attribution"] = correlation
+    return result
+
+
+def attribution(instance: Colocation, pairing: Pairing) -> float | None:
+    """Spearman's rank correlation of types' mean penalty with their bandwidth; None when it is not defined."""
+    from scipy.stats import rankdata
+
+    if instance.bandwidth is None:
+        return None
+    present = instance.count > 0
+    penalty = np.round(type_penalties(instance, pairing)[present], 12)  # equal means must tie, whatever the order of addition
+    demand = instance.bandwidth[present]
+    if len(np.unique(penalty)) < 2 or len(np.unique(demand)) < 2:
+        return None
+    return float(np.corrcoef(rankdata(penalty), rankdata(demand))[0, 1])
+
+
+def _quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
+    """The quantile of `value` repeated `number` times, without repeating it (a million agents, few entries)."""
+    order = np.argsort(value, kind="stable")
+    upto = np.cumsum(number[order])
+    position = share * (upto[-1] - 1)
+    below, above = np.floor(position), np.ceil(position)
+    low, high = (value[order][np.searchsorted(upto, place, side="right")] for place in (below, above))
+    return float(low + (high - low) * (position - below))

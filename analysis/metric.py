@@ -1,0 +1,28 @@
+"""What a metric is: its name, which way is better, its unit, and the words for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Sense = Literal["min", "max", ""]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row of a problem's table of metrics.
+
+    Attributes
+    ----------
+    name : key in `Result.metrics`.
+    label : words for people.
+    sense : "min" when less is better, "max" when more is, "" when neither.
+    unit : unit of the value, "" for a pure number.
+    digits : digits after the point in tables.
+    """
+
+    name: str
+    label: str
+    sense: Sense = "min"
+    unit: str = ""
+    digits: int = 4

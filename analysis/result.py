@@ -1,0 +1,288 @@
+"""What `cotenant.solve` returns, and the one way a method is run: timed, checked, its objective recomputed by us."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..instances.problem.base import Instance, Solution, plain
+from ..instances.problem.errors import InfeasibleSolution, InvalidFile
+from ..instances.problem.files import FORMAT, parse_json, read_text, write_text
+from ..instances.problem.options import accepts
+from ..instances.problem.registry import check, problem_named
+from ..solvers.outcome import AGREE, Outcome, Report, Status, Stop, gap, gap_absolute, validate_time_limit
+
+Trace = tuple[tuple[float, float | None, float | None], ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """An answer and everything that is needed to judge, store and repeat it.
+
+    Attributes
+    ----------
+    problem, instance, method : names.
+    outcome : solution, bound, status, stop, certificate, trace.
+    objective_name : the metric the method optimises; None when it optimises none of ours.
+    objective : its value, recomputed from the solution; None without a solution.
+    metrics : every metric of the problem, recomputed from the solution.
+    seconds : wall time of the method.
+    seed : of its random generator.
+    options : as given.
+    versions : of this package, Python and the libraries that can change an answer.
+    """
+
+    problem: str
+    instance: str
+    method: str
+    outcome: Outcome
+    objective_name: str | None
+    objective: float | None
+    metrics: Mapping[str, float]
+    seconds: float
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def solution(self) -> Any:
+        """The answer, or None."""
+        return self.outcome.solution
+
+    @property
+    def bound(self) -> float | None:
+        """A proved bound on the objective, or None."""
+        return self.outcome.bound
+
+    @property
+    def status(self) -> Status:
+        """How good the answer is."""
+        return self.outcome.status
+
+    @property
+    def stop(self) -> Stop:
+        """Why the method stopped."""
+        return self.outcome.stop
+
+    @property
+    def certificate(self) -> Mapping[str, Any]:
+        """What lets a reader check the claim."""
+        return self.outcome.certificate
+
+    @property
+    def trace(self) -> Trace:
+        """(seconds, objective, bound) as they improved."""
+        return self.outcome.trace
+
+    @property
+    def gap(self) -> float | None:
+        """|objective - bound| / max(|objective|, 1e-9), 0 when they agree to 1e-9, None without a bound."""
+        return gap(self.objective, self.bound)
+
+    @property
+    def gap_absolute(self) -> float | None:
+        """|objective - bound|, 0 when they agree to 1e-9, None without a bound."""
+        return gap_absolute(self.objective, self.bound)
+
+    def summary(self) -> dict[str, Any]:
+        """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
+        return {
+            "problem": self.problem,
+            "instance": self.instance,
+            "method": self.method,
+            "seed": self.seed,
+            "status": self.status.value,
+            "stop": self.stop.value,
+            "objective_name": self.objective_name,
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "gap_absolute": self.gap_absolute,
+            "seconds": self.seconds,
+            "options": dict(self.options),
+            "metrics": dict(self.metrics),
+            "versions": dict(self.versions),
+        }
+
+    def document(self) -> dict[str, Any]:
+        """The whole result as JSON values; `from_document` is the inverse."""
+        outcome = self.outcome
+        content = {
+            "cotenant": FORMAT,
+            "result": self.summary(),
+            "solution": None if outcome.solution is None else outcome.solution.document(),
+            "certificate": plain(dict(outcome.certificate)),
+            "trace": [list(entry) for entry in outcome.trace],
+        }
+        return content
+
+    @classmethod
+    def from_document(cls, content: Mapping[str, Any]) -> Result:
+        """Rebuild a result from `document`."""
+        row = content["result"]
+        solution = content["solution"]
+        outcome = Outcome(
+            solution=None if solution is None else problem_named(row["problem"]).solution.from_document(solution),
+            bound=row["bound"],
+            status=Status(row["status"]),
+            stop=Stop(row["stop"]),
+            certificate=content["certificate"],
+            trace=tuple((entry[0], entry[1], entry[2]) for entry in content["trace"]),
+        )
+        names = (
+            "problem",
+            "instance",
+            "method",
+            "objective_name",
+            "objective",
+            "metrics",
+            "seconds",
+            "seed",
+            "options",
+            "versions",
+        )
+        return cls(outcome=outcome, **{name: row[name] for name in names})
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as JSON, whole or not at all."""
+        return write_text(path, json.dumps(self.document(), allow_nan=False) + "\n")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a result that `write` wrote.
+
+        Raises
+        ------
+        InvalidFile
+            The file is missing, truncated, or no result of this package.
+        """
+        content = parse_json(read_text(path), path)
+        if "result" not in content:
+            raise InvalidFile(f"{os.fspath(path)} is not a result; expected a file written by cotenant solve --out")
+        try:
+            return cls.from_document(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidFile(f"{os.fspath(path)} is not a whole result: {error}") from None
+
+
+def run(
+    instance: Instance,
+    function: Callable[..., Any],
+    *,
+    method: str,
+    objective_name: str | None,
+    metrics: Callable[..., dict[str, float]],
+    seed: int = 0,
+    time_limit: float | None = None,
+    start: Solution | Callable[[], Solution | None] | None = None,
+    report: Report | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Result:
+    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it says of itself.
+
+    Raises
+    ------
+    InfeasibleSolution
+        The method returned an answer that breaks a rule: a defect, never passed on silently.
+    """
+    validate_time_limit(time_limit)
+    given = dict(options or {})
+    begin = time.perf_counter()
+    if callable(start):
+        start = start()
+    if time_limit is not None:  # finding the start is part of the method's time
+        time_limit = max(time_limit - (time.perf_counter() - begin), 0.01 * time_limit)
+    house = {"rng": np.random.default_rng(seed), "time_limit": time_limit, "start": start, "report": report}
+    call = {name: value for name, value in house.items() if accepts(function, name)}
+    own = {name: value for name, value in given.items() if accepts(function, name)}
+    answer = function(instance, **call, **own)
+    seconds = time.perf_counter() - begin
+    outcome = answer if isinstance(answer, Outcome) else Outcome(solution=answer, bound=None, status=Status.FEASIBLE)
+    measured: dict[str, float] = {}
+    if outcome.solution is not None:
+        try:
+            check(instance, outcome.solution)
+        except InfeasibleSolution as error:
+            raise InfeasibleSolution(f"{method} returned an answer that is not feasible: {error}") from error
+        shared = {name: value for name, value in given.items() if accepts(metrics, name)}
+        measured = metrics(instance, outcome.solution, **shared)
+    objective = None if objective_name is None else measured.get(objective_name)
+    return Result(
+        problem=instance.problem,
+        instance=instance.name,
+        method=method,
+        outcome=_consistent(outcome, objective, method),
+        objective_name=objective_name,
+        objective=objective,
+        metrics=measured,
+        seconds=seconds,
+        seed=seed,
+        options=given,
+        versions=versions(),
+    )
+
+
+def _consistent(outcome: Outcome, objective: float | None, method: str) -> Outcome:
+    """A claim of optimality must be borne out by the recomputed objective; otherwise it is withdrawn, with the reason."""
+    if outcome.status is not Status.OPTIMAL or objective is None:
+        return outcome
+    difference = gap_absolute(objective, outcome.bound)
+    if difference is not None and difference <= max(1.0, abs(objective)) * 1e3 * AGREE:
+        return outcome
+    why = f"{method} said optimal with bound {outcome.bound}, but its answer is worth {objective}; not accepted as a proof"
+    status = Status.FEASIBLE
+    return Outcome(outcome.solution, None, status, outcome.stop, {**outcome.certificate, "withdrawn": why}, outcome.trace)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of this package, Python, and the libraries that can change an answer."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("cotenant", "numpy", "scipy", "highspy", "ortools", "cvxpy", "pyomo", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def recheck(instance: Instance, result: Result, metrics: Callable[..., dict[str, float]]) -> list[str]:
+    """What of a stored result is not borne out when its answer is checked and measured again; empty when all is.
+
+    Feasibility, every metric, the objective, and a claim of optimality (value and bound must agree) are recomputed
+    from the instance and the solution alone.
+    """
+    if result.problem != instance.problem:
+        raise InvalidFile(f"the result answers a {result.problem} instance; this is a {instance.problem} instance")
+    if result.solution is None:
+        return (
+            [] if result.status in (Status.INFEASIBLE, Status.UNKNOWN) else [f"status {result.status.value} without a solution"]
+        )
+    try:
+        check(instance, result.solution)
+    except InfeasibleSolution as error:
+        return [str(error)]
+    shared = {name: value for name, value in result.options.items() if accepts(metrics, name)}
+    measured = metrics(instance, result.solution, **shared)
+    claims = [
+        f"{name} is {measured.get(name)}, not {value} as claimed"
+        for name, value in result.metrics.items()
+        if name not in measured or abs(measured[name] - value) > AGREE
+    ]
+    objective = None if result.objective_name is None else measured.get(result.objective_name)
+    if result.objective is not None and (objective is None or abs(objective - result.objective) > AGREE):
+        claims.append(f"objective is {objective}, not {result.objective} as claimed")
+    if _consistent(result.outcome, objective, result.method).status is not result.status:
+        claims.append(f"claimed optimal, but the bound is {result.bound} and the answer is worth {objective}")
+    return claims

@@ -1,0 +1,117 @@
+"""Tables for people (rich): a result, a comparison, the catalogue, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+from ..instances.problem.options import option_names
+from .compare import Comparison, Row
+from .metric import Metric
+from .result import Result
+
+if TYPE_CHECKING:
+    from ..catalog import Method
+
+
+def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
+    """One result: what was run, how good the answer is, and every metric."""
+    table = Table(title=f"{result.method} on {result.instance or result.problem}", box=box.SIMPLE_HEAD, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("status", f"{result.status.value}: {result.status.sentence}")
+    table.add_row("stopped", f"{result.stop.value}: {result.stop.sentence}")
+    known = {metric.name: metric for metric in metrics}
+    if result.objective_name is not None:
+        metric = known[result.objective_name]
+        table.add_row("objective", f"{metric.label} {figure(result.objective, metric)}")
+        if result.bound is not None:
+            table.add_row("bound", f"{figure(result.bound, metric)} (gap {percent(result.gap)})")
+    table.add_row("seconds", f"{result.seconds:.3f}")
+    for metric in metrics:
+        if metric.name in result.metrics:
+            table.add_row(metric.label, figure(result.metrics[metric.name], metric))
+    for name, value in result.certificate.items():
+        table.add_row(f"certificate: {name}", _shortened(value))
+    return table
+
+
+def comparison_tables(
+    comparison: Comparison, metric_table: Callable[[str], Sequence[Metric]], sources: Mapping[str, str]
+) -> Iterator[Table | str]:
+    """One table per problem and instance: methods down, metrics and gaps across; failures said below it."""
+    lines = comparison.summary()
+    for problem, instance in dict.fromkeys((line["problem"], line["instance"]) for line in lines):
+        here = [line for line in lines if (line["problem"], line["instance"]) == (problem, instance)]
+        yield _gap_table(f"{problem}: {instance}", sources.get(instance, ""), here, metric_table(problem))
+        for line in here:
+            for error in line["errors"]:
+                yield f"{line['method']} failed ({line['failed']} of {line['runs']} runs): {error}"
+
+
+def methods_table(methods: Sequence[Method]) -> Table:
+    """The catalogue: name, kind, objective, what it does, options, source."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("problem", "method", "kind", "optimises", "what", "options", "source"):
+        table.add_column(column)
+    for method in methods:
+        options = ", ".join(option_names(method.resolve()))
+        table.add_row(method.problem, method.name, method.kind, method.objective, method.summary, options, method.source)
+    return table
+
+
+def facts_table(facts: Mapping[str, object], title: str) -> Table:
+    """Names and values, two columns."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in facts.items():
+        table.add_row(name, str(value))
+    return table
+
+
+def figure(value: float | None, metric: Metric) -> str:
+    """A value of a metric as text."""
+    if value is None:
+        return "-"
+    if metric.digits == 0:
+        return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
+    return f"{value:.{metric.digits}f}{f' {metric.unit}' if metric.unit else ''}"
+
+
+def percent(value: float | None) -> str:
+    """A gap as text: a fraction in percent, a bare factor when it is huge (a bound of 0)."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0 %"
+    return f"{100 * value:.2f} %" if abs(value) < 100 else "bound is 0"
+
+
+def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
+    table = Table(title=title, caption=source or None, box=box.SIMPLE_HEAD)
+    table.add_column("method", style="bold")
+    table.add_column("status")
+    shown = [metric for metric in metrics if any(metric.name in line["metrics"] for line in lines)]
+    gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
+    for metric in shown:
+        table.add_column(metric.label, justify="right")
+        if metric in gapped:
+            table.add_column("gap", justify="right")
+    table.add_column("seconds", justify="right")
+    for line in lines:
+        cells = [line["method"], line["status"]]
+        for metric in shown:
+            cells.append(figure(line["metrics"].get(metric.name), metric))
+            if metric in gapped:
+                cells.append(percent(line["gaps"].get(f"gap_{metric.name}")))
+        table.add_row(*cells, "-" if line["seconds"] is None else f"{line['seconds']:.3f}")
+    return table
+
+
+def _shortened(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

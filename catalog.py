@@ -1,0 +1,230 @@
+"""Every method of every problem in one table, and `solve`, which runs one.
+
+Functions are named by text and resolved on first use: an eager catalogue would import every solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from .analysis.result import Result as Result
+from .analysis.result import run
+from .instances.problem.base import Instance, Solution
+from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
+from .instances.problem.options import accepts, check_options
+from .instances.problem.registry import PROBLEM_NAMES, check, problem_named, resolve
+from .solvers.outcome import Report, validate_time_limit
+
+if TYPE_CHECKING:
+    from .analysis.compare import Comparison
+    from .analysis.metric import Metric
+
+Kind = Literal["exact", "equilibrium", "heuristic", "simulation"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the catalogue.
+
+    Attributes
+    ----------
+    name, problem : what it is called, and on which problem it works.
+    function : "module:function" inside the package, `function(instance, *, rng, time_limit, **options)`.
+    kind : "exact", "equilibrium", "heuristic" or "simulation".
+    objective : the metric it optimises, or is judged by; its bound is in that metric's unit.
+    source : paper and section.
+    starts : heuristics whose best answer `solve` hands to an exact method as its start.
+    aliases : other names it answers to.
+    """
+
+    name: str
+    problem: str
+    function: str
+    kind: Kind
+    objective: str
+    source: str
+    starts: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    def resolve(self) -> Callable[..., Any]:
+        """The function itself."""
+        function: Callable[..., Any] = resolve(self.function)
+        return function
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its docstring."""
+        return (self.resolve().__doc__ or "").strip().partition("\n")[0]
+
+
+STARTS_UP_TO = 5000
+"""Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
+
+_COOPER = "Cooper (HPCA 2017)"
+_STARTS = ("SMR", "GR")
+
+METHODS: tuple[Method, ...] = (
+    Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
+    Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs", f"{_COOPER} III.B", _STARTS),
+    Method("fair", "colocation", "solvers.colocation.fair:fair", "exact", "slack", f"{_COOPER} II, fair attribution", _STARTS),
+    Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
+    Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
+    Method(
+        "SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"
+    ),
+    Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+)
+
+ANALYSES: dict[str, dict[str, str]] = {
+    "colocation": {
+        "frontier": "cotenant.analysis.colocation.frontier maps an instance to many answers",
+        "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
+        "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
+        "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
+    }
+}
+"""Names people may try as methods that are analyses: refused, with the place to look."""
+
+_METRICS = {name: f"analysis.{name}.metrics" for name in PROBLEM_NAMES}
+
+
+def methods(problem: str | None = None) -> list[Method]:
+    """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not known."""
+    if problem is not None:
+        problem_named(problem)
+    return [method for method in METHODS if problem in (None, method.problem)]
+
+
+def find(problem: str, name: str) -> Method:
+    """The method called `name` on `problem`; raises UnknownName with the near ones."""
+    known = methods(problem)
+    for method in known:
+        if name == method.name or name in method.aliases:
+            return method
+    if name in ANALYSES.get(problem, {}):
+        raise UnknownName("method", name, [f"no method but an analysis: {ANALYSES[problem][name]}"])
+    raise UnknownName(f"{problem} method", name, [method.name for method in known])
+
+
+def metric_table(problem: str) -> tuple[Metric, ...]:
+    """The metrics of a problem, in the order of its tables."""
+    problem_named(problem)
+    table: tuple[Metric, ...] = resolve(f"{_METRICS[problem]}:METRICS")
+    return table
+
+
+def metrics_of(problem: str) -> Callable[..., dict[str, float]]:
+    """The function that measures a problem's solutions: metrics(instance, solution, **options) -> name: value."""
+    problem_named(problem)
+    function: Callable[..., dict[str, float]] = resolve(f"{_METRICS[problem]}:metrics")
+    return function
+
+
+def solve(
+    instance: Instance,
+    method: str | Callable[..., Any],
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Result:
+    """Run a method on an instance; the answer is checked and its objective recomputed by this package.
+
+    Parameters
+    ----------
+    instance : as `cotenant.read` returns it.
+    method : a name of the catalogue, or a function `f(instance, *, rng, time_limit, **options)` that returns a Solution
+        or an Outcome.
+    seed : of the random generator handed to the method.
+    time_limit : seconds, above 0; the best answer so far is returned when they are up.
+    start : an answer to begin from; exact methods get the best of their catalogue's heuristics when none is given.
+    report : called with (seconds, objective, bound, text) as the method goes on.
+    **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs for every method).
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        Before any work starts.
+    NoSolution
+        A heuristic found the instance to have no feasible answer; exact methods say so in their status.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "optimal")
+    >>> result.status.value, round(result.objective, 4), result.gap
+    ('optimal', 0.0425, 0.0)
+    """
+    if not isinstance(instance, Instance):
+        raise CotenantError(f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read")
+    validate_time_limit(time_limit)
+    if isinstance(method, str):
+        entry = find(instance.problem, method)
+        function, name, objective = entry.resolve(), entry.name, entry.objective
+    else:
+        entry, function, objective = None, method, None
+        name = getattr(method, "__name__", type(method).__name__)
+    metrics = metrics_of(instance.problem)
+    check_options((function, metrics), options, f"method {name!r}")
+    if start is not None:
+        check(instance, start)
+        if not accepts(function, "start"):
+            raise InvalidOption(f"method {name!r} does not take a start")
+    return run(
+        instance,
+        function,
+        method=name,
+        objective_name=objective,
+        metrics=metrics,
+        seed=seed,
+        time_limit=time_limit,
+        start=partial(_best_start, instance, entry, seed) if start is None and entry is not None else start,
+        report=report,
+        options=options,
+    )
+
+
+def compare(
+    instances: Iterable[Instance],
+    methods: Sequence[str | Callable[..., Any]] | None = None,
+    *,
+    seeds: Iterable[int] = (0,),
+    **settings: Any,
+) -> Comparison:
+    """Run methods on instances over seeds and measure every gap; see `analysis.compare.compare` for the settings.
+
+    `methods` defaults to all of the problem's.
+    """
+    from .analysis.compare import compare as run_all
+
+    return run_all(list(instances), methods, seeds=list(seeds), solve=solve, catalogue=_methods_of, **settings)
+
+
+def _methods_of(problem: str) -> list[Method]:
+    return methods(problem)
+
+
+def _best_start(instance: Instance, method: Method, seed: int) -> Solution | None:
+    """The best answer of the method's start heuristics by its own objective; None when none of them finds one."""
+    if instance.size > STARTS_UP_TO:
+        return None
+    sign = {metric.name: -1.0 if metric.sense == "max" else 1.0 for metric in metric_table(instance.problem)}[method.objective]
+    best: tuple[float, Solution] | None = None
+    for name in method.starts:
+        try:
+            result = solve(instance, name, seed=seed)
+        except (NoSolution, InvalidOption):
+            continue
+        if result.objective is not None and (best is None or sign * result.objective < best[0]):
+            best = (sign * result.objective, result.solution)
+    return None if best is None else best[1]
+
+
+__all__ = ["METHODS", "Method", "Result", "compare", "find", "methods", "metric_table", "metrics_of", "solve"]

@@ -1,0 +1,194 @@
+"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference lists."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.files import parse_json, read_text
+from .generators import from_scores
+from .instance import Colocation, Floats
+
+PathLike = str | os.PathLike[str]
+
+
+def penalty_csv(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+    """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside y, at most 1.
+
+    Parameters
+    ----------
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
+    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+
+    An empty cell or "inf" forbids the pair.
+    """
+    names, matrix, _ = _square(path)
+    return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix")
+
+
+def slowdown_csv(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown."""
+    names, matrix, _ = _square(path)
+    _all_positive(path, names, matrix, "slowdown")
+    return _typed(path, names, 1 - 1 / matrix, copies, machines, bandwidth, "slowdown matrix")
+
+
+def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+    """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run alone.
+
+    penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
+    """
+    names, matrix, alone = _square(path, extra_columns=1)
+    _all_positive(path, names, np.hstack([matrix, alone]), "run time")
+    return _typed(path, names, 1 - alone / matrix, copies, machines, bandwidth, "Fair-CO2 run times")
+
+
+def gavel(
+    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: int = 1, machines: float | None = None
+) -> Colocation:
+    """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing one GPU.
+
+    Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`, `isolated_throughput` and
+    `corun_throughput_of_row` under `gpus`. A zero is a pair that does not fit in memory: forbidden. A pair that was
+    not measured is forbidden too.
+    """
+    content = parse_json(read_text(path), path)
+    tables = content.get("gpus", content)
+    if gpu not in tables:
+        raise InvalidFile(f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has {', '.join(map(str, tables))}")
+    jobs, alone, shared = _gavel_table(path, tables[gpu])
+    if (alone <= 0).any():
+        job = jobs[int(np.argmax(alone <= 0))]
+        raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
+    fits = (shared > 0) & (shared.T > 0)
+    penalty = np.where(fits, 1 - shared / alone[:, None], np.inf)
+    return _typed(path, jobs, penalty, copies, machines, None, f"Gavel pair table, {gpu}")
+
+
+def preference_lists(path: PathLike) -> Colocation:
+    """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object under "preferences".
+
+    The r-th choice gets penalty r / n. When lists are incomplete, pairs that do not list each other are forbidden and
+    an agent may stay without partner (`unpaired` 1); an odd number of agents is allowed for the same reason.
+    """
+    content = parse_json(read_text(path), path)
+    lists = content.get("preferences", content)
+    if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
+        raise InvalidFile(f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first choice", ...], ...}}')
+    names = tuple(lists)
+    index = {name: place for place, name in enumerate(names)}
+    scores = np.full((len(names), len(names)), np.inf)
+    for name, row in lists.items():
+        for rank, other in enumerate(map(str, row)):
+            if other not in index or other == name:
+                raise InvalidFile(
+                    f"{os.fspath(path)}: the list of {name!r} names {other!r}, who is {'itself' if other == name else 'no agent'}"
+                )
+            if np.isfinite(scores[index[name], index[other]]):
+                raise InvalidFile(f"{os.fspath(path)}: the list of {name!r} names {other!r} twice")
+            scores[index[name], index[other]] = rank
+    complete = np.isfinite(scores).sum() == len(names) * (len(names) - 1)
+    source = f"preference lists of {Path(path).name}, penalty = rank / n"
+    return from_scores(scores, name=_stem(path), source=source, incomplete=not complete or len(names) % 2 == 1, names=names)
+
+
+def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
+    """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
+    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if any(cell.strip() for cell in row)]
+    if len(rows) < 2:
+        raise InvalidFile(f"{os.fspath(path)} has no rows; expected a header of names, then one row per name")
+    header = [cell.strip() for cell in rows[0]][1:]
+    names = tuple(row[0].strip() for row in rows[1:])
+    columns, extras = header[: len(header) - extra_columns], header[len(header) - extra_columns :]
+    if sorted(columns) != sorted(names):
+        odd = sorted(set(columns) ^ set(names)) or [name for name in names if names.count(name) > 1]
+        raise InvalidFile(
+            f"{os.fspath(path)} is not square: {len(names)} rows, {len(columns)} columns; unmatched: {', '.join(odd[:4])}"
+        )
+    values = np.empty((len(names), len(header)))
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header) + 1:
+            raise InvalidFile(f"{os.fspath(path)}, row {line} ({row[0]}): {len(row) - 1} values; expected {len(header)}")
+        for place, cell in enumerate(row[1:]):
+            values[line - 2, place] = _cell(path, line, header[place], cell.strip())
+    order = [columns.index(name) for name in names]
+    return names, values[:, order], values[:, len(columns) : len(columns) + len(extras)]
+
+
+def _cell(path: PathLike, line: int, column: str, text: str) -> float:
+    if text.lower() in ("", "inf", "infinity", "null"):
+        return np.inf
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if np.isnan(value):
+        raise InvalidFile(
+            f"{os.fspath(path)}, row {line}, column {column!r}: {text!r} is no number (leave the cell empty to forbid the pair)"
+        )
+    return value
+
+
+def _all_positive(path: PathLike, names: tuple[str, ...], matrix: Floats, what: str) -> None:
+    if (matrix <= 0).any():
+        place = int(np.argwhere(matrix <= 0)[0][0])
+        raise InvalidFile(
+            f"{os.fspath(path)}, row of {names[place]!r}: a {what} is {matrix[matrix <= 0][0]:g}; expected numbers above 0"
+        )
+
+
+def _typed(
+    path: PathLike, names: tuple[str, ...], penalty: Floats, copies: int, machines: float | None, bandwidth: str | None, what: str
+) -> Colocation:
+    if copies < 1:
+        raise InvalidOption(f"copies is {copies}; expected the number of agents of each type, at least 1")
+    return Colocation(
+        penalty=penalty,
+        count=np.full(len(names), copies),
+        bandwidth=None if bandwidth is None else _bandwidths(bandwidth, names),
+        names=names,
+        machines=machines,
+        name=_stem(path) + (f"-x{copies}" if copies > 1 else ""),
+        source=f"{what} of {Path(path).name}",
+    )
+
+
+def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
+    table: dict[str, float] = {}
+    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if row]
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != 2:
+            raise InvalidFile(f"{path}, row {line}: {len(row)} columns; expected name and bandwidth [GB/s]")
+        table[row[0].strip()] = _cell(path, line, "bandwidth", row[1].strip())
+    if missing := [name for name in names if name not in table]:
+        raise InvalidFile(f"{path} gives no bandwidth for {', '.join(missing[:4])}")
+    return np.array([table[name] for name in names])
+
+
+def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...], Floats, Floats]:
+    try:
+        if "jobs" in table:
+            return (
+                tuple(table["jobs"]),
+                np.array(table["isolated_throughput"], dtype=float),
+                np.array([[value or 0.0 for value in row] for row in table["corun_throughput_of_row"]], dtype=float),
+            )
+        keys = {key: ast.literal_eval(key) for key in table}
+        single = [key for key, (_, scale) in keys.items() if scale == 1]
+        alone = np.array([float(table[key]["null"]) for key in single])
+        shared = np.array([[float(table[key].get(other, [0.0])[0]) for other in single] for key in single])
+        return tuple(keys[key][0] for key in single), alone, shared
+    except (KeyError, TypeError, ValueError, SyntaxError, IndexError) as error:
+        raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: {error!r}") from None
+
+
+def _stem(path: PathLike) -> str:
+    return Path(path).name.split(".")[0]

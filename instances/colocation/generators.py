@@ -1,0 +1,128 @@
+"""Generators: populations of the papers' jobs (synthetic penalties), random and score-based preference instances."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Colocation, Floats
+from .workloads import WORKLOADS, ContentionModel
+
+Mix = Literal["uniform", "beta-low", "gaussian", "beta-high"]
+
+
+def population(
+    *, agents: int = 1000, mix: Mix = "uniform", model_seed: int = 2017, machines: float | None = None, rng: np.random.Generator
+) -> Colocation:
+    """Jobs drawn with replacement from the twenty workloads of Cooper Table I, with synthetic penalties.
+
+    A job's place among the workloads, ordered by bandwidth, is drawn from the mix (Cooper fig. 11, thesis fig. 2.14;
+    their parameters are not printed, ours are): uniform on (0, 1), beta-low Beta(2, 5), beta-high Beta(5, 2),
+    gaussian N(1/2, 0.15) cut to (0, 1).
+
+    Parameters
+    ----------
+    agents : number of jobs; even, unless `machines` lets one run alone.
+    mix : how memory-intensive the population is.
+    model_seed : seed of the contention model; 2017 makes the matrix that every bundled population uses.
+    machines : processors, see Colocation.
+    rng : source of the draw.
+    """
+    _positive("agents", agents)
+    draw = {
+        "uniform": lambda: rng.random(agents),
+        "beta-low": lambda: rng.beta(2, 5, agents),
+        "beta-high": lambda: rng.beta(5, 2, agents),
+        "gaussian": lambda: _cut_normal(agents, rng),
+    }
+    if mix not in draw:
+        raise InvalidOption(f"mix is {mix!r}; expected one of {', '.join(draw)}")
+    bandwidth = np.array([entry[2] for entry in WORKLOADS])
+    place = np.minimum((draw[mix]() * len(WORKLOADS)).astype(int), len(WORKLOADS) - 1)
+    chosen = np.argsort(bandwidth)[place]
+    model = ContentionModel(seed=model_seed)
+    return Colocation(
+        penalty=model.penalties(bandwidth),
+        count=np.bincount(chosen, minlength=len(WORKLOADS)),
+        bandwidth=bandwidth,
+        names=tuple(entry[0] for entry in WORKLOADS),
+        machines=machines,
+        name=f"cooper-{mix}-{agents}",
+        source=f"synthetic: Cooper Table I's workloads and bandwidths; penalties by a contention model, seed {model_seed}",
+    )
+
+
+def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.random.Generator) -> Colocation:
+    """Agents that are all different, each with a uniformly random strict order over the others; penalty = rank / n.
+
+    Parameters
+    ----------
+    agents : n; even, unless lists are incomplete.
+    degree : mean number of acceptable partners; None for complete lists. With incomplete lists an agent may be left
+        without partner (`unpaired` 1).
+    """
+    _positive("agents", agents)
+    order = rng.random((agents, agents))
+    allowed = ~np.eye(agents, dtype=bool)
+    if degree is not None:
+        if not 0 < degree < agents:
+            raise InvalidOption(
+                f"degree is {degree}; expected a number of acceptable partners from 1 to agents - 1 = {agents - 1}"
+            )
+        keep = np.triu(rng.random((agents, agents)) < degree / (agents - 1), 1)
+        allowed = keep | keep.T
+    return from_scores(
+        np.where(allowed, order, np.inf),
+        name=f"random-preferences-{agents}",
+        source="synthetic: uniformly random strict preferences, penalty = rank / n",
+        incomplete=degree is not None,
+    )
+
+
+def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.Generator) -> Colocation:
+    """Agents that are all different, with penalty[i, j] = sensitivity_i x pressure_j + noise.
+
+    Sensitivity and pressure are uniform on (0, 1); the noise is uniform on an interval of width `noise` around 0, a
+    fraction of the scores' range; the sum is scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1.
+    """
+    _positive("agents", agents)
+    if not 0 <= noise <= 10:
+        raise InvalidOption(f"noise is {noise}; expected a width between 0 and 10, as a fraction of the scores' range")
+    sensitivity, pressure = rng.random(agents), rng.random(agents)
+    error = noise * (rng.random((agents, agents)) - 0.5)
+    return Colocation(
+        penalty=(np.outer(sensitivity, pressure) + error) / (1 + noise / 2),
+        count=np.ones(agents, dtype=int),
+        bandwidth=pressure,
+        name=f"scores-{agents}-noise-{noise:g}",
+        source=f"synthetic: sensitivity x pressure + noise of width {noise:g}; bandwidth stands for pressure",
+    )
+
+
+def from_scores(scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()) -> Colocation:
+    """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n, inf is unacceptable."""
+    agents = len(scores)
+    rank = np.empty((agents, agents))
+    np.put_along_axis(rank, np.argsort(scores, axis=1, kind="stable"), np.arange(1, agents + 1.0)[None, :], axis=1)
+    return Colocation(
+        penalty=np.where(np.isfinite(scores), rank / agents, np.inf),
+        count=np.ones(agents, dtype=int),
+        names=names,
+        unpaired=1.0 if incomplete else None,
+        name=name,
+        source=source,
+    )
+
+
+def _cut_normal(agents: int, rng: np.random.Generator) -> Floats:
+    place = rng.normal(0.5, 0.15, agents)
+    while (outside := (place <= 0) | (place >= 1)).any():
+        place[outside] = rng.normal(0.5, 0.15, int(outside.sum()))
+    return place
+
+
+def _positive(option: str, value: int) -> None:
+    if value < 1:
+        raise InvalidOption(f"{option} is {value}; expected a whole number, at least 1")

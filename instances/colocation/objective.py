@@ -1,0 +1,46 @@
+"""What a pairing costs: the penalty of each agent, of each type, and the slack of fair attribution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .instance import Colocation, Floats, Integers, Pairing
+
+
+def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
+    """Type, penalty and number of agents, one entry for each (type, co-runner's type) and for each type of singles."""
+    a, b = pairing.first, pairing.second
+    alone = np.flatnonzero(pairing.single)
+    kind = np.concatenate([a, b, alone])
+    value = np.concatenate([instance.penalty[a, b], instance.penalty[b, a], np.full(len(alone), instance.single_penalty)])
+    return kind, value, np.concatenate([pairing.pairs, pairing.pairs, pairing.single[alone]])
+
+
+def mean_penalty(instance: Colocation, pairing: Pairing) -> float:
+    """Mean over all agents of their penalty: the objective of `optimal`."""
+    _, value, number = agent_penalties(instance, pairing)
+    return float(value @ number) / instance.agents
+
+
+def type_penalties(instance: Colocation, pairing: Pairing) -> Floats:
+    """(T,) mean penalty of each type's agents; NaN for a type without agents."""
+    kind, value, number = agent_penalties(instance, pairing)
+    total = np.bincount(kind, weights=value * number, minlength=instance.types)
+    return np.where(instance.count > 0, total / np.maximum(instance.count, 1), np.nan)
+
+
+def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
+    """The most by which a type's mean penalty exceeds that of a type of strictly larger bandwidth; the objective of `fair`.
+
+    0 means fair attribution in the sense of Cooper section II: more contentious types lose at least as much.
+    """
+    assert instance.bandwidth is not None
+    mean = type_penalties(instance, pairing)
+    present = np.flatnonzero(instance.count > 0)
+    worst = 0.0
+    highest_below = -np.inf  # the largest mean penalty among types of strictly smaller bandwidth
+    for level in np.unique(instance.bandwidth[present]):
+        group = mean[present[instance.bandwidth[present] == level]]
+        worst = max(worst, highest_below - float(group.min()))
+        highest_below = max(highest_below, float(group.max()))
+    return worst

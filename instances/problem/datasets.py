@@ -1,0 +1,64 @@
+"""Data of others, fetched on request and checked by sha256; nothing of it ships with the package."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import InvalidFile, UnknownName
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One file of others: where it is, what it must hash to, and which format reads it."""
+
+    what: str
+    url: str
+    sha256: str
+    form: str
+    licence: str
+
+
+DATASETS: dict[str, Dataset] = {
+    "fair-co2": Dataset(
+        what="measured run times of 15 workloads in pairs on one server (Fair-CO2, ISCA 2025)",
+        url="https://raw.githubusercontent.com/S4AI-CornellTech/fair-co2/a1142d6f6361ca512cef306ba8ba5b93c0a12612"
+        "/colocation/ref-results/runtime_colocation_matrix.csv",
+        sha256="63e7f2d0c6bd6c90df69b3b5f1b5626a95e409189103076ab1d8cc99374de6ef",
+        form="fair-co2",
+        licence="none stated in its repository",
+    ),
+}
+
+
+def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
+    """The local path of a data set, downloaded when it is not there yet.
+
+    Raises
+    ------
+    UnknownName
+        No data set has that name.
+    InvalidFile
+        It cannot be downloaded, or what came is not what is expected (sha256).
+    """
+    if name not in DATASETS:
+        raise UnknownName("data set", name, DATASETS)
+    import logging
+
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    entry = DATASETS[name]
+    target = Path(folder) if folder is not None else Path(pooch.os_cache("cotenant"))
+    try:
+        found = pooch.retrieve(
+            entry.url, known_hash=f"sha256:{entry.sha256}", fname=f"{name}-{Path(entry.url).name}", path=target
+        )
+    except ValueError as error:  # pooch's word for a hash that differs
+        raise InvalidFile(f"{name}: what was downloaded from {entry.url} is not the file expected: {error}") from None
+    except OSError as error:  # requests' errors are OSErrors too
+        raise InvalidFile(
+            f"{name} cannot be fetched from {entry.url}: {error}; download it by hand and use cotenant convert"
+        ) from None
+    return Path(found)

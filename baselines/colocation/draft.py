@@ -1,0 +1,117 @@
+"""A pairing in the making, and what every policy does with the agents its own rule leaves over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
+
+
+class Draft:
+    """Pairs made so far, over types.
+
+    Attributes
+    ----------
+    remaining : (T,) agents of each type without a partner yet.
+    """
+
+    def __init__(self, instance: Colocation) -> None:
+        self.instance = instance
+        self.remaining: Integers = instance.count.copy()
+        self._pairs: list[tuple[int, int, int]] = []
+
+    def pair(self, a: int, b: int, number: int) -> None:
+        """Put `number` a-agents beside as many b-agents (2 `number` agents when a = b)."""
+        self.remaining[a] -= number
+        self.remaining[b] -= number
+        self._pairs.append((a, b, number))
+
+    def pairing(self) -> Pairing:
+        """The pairs as they stand; everyone else without a co-runner."""
+        first, second, number = np.array(self._pairs, dtype=np.int64).reshape(-1, 3).T
+        return Pairing(first, second, number, self.remaining)
+
+    def in_turn(self, order: Iterator[tuple[int, int]], cost: Floats | None = None) -> None:
+        """Each remaining agent in turn takes the remaining partner of least cost, ties to the lowest type.
+
+        `order` yields (type, how many in a row); `cost` is (T, T), its rows the agent whose turn it is; the added penalty
+        of the pair when not given. An agent taken as partner is the next of its type in the order. O(T) per run and pair
+        of types.
+        """
+        taken = np.zeros(self.instance.types, dtype=np.int64)  # partners whose own turn is still to come
+        for a, run in order:
+            skipped = min(run, int(taken[a]))
+            taken[a] -= skipped
+            left = run - skipped
+            while left > 0:
+                price = np.where(self._open(a), added_penalty(self.instance, a) if cost is None else cost[a], np.inf)
+                b = int(np.argmin(price))
+                if price[b] == np.inf:
+                    break  # whoever is left of this run finds nobody
+                number = min(left, int(self.remaining[b]))
+                if a == b:
+                    number = min(left // 2, int(self.remaining[a]) // 2) if left >= 2 else 1
+                    taken[a] += max(0, 2 * number - left)
+                    left -= 2 * number
+                else:
+                    taken[b] += number
+                    left -= number
+                self.pair(a, b, number)
+
+    def least_first(self, leave: float = 0) -> None:
+        """Pair the remaining agents, the pair of least added penalty first, until no more than `leave` remain.
+
+        Ties go to the lowest first type, then the lowest second. O(R² log R) for R types that remain.
+        """
+        types = np.flatnonzero(self.remaining)
+        block = np.ix_(types, types)
+        price = self.instance.penalty[block] + self.instance.penalty[block].T
+        first, second = np.nonzero(np.triu(self.instance.allowed[block]))
+        for k in np.argsort(price[first, second], kind="stable").tolist():
+            excess = self.remaining.sum() - leave
+            if excess <= 0:
+                return
+            a, b = int(types[first[k]]), int(types[second[k]])
+            free = int(self.remaining[a]) // 2 if a == b else int(min(self.remaining[a], self.remaining[b]))
+            number = int(min(free, -(-excess // 2)))
+            if number > 0:
+                self.pair(a, b, number)
+
+    def finished(self) -> Pairing:
+        """A feasible pairing: the remaining agents alone, paired with each other, or after repair.
+
+        Raises
+        ------
+        NoSolution
+            The instance has no feasible pairing.
+        """
+        if self.instance.unpaired is not None:
+            self.least_first()
+            return self.pairing()
+        alone = self.instance.singles_allowed
+        self.least_first(leave=alone)
+        if self.remaining.sum() <= alone:
+            return self.pairing()
+        from ...solvers.colocation.feasible import complete
+
+        return complete(self.instance, self.pairing())
+
+    def _open(self, a: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """(T,) with whom an a-agent could still share."""
+        free = self.instance.allowed[a] & (self.remaining > 0)
+        free[a] &= self.remaining[a] >= 2
+        return free
+
+
+def added_penalty(instance: Colocation, a: int) -> Floats:
+    """(T,) what a pair adds: the penalty of an a-agent beside each type and of that type beside it; inf when forbidden."""
+    return np.where(instance.allowed[a], instance.penalty[a] + instance.penalty[:, a], np.inf)
+
+
+def runs(types: Integers) -> Iterator[tuple[int, int]]:
+    """(type, how many in a row) along a sequence of agents."""
+    if len(types):
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(types)) + 1, [len(types)]])
+        yield from zip(types[starts[:-1]].tolist(), np.diff(starts).tolist(), strict=True)

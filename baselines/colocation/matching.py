@@ -1,0 +1,216 @@
+"""Policies that match the whole population at once: complementary, stable marriage, stable roommates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
+from ...solvers.outcome import validate_time_limit
+from .draft import Draft, runs
+
+Completion = Literal["individual", "pair"]
+
+
+def complementary(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
+    """CO: the task of i-th lowest bandwidth demand shares with the one of i-th highest.
+
+    Equal bandwidths are ordered by type. With an odd number of agents the middle one is left over, and so are both agents
+    of a forbidden pair; the package's docstring says what becomes of them.
+
+    Parameters
+    ----------
+    rng : not needed, the rule draws nothing.
+    time_limit : seconds, checked and otherwise not needed.
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no bandwidths.
+    NoSolution
+        The instance has no feasible pairing.
+
+    Notes
+    -----
+    O(T log T). Source: Cooper section IV.C, CO, which says that the sets are complementary, not who pairs with whom in them.
+    """
+    validate_time_limit(time_limit)
+    draft = Draft(instance)
+    ascending = _by_bandwidth(instance)
+    half = instance.agents // 2
+    low, high = _first(half, ascending, instance.count), _first(half, ascending[::-1], instance.count)
+    for a, b, number in _abreast(low, high):
+        if instance.allowed[a, b]:
+            draft.pair(a, b, number)
+    return draft.finished()
+
+
+def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
+    """SMR: split the tasks into random halves; one half, drawn at random, proposes by deferred acceptance.
+
+    Ties between types go to the lowest type, ties inside a type to the lowest agent. With an odd number of agents one half
+    is larger by one agent. Who is left over: see the package's docstring.
+
+    Parameters
+    ----------
+    rng : draws the split and the proposing half; `default_rng(0)` when not given.
+    time_limit : seconds, checked and otherwise not needed.
+
+    Raises
+    ------
+    NoSolution
+        The instance has no feasible pairing.
+
+    Notes
+    -----
+    Matched over types, whatever the number of agents. Source: Cooper sections III.C (algorithm 1) and IV.C, SMR.
+    """
+    validate_time_limit(time_limit)
+    generator = rng or np.random.default_rng(0)
+    proposing = generator.multivariate_hypergeometric(instance.count, instance.agents // 2, method="marginals")
+    if generator.random() < 0.5:
+        proposing = instance.count - proposing
+    return _marry(instance, proposing)
+
+
+def marriage_partition(
+    instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Pairing:
+    """SMP: split the tasks by bandwidth demand; the upper half, the resource-intensive one, proposes.
+
+    Equal bandwidths are ordered by agent, the later ones counting as more intensive. With an odd number of agents the
+    middle one belongs to the lower half. Ties between types go to the lowest type, ties inside a type to the lowest agent.
+
+    Parameters
+    ----------
+    rng : not needed, the rule draws nothing.
+    time_limit : seconds, checked and otherwise not needed.
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no bandwidths.
+    NoSolution
+        The instance has no feasible pairing.
+
+    Notes
+    -----
+    Source: Cooper sections III.C and IV.C, SMP.
+    """
+    validate_time_limit(time_limit)
+    upper = np.zeros(instance.types, dtype=np.int64)
+    for kind, number in _first(instance.agents // 2, _by_bandwidth(instance)[::-1], instance.count):
+        upper[kind] += number
+    return _marry(instance, upper)
+
+
+def roommates(
+    instance: Colocation,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    completion: Completion = "individual",
+) -> Pairing:
+    """SR: Irving's algorithm on lists whose ties are broken by agent index; what it cannot settle is paired greedily.
+
+    When the tie-broken lists have no stable matching, the pairs that Irving's reduction has settled by then are kept
+    (`solvers.roommates.irving`) and the unsettled agents are paired by the completion rule. Agents that a stable matching
+    leaves single (possible only with forbidden pairs or an odd number) are left over: see the package's docstring.
+
+    Parameters
+    ----------
+    rng : not needed, the rule draws nothing.
+    time_limit : seconds, checked and otherwise not needed.
+    completion : "individual": each unsettled agent, in index order, takes the unsettled partner beside whom its own penalty
+        is least (Cooper section III.C); "pair": the pair of least summed penalty first (thesis section 2.2.3). Ties go to
+        the lowest index.
+
+    Raises
+    ------
+    InvalidOption
+        A completion rule or time limit out of range.
+    NoSolution
+        The instance has no feasible pairing.
+
+    Notes
+    -----
+    O(n² log n) time and O(n²) memory: agents, not types, since breaking ties makes agents of one type differ.
+    Source: Cooper sections III.C and IV.C, SR; R. W. Irving 1985.
+    """
+    validate_time_limit(time_limit)
+    if completion not in get_args(Completion):
+        raise InvalidOption(f"completion is {completion!r}; expected one of {', '.join(get_args(Completion))}")
+    from ...solvers.roommates import irving, ranks_from_cost
+
+    types = instance.agent_types()
+    table = irving(ranks_from_cost(_mutual_cost(instance, types, types)))
+    draft = Draft(instance)
+    first = np.flatnonzero(table.partner > np.arange(len(types)))
+    pairs, number = np.unique(np.stack([types[first], types[table.partner[first]]]), axis=1, return_counts=True)
+    for a, b, times in zip(*pairs.tolist(), number.tolist(), strict=True):
+        draft.pair(a, b, times)
+    if not table.stable:
+        if completion == "individual":
+            draft.in_turn(runs(types[table.unsettled]), instance.penalty)
+        else:
+            draft.least_first()
+    return draft.finished()
+
+
+def _marry(instance: Colocation, proposing: Integers) -> Pairing:
+    """Deferred acceptance between `proposing` (T,) agents of each type and the rest."""
+    receiving = instance.count - proposing
+    left, right = np.flatnonzero(proposing), np.flatnonzero(receiving)
+    draft = Draft(instance)
+    if len(left) and len(right):
+        match = deferred_acceptance(
+            preference_order(_mutual_cost(instance, left, right)),
+            _mutual_cost(instance, right, left),
+            quota=receiving[right],
+            supply=proposing[left],
+        )
+        for a, b, number in zip(left[match.proposer], right[match.receiver], match.units, strict=True):
+            draft.pair(int(a), int(b), int(number))
+    return draft.finished()
+
+
+def _mutual_cost(instance: Colocation, rows: Integers, columns: Integers) -> Floats:
+    """Penalties of `rows` types beside `columns` types, inf where the pair is forbidden on either side."""
+    block = np.ix_(rows, columns)
+    return np.where(instance.allowed[block], instance.penalty[block], np.inf)
+
+
+def _by_bandwidth(instance: Colocation) -> Integers:
+    """Types by ascending bandwidth, equal ones by index."""
+    if instance.bandwidth is None:
+        raise InvalidInstance(
+            "bandwidth", "not given", "the demand of each type in GB/s, by which this policy splits the tasks",
+            "Add bandwidth to the instance, or use GR, SMR or SR, which do without",
+        )  # fmt: skip
+    return np.argsort(instance.bandwidth, kind="stable")
+
+
+def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int]]:
+    """(type, how many) of the first `agents` agents when types come in `order`."""
+    ends = np.minimum(np.cumsum(count[order]), agents)
+    number = np.diff(ends, prepend=0)
+    return [(int(kind), int(k)) for kind, k in zip(order, number, strict=True) if k > 0]
+
+
+def _abreast(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Walk two sequences of runs of equal length side by side: (type left, type right, how many such places)."""
+    i = j = 0
+    used_left = used_right = 0
+    while i < len(left):
+        number = min(left[i][1] - used_left, right[j][1] - used_right)
+        yield left[i][0], right[j][0], number
+        used_left += number
+        used_right += number
+        if used_left == left[i][1]:
+            i, used_left = i + 1, 0
+        if used_right == right[j][1]:
+            j, used_right = j + 1, 0

@@ -1,0 +1,195 @@
+"""Policies that place one task after the other: greedy and threshold."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.problem.errors import InvalidOption
+from ...solvers.outcome import validate_time_limit
+from .draft import Draft, added_penalty, runs
+
+Order = Literal["index", "random"]
+
+
+def greedy(
+    instance: Colocation,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    order: Order = "index",
+    fill: bool = False,
+) -> Pairing:
+    """GR: each task in turn goes to the processor where it adds the least penalty, given the tasks placed before it.
+
+    The added penalty is the newcomer's beside the resident plus the resident's beside the newcomer; an empty processor adds
+    0. Ties go to the lowest processor, and the lowest empty one is opened first, so that (pairs hardly ever adding nothing)
+    the first tasks spread out until every processor holds one. With spare machines they spread out further; with as many
+    machines as tasks everyone runs alone, unless a pair adds a negative penalty. `unpaired`: half as many processors as
+    agents, rounded up.
+
+    The papers do not say in which order tasks come. In index order, the default, they come type by type, so the first half
+    of the types become residents and the others choose among them; the papers' populations are drawn at random, which
+    `order="random"` is nearer to.
+
+    Parameters
+    ----------
+    rng : draws the order when it is random; `default_rng(0)` when not given.
+    time_limit : seconds, checked and otherwise not needed.
+    order : "index", type by type, or "random".
+    fill : fill processors instead of spreading out: each task in turn takes its free partner of least added penalty
+        (ties to the lowest type) among the tasks not placed yet.
+
+    Raises
+    ------
+    InvalidOption
+        An order or time limit out of range.
+    NoSolution
+        The instance has no feasible pairing; a cornered greedy is otherwise repaired (see the package's docstring).
+
+    Notes
+    -----
+    O(n T) at most; in index order runs of one type are placed together. Source: Cooper section IV.C, GR.
+    """
+    validate_time_limit(time_limit)
+    tasks = _task_order(instance, order, rng)
+    draft = Draft(instance)
+    if fill:
+        draft.in_turn(runs(tasks))
+    else:
+        _place(draft, tasks, tolerance=None)
+    return draft.finished()
+
+
+def threshold(
+    instance: Colocation,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    tolerance: float = 0.10,
+    order: Order = "index",
+) -> Pairing:
+    """Colocate two tasks when both their penalties are under a tolerance, else start another machine.
+
+    Each task in turn joins the first processor (lowest index) whose resident and itself would both lose less than
+    `tolerance`; when there is none it opens another machine. When the machines run out, it joins the resident with whom it
+    adds the least penalty, above the tolerance: give `machines` above half the number of agents to let the rule work.
+    `unpaired`: half as many processors as agents, rounded up.
+
+    Parameters
+    ----------
+    rng : draws the order when it is random; `default_rng(0)` when not given.
+    time_limit : seconds, checked and otherwise not needed.
+    tolerance : fraction of throughput lost, above 0 and at most 1.
+    order : "index", type by type, or "random".
+
+    Raises
+    ------
+    InvalidOption
+        A tolerance, order or time limit out of range.
+    NoSolution
+        The instance has no feasible pairing.
+
+    Notes
+    -----
+    Source: the threshold schemes of Cooper sections IV.C and VII (Bubble-Up, 10 %), which do not say which of several
+    tolerable machines is taken.
+    """
+    validate_time_limit(time_limit)
+    if isinstance(tolerance, bool) or not 0 < tolerance <= 1:
+        raise InvalidOption(f"tolerance is {tolerance}; expected a fraction of throughput lost, above 0 and at most 1")
+    draft = Draft(instance)
+    _place(draft, _task_order(instance, order, rng), tolerance)
+    return draft.finished()
+
+
+def _task_order(instance: Colocation, order: str, rng: np.random.Generator | None) -> Integers:
+    """(n,) types of the tasks in the order they come."""
+    if order not in get_args(Order):
+        raise InvalidOption(f"order is {order!r}; expected one of {', '.join(get_args(Order))}")
+    types = instance.agent_types()
+    return types if order == "index" else (rng or np.random.default_rng(0)).permutation(types)
+
+
+class _Processors:
+    """Processors in a row: the first `used` are taken, some of them by one task that could still get a co-runner."""
+
+    def __init__(self, instance: Colocation) -> None:
+        everyone = instance.agents
+        half = (everyone + 1) // 2
+        self.empty = half if instance.machines is None else int(min(instance.machines, everyone))
+        self.used = 0
+        self.head = np.full(instance.types, np.iinfo(np.int64).max)  # lowest processor with one task of this type
+        self._lone: list[deque[list[int]]] = [deque() for _ in range(instance.types)]  # ranges [first, how many]
+
+    def open(self, a: int, number: int) -> None:
+        """Give `number` a-tasks a processor each."""
+        self._lone[a].append([self.used, number])
+        self.head[a] = self._lone[a][0][0]
+        self.used += number
+        self.empty -= number
+
+    def join(self, b: int, number: int) -> int:
+        """Join at most `number` b-tasks that stand on neighbouring processors, lowest first; returns how many."""
+        block = self._lone[b][0]
+        number = min(number, block[1])
+        block[0] += number
+        block[1] -= number
+        if block[1] == 0:
+            self._lone[b].popleft()
+        self.head[b] = self._lone[b][0][0] if self._lone[b] else np.iinfo(np.int64).max
+        return number
+
+    @property
+    def lone(self) -> Booleans:
+        """(T,) whether some task of this type is alone on its processor."""
+        return self.head < np.iinfo(np.int64).max
+
+
+def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
+    """Place the tasks in turn, greedily or under a tolerance; those that find no place remain in the draft."""
+    processors = _Processors(draft.instance)
+    for a, run in runs(tasks):
+        added = added_penalty(draft.instance, a)
+        tolerable = _tolerable(draft.instance, a, tolerance)
+        while run > 0:
+            b = _choice(processors, added, tolerable)
+            if b >= 0:
+                number = processors.join(b, run)
+                draft.pair(a, b, number)
+            elif processors.empty > 0:
+                # A task that opens a processor changes the choice of the next one only if the two would share it.
+                shares = bool(added[a] <= 0 if tolerable is None else tolerable[a])
+                number = min(max(1, run // 2) if shares else run, processors.empty)
+                processors.open(a, number)
+                if shares and run >= 2:
+                    draft.pair(a, a, processors.join(a, number))
+                    run -= number
+            else:
+                break
+            run -= number
+
+
+def _choice(processors: _Processors, added: Floats, tolerable: Booleans | None) -> int:
+    """The type of the resident the next task joins; -1 to open a processor, or when nobody can be joined."""
+    lone = processors.lone
+    if tolerable is not None:
+        first = np.where(lone & tolerable, processors.head, np.iinfo(np.int64).max)
+        if (lone & tolerable).any():
+            return int(np.argmin(first))
+    price = np.where(lone, added, np.inf)
+    least = price.min()
+    if least == np.inf or (processors.empty > 0 and (tolerable is not None or least > 0)):
+        return -1
+    return int(np.argmin(np.where(price == least, processors.head, np.iinfo(np.int64).max)))
+
+
+def _tolerable(instance: Colocation, a: int, tolerance: float | None) -> Booleans | None:
+    """(T,) with whom an a-task and its co-runner both stay under the tolerance; None without one."""
+    if tolerance is None:
+        return None
+    under: Booleans = instance.allowed[a] & (instance.penalty[a] < tolerance) & (instance.penalty[:, a] < tolerance)
+    return under

@@ -261,6 +261,39 @@ def schema(problem: Annotated[str, typer.Argument(help="A problem.")]) -> None:
     typer.echo(json.dumps(json_schema(problem), indent=2))
 
 
+@app.command()
+def reproduce(
+    experiment: Annotated[str | None, typer.Argument(help="An experiment; lists them when none.")] = None,
+    option: Options = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Redo a table or figure of a paper: what it says beside what comes out here."""
+    import time
+    from dataclasses import asdict
+
+    from .analysis.experiments import EXPERIMENTS, experiment_named
+    from .analysis.tables import facts_table, findings_table
+    from .instances.problem.options import parse_options
+
+    if experiment is None:
+        rows = {entry.name: f"{entry.what} ({entry.source})" for entry in EXPERIMENTS}
+        if as_json:
+            _print_json(rows)
+        else:
+            _console().print(facts_table(rows, "experiments"))
+        return
+    entry = experiment_named(experiment)
+    options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}")
+    begin = time.perf_counter()
+    findings = entry.run(seed=seed, **options)
+    seconds = time.perf_counter() - begin
+    if as_json:
+        _print_json({"experiment": asdict(entry), "seconds": seconds, "findings": [asdict(finding) for finding in findings]})
+    else:
+        _console().print(findings_table(entry, findings, seconds))
+
+
 def main() -> None:
     """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
     from .instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution

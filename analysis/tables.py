@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ..instances.problem.options import option_names
 from .compare import Comparison, Row
+from .experiments import Experiment, Finding
 from .metric import Metric
 from .result import Result
 
@@ -60,6 +61,16 @@ def methods_table(methods: Sequence[Method]) -> Table:
     for method in methods:
         options = ", ".join(option_names(method.resolve()))
         table.add_row(method.problem, method.name, method.kind, method.objective, method.summary, options, method.source)
+    return table
+
+
+def findings_table(experiment: Experiment, findings: Sequence[Finding], seconds: float) -> Table:
+    """An experiment: the paper's figure, ours, and the verdict."""
+    table = Table(title=f"{experiment.source}: {experiment.what}", caption=f"{seconds:.1f} s", box=box.SIMPLE_HEAD)
+    for column in ("what", "paper", "here", "verdict", "note"):
+        table.add_column(column)
+    for finding in findings:
+        table.add_row(finding.what, finding.paper or "-", finding.ours, finding.verdict, finding.note)
     return table
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import InvalidOption, suggest
 
-HOUSE = frozenset({"rng", "time_limit", "start", "report"})
+HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed"})
 """Parameters the house fills itself; never options."""
 
 

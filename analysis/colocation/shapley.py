@@ -74,11 +74,13 @@ def shapley(game: Game | npt.ArrayLike, players: int | None = None, *, names: Se
     penalty, number = _table(game, players)
     coalition = np.arange(len(penalty))
     size = np.bitwise_count(coalition).astype(np.int64)
-    weight = np.array([1 / (number * math.comb(number - 1, s)) for s in range(number)])  # s! (n-1-s)! / n!
+    ways = np.array([math.comb(number - 1, s) for s in range(number)])  # coalitions of s others
     share = np.empty(number)
     for player in range(number):
         without = coalition[coalition >> player & 1 == 0]
-        share[player] = weight[size[without]] @ (penalty[without | 1 << player] - penalty[without])
+        marginal = penalty[without | 1 << player] - penalty[without]
+        # (s-1)!(n-s)!/n! is the mean over sizes of the mean over the coalitions of a size
+        share[player] = np.mean(np.bincount(size[without], weights=marginal, minlength=number) / ways)
     return Shares(share, names=tuple(names))
 
 

@@ -69,7 +69,7 @@ def solve_cp_sat(
     from ortools.sat.python import cp_model as library
 
     if hints:
-        model.clear_hints()
+        model.proto.ClearField("solution_hint")
         model.proto.solution_hint.vars.extend(hints.keys())
         model.proto.solution_hint.values.extend(hints.values())
     solver = library.CpSolver()
@@ -85,14 +85,16 @@ def solve_cp_sat(
     has_objective = model.has_objective()
     progress = Progress(report, "CP-SAT")
 
-    class Improvements(library.CpSolverSolutionCallback):  # type: ignore[misc]
+    class Improvements(library.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
             progress.note(self.objective_value, self.best_objective_bound)
 
     watcher = Improvements() if report is not None and has_objective else None
-    interrupted = run_interruptibly(
-        lambda: solver.solve(model, watcher) and None, solver.stop_search, time_limit=time_limit, poll=progress.tell
-    )
+
+    def work() -> None:
+        solver.solve(model, watcher)
+
+    interrupted = run_interruptibly(work, solver.stop_search, time_limit=time_limit, poll=progress.tell)
     return _read(solver, has_objective, interrupted, progress)
 
 

@@ -237,11 +237,13 @@ def _cells(
         table = {name: method for method in catalogue(instance.problem) for name in (method.name, *method.aliases)}
         for method in methods if methods is not None else [entry.name for entry in catalogue(instance.problem)]:
             exact = False
-            function = method
+            function: Callable[..., Any]
             if isinstance(method, str):
                 if method not in table:
                     raise UnknownName(f"{instance.problem} method", method, table)
                 exact, function, method = table[method].kind == "exact", table[method].resolve(), table[method].name
+            else:
+                function = method
             takers = (function, metrics)
             own = {name: value for name, value in options.items() if any(accepts(taker, name) for taker in takers)}
             taken |= set(own)

@@ -73,12 +73,12 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance and method: means over seeds of metrics, gaps and seconds, and failures counted."""
+        """One row per problem, instance, method and predicted share: means over seeds of metrics, gaps and seconds, and failures counted."""
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.rows):
-            groups.setdefault((row["problem"], row["instance"], row["method"]), []).append(row)
+            groups.setdefault((row["problem"], row["instance"], row["method"], row.get("predict")), []).append(row)
         result = []
-        for (problem, instance, method), rows in groups.items():
+        for (problem, instance, method, predict), rows in groups.items():
             done = [row for row in rows if not row.get("error") and row["metrics"]]
             line: Row = {
                 "problem": problem,
@@ -87,6 +87,7 @@ class Comparison:
                 "runs": len(rows),
                 "failed": len(rows) - len(done),
             }
+            line["predict"] = predict
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
             line["levels"] = done[0].get("levels", []) if done else []
             for part in ("metrics", "gaps"):

@@ -21,7 +21,9 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     table = Table(title=f"{result.method} on {result.instance or result.problem}", box=box.SIMPLE_HEAD, show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    table.add_row("status", f"{result.status.value}: {result.status.sentence}")
+    levels = list(result.certificate.get("levels", []))
+    status = proved({"status": result.status.value, "levels": levels})
+    table.add_row("status", f"{status}: {result.status.sentence if status == result.status.value else 'see the levels below'}")
     table.add_row("stopped", f"{result.stop.value}: {result.stop.sentence}")
     known = {metric.name: metric for metric in metrics}
     if result.objective_name is not None:
@@ -29,12 +31,17 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
         table.add_row("objective", f"{metric.label} {figure(result.objective, metric)}")
         if result.bound is not None:
             table.add_row("bound", f"{figure(result.bound, metric)} (gap {percent(result.gap)})")
+    for level in levels[1:]:
+        metric = known[level["objective"]]
+        bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
+        table.add_row("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}")
     table.add_row("seconds", f"{result.seconds:.3f}")
     for metric in metrics:
         if metric.name in result.metrics:
             table.add_row(metric.label, figure(result.metrics[metric.name], metric))
     for name, value in result.certificate.items():
-        table.add_row(f"certificate: {name}", _shortened(value))
+        if name != "levels":
+            table.add_row(f"certificate: {name}", _shortened(value))
     return table
 
 

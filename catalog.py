@@ -65,6 +65,7 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
+_NUMA = "thesis (2018)"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -78,6 +79,10 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {

@@ -119,6 +119,7 @@ class Result:
         content = {
             "cotenant": FORMAT,
             "result": self.summary(),
+            "answer": None if outcome.solution is None else type(outcome.solution).__name__,
             "solution": None if outcome.solution is None else outcome.solution.document(),
             "certificate": plain(dict(outcome.certificate)),
             "trace": [list(entry) for entry in outcome.trace],
@@ -130,8 +131,9 @@ class Result:
         """Rebuild a result from `document`."""
         row = content["result"]
         solution = content["solution"]
+        kind = problem_named(row["problem"]).solution_named(content.get("answer"))
         outcome = Outcome(
-            solution=None if solution is None else problem_named(row["problem"]).solution.from_document(solution),
+            solution=None if solution is None else kind.from_document(solution),
             bound=row["bound"],
             status=Status(row["status"]),
             stop=Stop(row["stop"]),

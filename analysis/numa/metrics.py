@@ -1,0 +1,71 @@
+"""The metrics of a simulated policy or of long-run flows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.numa.answer import Flow, Simulation, flow_by_distance
+from ...instances.numa.bounds import link_energy
+from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.technology import THESIS
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("mean_response", "mean", unit="s"),
+    Metric("p50", "median", unit="s"),
+    Metric("p95", "p95", unit="s"),
+    Metric("p99", "p99", unit="s"),
+    Metric("mean_wait", "wait", unit="s"),
+    Metric("served_rate", "served", "max", "tasks/s", 1),
+    Metric("share_local", "local", "", digits=3),
+    Metric("share_1hop", "1 hop", "", digits=3),
+    Metric("share_2hop", "2 hops", "", digits=3),
+    Metric("share_blade", "blade", "", digits=3),
+    Metric("refusals", "refusals", "", digits=2),
+    Metric("link_power", "links", "min", "W", 3),
+    Metric("backlog_growth", "growth", "", "tasks/s", 1),
+)
+
+
+def metrics(
+    instance: Numa,
+    solution: Simulation | Flow,
+    *,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> dict[str, float]:
+    """Every metric of a feasible answer.
+
+    `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or more) are over the
+    tasks that finished in the window; `link_power` [W] is what they cost the links, see `link_energy` for its options;
+    `refusals` is their mean count; `backlog_growth` the trend of the queue when the load is unstable. The response times are
+    then left out: they have no long-run value. A Flow has rates, shares and power only.
+    """
+    energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
+    if isinstance(solution, Flow):
+        return _rates(flow_by_distance(instance, solution), energy)
+    result: dict[str, float] = {}
+    if solution.stable:
+        result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
+        result |= {name: float(value) for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)}
+    result |= _rates(solution.served / solution.window, energy)
+    result["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
+    if not solution.stable:
+        result["backlog_growth"] = solution.growth
+    return result
+
+
+def _rates(rate: Floats, energy: Floats) -> dict[str, float]:
+    """From (K, D) tasks a second by class and distance."""
+    total = float(rate.sum())
+    share = rate.sum(axis=0) / total if total > 0 else np.zeros(rate.shape[1])
+    hops = share[:-1]
+    return {
+        "served_rate": total,
+        "share_local": float(hops[0]),
+        "share_1hop": float(hops[1:2].sum()),
+        "share_2hop": float(hops[2:].sum()),
+        "share_blade": float(share[-1]),
+        "link_power": float((rate * energy).sum()),
+    }

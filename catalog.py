@@ -65,7 +65,7 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
-_NUMA = "thesis (2018)"
+_NUMA = "Llull (thesis 2017)"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -79,6 +79,8 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate", f"{_NUMA} 4.5.1, as an LP"),
+    Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power", f"{_NUMA} 4.5.4, as an LP"),
     Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),

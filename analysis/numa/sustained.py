@@ -1,0 +1,156 @@
+"""How much a policy sustains: from an empty system, from a backlog, and after a burst.
+
+A refusal policy can have two states at one arrival rate: a good one, in which arriving tasks find idle cores near their
+data, and a bad one, in which a long queue hands every core a task from anywhere, which is slow, which keeps the queue
+long. The rates sustained from an empty start and from a saturated one are then two numbers, and the band between them is
+metastable: fine until a burst. The thesis (section 4.5.1) has the first number only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.numa.answer import POLICIES, reach
+from ...instances.numa.instance import Numa
+from ...instances.problem.errors import InvalidOption, UnknownName
+from ...solvers.numa.draws import Draws, draw
+from ...solvers.numa.engine import simulate
+
+Start = Literal["empty", "saturated"]
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """The rate a policy sustains, between the highest that went well and the lowest that did not [tasks/s]."""
+
+    policy: str
+    start: str
+    rate: float
+    failed: float
+
+
+@dataclass(frozen=True)
+class Burst:
+    """What became of a burst: seconds until the queue was short again, None if it never was; and how long it got."""
+
+    policy: str
+    rate: float
+    waiting_before: int
+    drained_after: float | None
+    tasks: int
+
+
+def sustained(
+    instance: Numa,
+    policy: str,
+    start: Start = "empty",
+    *,
+    tasks: int = 1_000_000,
+    backlog: int = 3000,
+    drained: int = 300,
+    tolerance: float = 0.005,
+    seed: int = 0,
+) -> Sustained:
+    """The highest arrival rate a policy sustains, by bisection.
+
+    From an empty start a rate is sustained when fewer than `backlog` tasks ever wait; from a saturated one when a queue of
+    `backlog` tasks with independent data, beside busy cores and with arrivals going on, falls below `drained`; both
+    within `tasks` arrivals. The same draws are used at every rate, scaled in time.
+
+    Parameters
+    ----------
+    instance : its rate is not looked at.
+    policy : "Local", "IP-1", "IP-2" or "IB".
+    tolerance : width of the bracket, relative to what all cores can do with local data.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        An option out of range, an unknown policy.
+    """
+    _validate(policy, tasks, backlog, drained)
+    if start not in get_args(Start):
+        raise InvalidOption(f"start is {start!r}; expected {' or '.join(get_args(Start))}")
+    if not 0 < tolerance < 1:
+        raise InvalidOption(f"tolerance is {tolerance}; expected a fraction between 0 and 1")
+    most = instance.all_cores / instance.mean_service
+    first = instance.all_cores + backlog if start == "saturated" else 0
+    draws = draw(instance, tasks + first, reach(instance, policy), np.random.default_rng(seed), rate=1.0, backlog=first)
+    low, high = 0.0, most  # at `most` no policy can keep up
+    while high - low > tolerance * most:
+        rate = (low + high) / 2
+        if _goes_well(instance, _at_rate(draws, rate), start, first, backlog, drained):
+            low = rate
+        else:
+            high = rate
+    return Sustained(policy, start, low, high)
+
+
+def burst(
+    instance: Numa,
+    policy: str,
+    *,
+    size: int = 3000,
+    before: int = 100_000,
+    tasks: int = 1_000_000,
+    drained: int = 300,
+    seed: int = 0,
+) -> Burst:
+    """Let a system run from empty for `before` tasks at its rate, then let `size` tasks arrive at once, and wait.
+
+    Parameters
+    ----------
+    size : tasks of the burst; their data is drawn like everybody's.
+    tasks : arrivals after the burst within which the queue must fall below `drained`.
+    """
+    _validate(policy, tasks, size, drained)
+    if before < 1:
+        raise InvalidOption(f"before is {before}; expected a number of tasks, at least 1")
+    draws = draw(instance, before + size + tasks, reach(instance, policy), np.random.default_rng(seed))
+    together = draws.arrival.copy()
+    together[before : before + size] = together[before]
+    together[before + size :] -= draws.arrival[before + size - 1] - draws.arrival[before]
+    draws = replace(draws, arrival=together)
+    run = simulate(instance, draws, stop_below=drained, watch_from=before + size)
+    moment = float(together[before])
+    earlier = int((run.start[:before] > moment).sum() + (run.start[:before] < 0).sum())
+    after = float(together[run.arrived - 1]) - moment if run.reached else None
+    return Burst(policy, instance.rate, earlier, after, run.arrived - before - size)
+
+
+def sustained_pair(
+    instance: Numa,
+    policy: str,
+    *,
+    tasks: int = 1_000_000,
+    backlog: int = 3000,
+    drained: int = 300,
+    tolerance: float = 0.005,
+    seed: int = 0,
+) -> tuple[Sustained, Sustained]:
+    """What a policy sustains from empty and from saturated; between the two lies the metastable band."""
+    settings = {"tasks": tasks, "backlog": backlog, "drained": drained, "seed": seed}
+    first = sustained(instance, policy, "empty", tolerance=tolerance, **settings)
+    return first, sustained(instance, policy, "saturated", tolerance=tolerance, **settings)
+
+
+def _goes_well(instance: Numa, draws: Draws, start: str, first: int, backlog: int, drained: int) -> bool:
+    if start == "empty":
+        return not simulate(instance, draws, stop_above=backlog).reached
+    return simulate(instance, draws, stop_below=drained, watch_from=first).reached
+
+
+def _at_rate(draws: Draws, rate: float) -> Draws:
+    return replace(draws, arrival=draws.arrival / rate)
+
+
+def _validate(policy: str, tasks: int, backlog: int, drained: int) -> None:
+    if policy not in POLICIES:
+        raise UnknownName("policy", policy, POLICIES)
+    if tasks < 1 or backlog < 1:
+        raise InvalidOption(f"tasks is {tasks} and the backlog {backlog}; expected numbers of tasks, at least 1")
+    if not 1 <= drained <= backlog:
+        raise InvalidOption(f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog of {backlog}")

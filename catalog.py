@@ -85,6 +85,7 @@ METHODS: tuple[Method, ...] = (
     Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95", "this package: policies by the shares of the LP"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {
@@ -93,7 +94,12 @@ ANALYSES: dict[str, dict[str, str]] = {
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
-    }
+    },
+    "numa": {
+        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from empty and from saturated",
+        "burst": "cotenant.analysis.numa.sustained.burst sends a burst through a policy",
+        "technology": "cotenant.analysis.numa.technology recomputes the figures of the technology model",
+    },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 

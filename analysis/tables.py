@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -109,14 +110,14 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
     shown = [metric for metric in metrics if any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     for metric in shown:
-        table.add_column(metric.label, justify="right")
+        table.add_column(f"{metric.label} [{metric.unit}]" if metric.unit else metric.label, justify="right")
         if metric in gapped:
             table.add_column("gap", justify="right")
     table.add_column("seconds", justify="right")
     for line in lines:
         cells = [line["method"], line["status"]]
         for metric in shown:
-            cells.append(figure(line["metrics"].get(metric.name), metric))
+            cells.append(figure(line["metrics"].get(metric.name), replace(metric, unit="")))
             if metric in gapped:
                 cells.append(percent(line["gaps"].get(f"gap_{metric.name}")))
         table.add_row(*cells, "-" if line["seconds"] is None else f"{line['seconds']:.3f}")

@@ -16,14 +16,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("p95", "p95", unit="s"),
     Metric("p99", "p99", unit="s"),
     Metric("mean_wait", "wait", unit="s"),
-    Metric("served_rate", "served", "max", "tasks/s", 1),
+    Metric("served_rate", "served", "", "1/s", 1),
     Metric("share_local", "local", "", digits=3),
     Metric("share_1hop", "1 hop", "", digits=3),
     Metric("share_2hop", "2 hops", "", digits=3),
     Metric("share_blade", "blade", "", digits=3),
     Metric("refusals", "refusals", "", digits=2),
     Metric("link_power", "links", "min", "W", 3),
-    Metric("backlog_growth", "growth", "", "tasks/s", 1),
+    Metric("backlog_growth", "growth", "", "1/s", 1),
 )
 
 

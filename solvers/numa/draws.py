@@ -44,7 +44,7 @@ def draw(
 
     Parameters
     ----------
-    reach : one for all, or (K, D) shares of tasks of each class that accept each distance (a mix of policies).
+    reach : one for all, or (K, L, D) shares, by class and memory, of the tasks with each reach (a mix of policies).
     rate : arrivals [tasks/s]; the instance's when None.
     backlog : the first so many arrive together at time 0, and the others after.
     """
@@ -59,7 +59,7 @@ def draw(
     if isinstance(reach, int):
         reaches = np.full(tasks, reach, dtype=np.int32)
     else:
-        below = np.cumsum(reach, axis=1)[kind, :-1]
+        below = np.cumsum(reach, axis=2)[kind, location, :-1]
         reaches = (rng.random(tasks)[:, None] >= below).sum(axis=1).astype(np.int32)
     if instance.refusal_limit == 0:
         reaches[:] = instance.blade_distance  # nobody ever refuses

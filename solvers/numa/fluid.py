@@ -103,12 +103,15 @@ def fluid_power(
     return Outcome(flow, level["bound"], status, best.stop, certificate)
 
 
-def mix_shares(instance: Numa, flow: Flow) -> Floats:
-    """(K, D) for each class the share of its tasks that run at each distance; a class without tasks runs locally."""
-    rate = flow_by_distance(instance, flow)
-    total = rate.sum(axis=1, keepdims=True)
-    local = np.eye(rate.shape[1])[0]
-    return np.where(total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), local)
+def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
+    """(K, L, D) share of the tasks that run at each distance, by class alone or by class and memory; at home if none do."""
+    away = np.eye(instance.blade_distance + 1)[instance.distance]
+    rate = np.einsum("klp,lpd->kld", flow.flow, away)
+    if by == "class":
+        rate = np.broadcast_to(rate.sum(axis=1, keepdims=True), rate.shape)
+    total = rate.sum(axis=2, keepdims=True)
+    home = np.eye(rate.shape[2])[0]
+    return np.where(total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), home)
 
 
 def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
@@ -121,7 +124,7 @@ def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
             policy: round(float(row[low + 1 : high + 1].sum()), 6)
             for policy, low, high in zip(POLICIES, below, edges, strict=True)
         }
-        for name, row in zip(instance.names, shares, strict=True)
+        for name, row in zip(instance.names, shares[:, 0], strict=True)
     }
 
 

@@ -76,6 +76,48 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.colocation.experiments:figure_14",
         "Shapley shares of three users' interference",
     ),
+    Experiment(
+        "numa-technology",
+        "numa",
+        "Llull (thesis 2017) section 4.2, Tables 4.1 and 4.3, figs. 4.4, 4.10 to 4.12",
+        "analysis.numa.experiments:technology",
+        "every figure of the technology model from its inputs, migration against remote access",
+    ),
+    Experiment(
+        "numa-figure-4.7",
+        "numa",
+        "Llull (thesis 2017) fig. 4.7",
+        "analysis.numa.experiments:figure_4_7",
+        "throughput sustained by K-means, facesim and string match, and the metastable band",
+    ),
+    Experiment(
+        "numa-figure-4.8",
+        "numa",
+        "Llull (thesis 2017) fig. 4.8",
+        "analysis.numa.experiments:figure_4_8",
+        "throughput sustained by every benchmark",
+    ),
+    Experiment(
+        "numa-figure-4.9",
+        "numa",
+        "Llull (thesis 2017) fig. 4.9",
+        "analysis.numa.experiments:figure_4_9",
+        "95th percentile at high and low load, refusal limits 10, 100 and 1000",
+    ),
+    Experiment(
+        "numa-figure-4.13",
+        "numa",
+        "Llull (thesis 2017) fig. 4.13",
+        "analysis.numa.experiments:figure_4_13",
+        "link power by policy, the ranking and its reason, 13 W",
+    ),
+    Experiment(
+        "numa-figure-4.14",
+        "numa",
+        "Llull (thesis 2017) fig. 4.14",
+        "analysis.numa.experiments:figure_4_14",
+        "where tasks run, by distance from their data",
+    ),
 )
 """Every experiment, by problem and place."""
 

@@ -80,7 +80,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "numa-technology",
         "numa",
         "Llull (thesis 2017) section 4.2, Tables 4.1 and 4.3, figs. 4.4, 4.10 to 4.12",
-        "analysis.numa.experiments:technology",
+        "analysis.numa.power:technology",
         "every figure of the technology model from its inputs, migration against remote access",
     ),
     Experiment(
@@ -108,15 +108,29 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "numa-figure-4.13",
         "numa",
         "Llull (thesis 2017) fig. 4.13",
-        "analysis.numa.experiments:figure_4_13",
+        "analysis.numa.power:figure_4_13",
         "link power by policy, the ranking and its reason, 13 W",
     ),
     Experiment(
         "numa-figure-4.14",
         "numa",
         "Llull (thesis 2017) fig. 4.14",
-        "analysis.numa.experiments:figure_4_14",
+        "analysis.numa.power:figure_4_14",
         "where tasks run, by distance from their data",
+    ),
+    Experiment(
+        "numa-queues",
+        "numa",
+        "Llull (thesis 2017) section 4.3.2",
+        "analysis.numa.studies:queues",
+        "one queue against one per processor: mean and variance of the wait",
+    ),
+    Experiment(
+        "numa-hot-data",
+        "numa",
+        "not in the thesis",
+        "analysis.numa.studies:hot_data",
+        "what policies sustain with a hot memory or blade, beside the most any placement could",
     ),
 )
 """Every experiment, by problem and place."""

@@ -13,13 +13,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ...instances.numa.answer import POLICIES, reach
-from ...instances.numa.instance import Numa
-from ...instances.problem.errors import InvalidOption, UnknownName
+from ...instances.numa.answer import POLICIES, Flow, reach
+from ...instances.numa.instance import Floats, Numa
+from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
 from ...solvers.numa.draws import Draws, draw
 from ...solvers.numa.engine import simulate
+from ...solvers.numa.fluid import fluid, mix_shares
 
 Start = Literal["empty", "saturated"]
+MIXES = ("mix", "mix-by-memory")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def sustained(
     Parameters
     ----------
     instance : its rate is not looked at.
-    policy : "Local", "IP-1", "IP-2" or "IB".
+    policy : "Local", "IP-1", "IP-2", "IB", "mix" (the fluid program's by class) or "mix-by-memory".
     tolerance : width of the bracket, relative to what all cores can do with local data.
 
     Raises
@@ -78,7 +80,7 @@ def sustained(
         raise InvalidOption(f"tolerance is {tolerance}; expected a fraction between 0 and 1")
     most = instance.all_cores / instance.mean_service
     first = instance.all_cores + backlog if start == "saturated" else 0
-    draws = draw(instance, tasks + first, reach(instance, policy), np.random.default_rng(seed), rate=1.0, backlog=first)
+    draws = draw(instance, tasks + first, _reaches(instance, policy), np.random.default_rng(seed), rate=1.0, backlog=first)
     low, high = 0.0, most  # at `most` no policy can keep up
     while high - low > tolerance * most:
         rate = (low + high) / 2
@@ -109,7 +111,7 @@ def burst(
     _validate(policy, tasks, size, drained)
     if before < 1:
         raise InvalidOption(f"before is {before}; expected a number of tasks, at least 1")
-    draws = draw(instance, before + size + tasks, reach(instance, policy), np.random.default_rng(seed))
+    draws = draw(instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed))
     together = draws.arrival.copy()
     together[before : before + size] = together[before]
     together[before + size :] -= draws.arrival[before + size - 1] - draws.arrival[before]
@@ -143,13 +145,22 @@ def _goes_well(instance: Numa, draws: Draws, start: str, first: int, backlog: in
     return simulate(instance, draws, stop_below=drained, watch_from=first).reached
 
 
+def _reaches(instance: Numa, policy: str) -> int | Floats:
+    if policy in POLICIES:
+        return reach(instance, policy)
+    flow = fluid(instance).solution
+    if not isinstance(flow, Flow):
+        raise EngineError("the fluid program was not solved, so there is no mix")
+    return mix_shares(instance, flow, "class" if policy == "mix" else "memory")
+
+
 def _at_rate(draws: Draws, rate: float) -> Draws:
     return replace(draws, arrival=draws.arrival / rate)
 
 
 def _validate(policy: str, tasks: int, backlog: int, drained: int) -> None:
-    if policy not in POLICIES:
-        raise UnknownName("policy", policy, POLICIES)
+    if policy not in (*POLICIES, *MIXES):
+        raise UnknownName("policy", policy, (*POLICIES, *MIXES))
     if tasks < 1 or backlog < 1:
         raise InvalidOption(f"tasks is {tasks} and the backlog {backlog}; expected numbers of tasks, at least 1")
     if not 1 <= drained <= backlog:

@@ -135,7 +135,7 @@ def _memory(t: Technology) -> list[Recomputed]:
             "power of an 8 GB channel at 20 %", "W", "4.2.1: 2 W/GB", t.dram_power * t.dram_channel, idle,
             "20.5 Gb/s x 160 pJ/bit of Table 4.1 (16.4 W were the channel busy)", 0.5,
         ),
-        _row("E_Mem@20", "pJ/bit", "Table 4.1", t.dram_energy_idle, t.dram_energy_idle_eq, "eq. 4.1 (cancels in break-evens)", 0.5),
+        _row("E_Mem@20", "pJ/bit", "Table 4.1", t.dram_energy_idle, t.dram_energy_idle_eq, "eq. 4.1; it cancels", 0.5),
     ]  # fmt: skip
 
 
@@ -185,7 +185,9 @@ def _break_evens(t: Technology) -> list[Recomputed]:
         ours = break_even(path, t)
         how = "(2 x 70 + E_Link) / E_Link; printed truncated"
         rows.append(
-            Recomputed(f"break-even, {path}", "accesses/byte", "4.5.3", value, ours, how, np.floor(ours * 10 + 1e-9) / 10 == value)
+            Recomputed(
+                f"break-even, {path}", "accesses/byte", "4.5.3", value, ours, how, np.floor(ours * 10 + 1e-9) / 10 == value
+            )
         )
     return rows
 

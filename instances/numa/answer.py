@@ -149,7 +149,8 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
     inside = run.waiting + run.running
     if inside[0] + run.arrived.sum() != inside[1] + run.served.sum():
         raise InfeasibleSolution(
-            f"{inside[0]} tasks were there and {run.arrived.sum()} arrived, but {run.served.sum()} finished and {inside[1]} are left"
+            f"{inside[0]} tasks were there and {run.arrived.sum()} arrived, but {run.served.sum()} finished "
+            f"and {inside[1]} are left"
         )
     if (run.running > instance.all_cores).any():
         raise InfeasibleSolution(f"{run.running.max()} tasks run at once; there are {instance.all_cores} cores")
@@ -166,7 +167,9 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
 def _check_refusals(instance: Numa, run: Simulation) -> None:
     """Nobody declines more than the limit, and without a limit nobody runs farther away than the policy accepts."""
     if run.refused > instance.refusal_limit * max(run.served.sum(), 1):
-        raise InfeasibleSolution(f"{run.refused} refusals by {run.served.sum()} tasks; the limit is {instance.refusal_limit:g} each")
+        raise InfeasibleSolution(
+            f"{run.refused} refusals by {run.served.sum()} tasks; the limit is {instance.refusal_limit:g} each"
+        )
     if run.policy in POLICIES and instance.refusal_limit == np.inf:
         beyond = run.served[:, reach(instance, run.policy) + 1 :].sum()
         if beyond:
@@ -178,9 +181,12 @@ def reach(instance: Numa, policy: str) -> int:
 
     On a mesh of more than two hops across, IP-2 keeps its rule in words: it refuses only another blade.
     """
-    return {"Local": 0, "IP-1": min(1, instance.blade_distance - 1), "IP-2": instance.blade_distance - 1, "IB": instance.blade_distance}[
-        policy
-    ]
+    return {
+        "Local": 0,
+        "IP-1": min(1, instance.blade_distance - 1),
+        "IP-2": instance.blade_distance - 1,
+        "IB": instance.blade_distance,
+    }[policy]
 
 
 def processor_work(instance: Numa, solution: Flow) -> Floats:

@@ -30,7 +30,8 @@ def link_energy(
     hops = np.arange(instance.blade_distance)
     picojoules = np.append(hops * ht_energy, pcie_energy + pcie_hops * ht_energy)
     bits = instance.bandwidth * BITS_PER_MEGABYTE * instance.service_mean
-    return bits[:, None] * picojoules * 1e-12
+    energy: Floats = bits[:, None] * picojoules * 1e-12
+    return energy
 
 
 def throughput_bound(instance: Numa, price: Floats) -> float:

@@ -23,7 +23,9 @@ class NumaDocument(BaseModel):
     rows: int = Field(description="rows of a blade's mesh of processors")
     columns: int = Field(description="columns of a blade's mesh of processors")
     cores: int = Field(description="cores of a processor")
-    location_share: list[float] = Field(description="share of tasks with data in each memory (blades x rows x columns); sums to 1")
+    location_share: list[float] = Field(
+        description="share of tasks with data in each memory (blades x rows x columns); sums to 1"
+    )
     class_share: list[float] = Field(min_length=1, description="share of each class of tasks; sums to 1")
     service_mean: list[float] = Field(description="mean service time of each class with local data [s]")
     ht1: list[float] = Field(description="service time one hop away over the local one, by class, at least 1")

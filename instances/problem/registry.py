@@ -75,7 +75,5 @@ def check(instance: Instance, solution: Solution) -> None:
     problem = problem_named(instance.problem)
     if not isinstance(solution, problem.solutions):
         wanted = " or ".join(kind.__name__ for kind in problem.solutions)
-        raise InfeasibleSolution(
-            f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}"
-        )
+        raise InfeasibleSolution(f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}")
     problem.check(instance, solution)

@@ -111,7 +111,8 @@ def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
         rate = np.broadcast_to(rate.sum(axis=1, keepdims=True), rate.shape)
     total = rate.sum(axis=2, keepdims=True)
     home = np.eye(rate.shape[2])[0]
-    return np.where(total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), home)
+    shares: Floats = np.where(total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), home)
+    return shares
 
 
 def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ...instances.numa.answer import LEVELS, Simulation, reach
+from ...instances.numa.answer import Simulation
 from ...instances.numa.instance import Floats, Numa
 from ...instances.problem.errors import InvalidOption
 from ..outcome import Clock, Outcome, Report, Status, Stop, validate_time_limit
@@ -70,11 +70,6 @@ def validate_run(tasks: int, warmup: int | None, placement: str, engine: str) ->
     return warm
 
 
-def policy_reach(instance: Numa, policy: str) -> int:
-    """How far from its data a task of this policy accepts a core while it still refuses."""
-    return reach(instance, policy)
-
-
 def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock) -> tuple[Trajectory, Stop]:
     if engine == "python":
         from .twin import simulate_plainly
@@ -114,10 +109,10 @@ def _load(instance: Numa, run: Simulation) -> str:
         return f"unstable for every policy: {why}; response times have no long-run value and are left out"
     if not run.stable:
         return (
-            f"unstable here: the queue grew by {run.growth:.1f} tasks/s to {run.waiting[1]}; response times have no long-run value "
-            "and are left out (a larger backlog may also drain later: analysis.numa.sustained tells)"
+            f"unstable here: the queue grew by {run.growth:.1f} tasks/s to {run.waiting[1]}; response times have no long-run "
+            "value and are left out (analysis.numa.sustained tells what this policy sustains)"
         )
     return f"stable in this window: {run.waiting[0]} tasks waited at its beginning, {run.waiting[1]} at its end"
 
 
-__all__ = ["LEVELS", "Engine", "Placement", "policy_reach", "simulate_policy", "validate_run"]
+__all__ = ["Engine", "Placement", "simulate_policy", "validate_run"]

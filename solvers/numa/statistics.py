@@ -46,7 +46,7 @@ def measure(
     inside = [((index < task) & (start >= when)).sum() for task, when in ((first, begin), (last, end))]
     running = [((index < task) & (start < when) & (finish >= when)).sum() for task, when in ((first, begin), (last, end))]
     overlap = np.clip(np.minimum(finish, end) - np.maximum(start, begin), 0.0, None)
-    busy = np.bincount(run.core[seen], weights=overlap, minlength=instance.all_cores)
+    busy: Floats = np.bincount(run.core[seen], weights=overlap, minlength=instance.all_cores).astype(float)
     response = (finish - arrival)[first:last]
     wait = (start - arrival)[first:last]
     growth = _growth(arrival, np.sort(start), begin, end)

@@ -1,0 +1,94 @@
+"""What the thesis leaves out or only claims: hot data against the proved bound, and one queue against one per processor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.numa.answer import POLICIES, Flow, reach
+from ...instances.numa.generators import blade_server
+from ...instances.numa.instance import Numa
+from ...solvers.numa.draws import draw
+from ...solvers.numa.engine import simulate
+from ...solvers.numa.fluid import fluid
+from ..experiments import Finding
+from .experiments import judged
+from .sustained import MIXES, sustained_pair
+
+
+def hot_data(
+    *, seed: int = 0, tasks: int = 500_000, tolerance: float = 0.005, benchmark: str = "S6", refusal_limit: float | None = 100.0
+) -> list[Finding]:
+    """What each policy sustains with a hot memory and a hot blade, beside the most any placement could.
+
+    Parameters
+    ----------
+    tasks, tolerance : as of `analysis.numa.sustained.sustained`.
+    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
+    refusal_limit : offers a task declines at most; None for no limit.
+    """
+    findings = []
+    for data, hot in (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5)):
+        instance = blade_server(
+            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit  # type: ignore[arg-type]
+        )  # fmt: skip
+        outcome = fluid(instance)
+        assert isinstance(outcome.solution, Flow)
+        assert outcome.bound is not None
+        where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
+        note = "all local, which says nothing of placement" if data == "uniform" else f"status {outcome.status.value}"
+        findings.append(
+            Finding(f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", "not in the paper", note)
+        )
+        for policy in (*POLICIES, *MIXES):
+            empty, saturated = sustained_pair(instance, policy, tasks=tasks, tolerance=tolerance, seed=seed)
+            text = f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), {saturated.rate:.0f} from saturated"
+            findings.append(
+                Finding(
+                    f"{where}, {policy}: sustained [tasks/s]", "", text, "not in the paper", _bracket(empty.failed - empty.rate)
+                )
+            )
+    return findings
+
+
+def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> list[Finding]:
+    """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger variance".
+
+    Parameters
+    ----------
+    tasks : tasks that are measured, after a tenth as many.
+    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
+    """
+    findings = []
+    for rate in (4000.0, 5000.0, 5500.0):
+        for policy in ("Local", "IP-1", "IP-2"):
+            one, several = (
+                _waits(blade_server(benchmark=benchmark, rate=rate, queues=kind), policy, tasks, seed)
+                for kind in ("one", "per-processor")
+            )
+            mean, spread = several[0] / one[0] - 1, several[1] / one[1] - 1
+            findings.append(
+                Finding(
+                    f"{policy}, {rate:g}/s: wait of one queue, one per processor", "same mean, larger variance",
+                    f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
+                    f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms ({100 * spread:+.1f} %)",
+                    judged(abs(mean) <= 0.05 and spread > 0), f"{benchmark}, refusal limit 100",
+                )
+            )  # fmt: skip
+    return findings
+
+
+def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:
+    """Mean and standard deviation of the time in the queue [s]."""
+    warm = tasks // 10
+    draws = draw(instance, tasks + 2 * warm, reach(instance, policy), np.random.default_rng(seed))
+    run = simulate(instance, draws)
+    wait = (run.start - draws.arrival)[warm : warm + tasks]
+    return float(wait.mean()), float(wait.std())
+
+
+def _gap(rate: float, bound: float) -> str:
+    return f"{100 * (1 - rate / bound):.1f} % below"
+
+
+def _bracket(width: float) -> str:
+    return f"+{width:.0f}: width of the bracket"

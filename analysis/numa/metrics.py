@@ -11,20 +11,21 @@ from ...instances.numa.technology import THESIS
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
-    Metric("mean_response", "mean", unit="s"),
-    Metric("p50", "median", unit="s"),
-    Metric("p95", "p95", unit="s"),
-    Metric("p99", "p99", unit="s"),
-    Metric("mean_wait", "wait", unit="s"),
-    Metric("served_rate", "served", "", "1/s", 1),
-    Metric("share_local", "local", "", digits=3),
-    Metric("share_1hop", "1 hop", "", digits=3),
-    Metric("share_2hop", "2 hops", "", digits=3),
-    Metric("share_blade", "blade", "", digits=3),
-    Metric("refusals", "refusals", "", digits=2),
-    Metric("link_power", "links", "min", "W", 3),
-    Metric("backlog_growth", "growth", "", "1/s", 1),
+    Metric("mean_response", "mean response", unit="s", short="mean"),
+    Metric("p50", "median response", unit="s", short="p50"),
+    Metric("p95", "95th percentile of response", unit="s", short="p95"),
+    Metric("p99", "99th percentile of response", unit="s", short="p99"),
+    Metric("mean_wait", "mean wait", unit="s", short="wait"),
+    Metric("served_rate", "served", "", "1/s", 1, short="served"),
+    Metric("share_local", "share local", "", digits=3, short="local"),
+    Metric("share_1hop", "share one hop away", "", digits=3, short="1 hop"),
+    Metric("share_2hop", "share two hops away", "", digits=3, short="2 hops"),
+    Metric("share_blade", "share on another blade", "", digits=3, short="blade"),
+    Metric("refusals", "refusals per task", "", digits=2, short="refused"),
+    Metric("link_power", "link power", "min", "W", 3, short="links"),
+    Metric("backlog_growth", "growth of the queue", "", "1/s", 1, short="growth"),
 )
+"""`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most there can be."""
 
 
 def metrics(

@@ -1,5 +1,7 @@
 """The fluid programs in Pyomo, written to be read; the solvers build them as arrays."""
 
+# mypy: disable-error-code="untyped-decorator"
+
 from __future__ import annotations
 
 from typing import Any

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-        table.add_column(f"{metric.short} [{metric.unit}]" if metric.unit else metric.short, justify="right")
+from dataclasses import replace
+from typing import Any
 
 from rich import box
 from rich.table import Table

@@ -27,6 +27,9 @@ METRICS: tuple[Metric, ...] = (
 )
 """`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most there can be."""
 
+SAME = 1e-9
+"""Two rates that differ by no more than this fraction are one."""
+
 
 def metrics(
     instance: Numa,
@@ -39,25 +42,46 @@ def metrics(
     """Every metric of a feasible answer.
 
     `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or more) are over the
-    tasks that finished in the window; `link_power` [W] is what they cost the links, see `link_energy` for its options;
-    `refusals` is their mean count; `backlog_growth` the trend of the queue when the load is unstable. The response times are
-    then left out: they have no long-run value. A Flow has rates, shares and power only.
+    tasks that finished in the window, `refusals` is their mean count. `link_power` [W], see `link_energy` for its options,
+    is given only where the arrivals are served, so that answers are compared at one rate: not for a Flow of another
+    throughput, nor for an unstable run. An unstable run has no response times either, they have no long-run value; it has
+    `backlog_growth`, the trend of its queue.
     """
-    energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
-    if isinstance(solution, Flow):
-        return _rates(flow_by_distance(instance, solution), energy)
+    energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     result: dict[str, float] = {}
+    if isinstance(solution, Flow):
+        result = _shares(flow_by_distance(instance, solution))
+        if abs(solution.throughput - instance.rate) <= SAME * instance.rate:
+            result["link_power"] = link_power(instance, solution, **energy)
+        return result
     if solution.stable:
         result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
         result |= {name: float(value) for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)}
-    result |= _rates(solution.served / solution.window, energy)
-    result["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
-    if not solution.stable:
+        result["link_power"] = link_power(instance, solution, **energy)
+    else:
         result["backlog_growth"] = solution.growth
+    result |= _shares(solution.served / solution.window)
+    result["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
     return result
 
 
-def _rates(rate: Floats, energy: Floats) -> dict[str, float]:
+def link_power(
+    instance: Numa,
+    solution: Simulation | Flow,
+    *,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> float:
+    """What the tasks that are served cost the links [W], at whatever rate that is."""
+    if isinstance(solution, Flow):
+        rate = flow_by_distance(instance, solution)
+    else:
+        rate = solution.served / solution.window
+    return float((rate * link_energy(instance, ht_energy, pcie_energy, pcie_hops)).sum())
+
+
+def _shares(rate: Floats) -> dict[str, float]:
     """From (K, D) tasks a second by class and distance."""
     total = float(rate.sum())
     share = rate.sum(axis=0) / total if total > 0 else np.zeros(rate.shape[1])
@@ -68,5 +92,4 @@ def _rates(rate: Floats, energy: Floats) -> dict[str, float]:
         "share_1hop": float(hops[1:2].sum()),
         "share_2hop": float(hops[2:].sum()),
         "share_blade": float(share[-1]),
-        "link_power": float((rate * energy).sum()),
     }

@@ -9,7 +9,7 @@ from ...instances.numa.generators import blade_server
 from ...instances.numa.instance import Numa
 from ..experiments import Finding, Verdict
 from .experiments import judged, simulated
-from .metrics import metrics
+from .metrics import link_power, metrics
 from .technology import Path, break_even, migration_over_remote, recomputed
 
 INTENSIVE = "S1,S2,S3,S4,S5,S6"
@@ -41,7 +41,7 @@ def figure_4_13(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) ->
     findings = []
     for limit in (10.0, 100.0):
         runs = _runs(INTENSIVE, high, tasks, seed, limit)
-        watt = {policy: metrics(*run)["link_power"] for policy, run in runs.items()}
+        watt = {policy: link_power(*run) for policy, run in runs.items()}
         ranked = sorted(POLICIES, key=lambda policy: -watt[policy])
         findings.append(
             Finding(
@@ -89,8 +89,8 @@ def _runs(benchmark: str, rate: float, tasks: int, seed: int, limit: float) -> d
 def _thirteen_watts(high: float, tasks: int, seed: int) -> list[Finding]:
     """Section 4.5.4's 13 W, 48 W and 25 %."""
     instance, run = _runs(INTENSIVE, high, tasks, seed, 100.0)["IB"]
-    alone = metrics(instance, run, pcie_hops=0.0)["link_power"]
-    whole = metrics(instance, run)["link_power"]
+    alone = link_power(instance, run, pcie_hops=0.0)
+    whole = link_power(instance, run)
     utilized = 0.6 * 40 + 0.4 * 60
     share = metrics(instance, run)
     hyper = share["share_1hop"] + share["share_2hop"]

@@ -9,16 +9,17 @@ from ...instances.numa.generators import blade_server
 from ...instances.numa.instance import Numa
 from ...solvers.numa.draws import draw
 from ...solvers.numa.engine import simulate
-from ...solvers.numa.fluid import fluid
+from ...solvers.numa.fluid import fluid, fluid_power
 from ..experiments import Finding
-from .experiments import judged
+from .experiments import judged, simulated
+from .metrics import link_power
 from .sustained import MIXES, sustained_pair
 
 
 def hot_data(
     *, seed: int = 0, tasks: int = 500_000, tolerance: float = 0.005, benchmark: str = "S6", refusal_limit: float | None = 100.0
 ) -> list[Finding]:
-    """What each policy sustains with a hot memory and a hot blade, beside the most any placement could.
+    """What each policy sustains with a hot memory and a hot blade, beside the most any placement could; link power too.
 
     Parameters
     ----------
@@ -47,7 +48,21 @@ def hot_data(
                     f"{where}, {policy}: sustained [tasks/s]", "", text, "not in the paper", _bracket(empty.failed - empty.rate)
                 )
             )
+        findings += _least_power(instance, where, tasks, seed)
     return findings
+
+
+def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Finding]:
+    """Link power of each policy at the instance's rate beside the least of any placement."""
+    outcome = fluid_power(instance)
+    if outcome.bound is None:
+        return []
+    words = []
+    for policy in POLICIES:
+        run = simulated(instance, policy, tasks, seed)
+        words.append(f"{policy} {link_power(instance, run):.2f} W{'' if run.stable else ' (unstable)'}")
+    least = f"at least {outcome.bound:.2f} W in the long run; {', '.join(words)}"
+    return [Finding(f"{where}: link power at {instance.rate:g} tasks/s", "", least, "not in the paper", outcome.status.value)]
 
 
 def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> list[Finding]:

@@ -173,7 +173,7 @@ class Result:
             raise InvalidFile(f"{os.fspath(path)} is not a result; expected a file written by cotenant solve --out")
         try:
             return cls.from_document(content)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             raise InvalidFile(f"{os.fspath(path)} is not a whole result: {error}") from None
 
 

@@ -17,13 +17,19 @@ from .sustained import MIXES, sustained_pair
 
 
 def hot_data(
-    *, seed: int = 0, tasks: int = 500_000, tolerance: float = 0.005, benchmark: str = "S6", refusal_limit: float | None = 100.0
+    *,
+    seed: int = 0,
+    tasks: int = 500_000,
+    runs: int = 1,
+    tolerance: float = 0.005,
+    benchmark: str = "S6",
+    refusal_limit: float | None = 100.0,
 ) -> list[Finding]:
     """What each policy sustains with a hot memory and a hot blade, beside the most any placement could; link power too.
 
     Parameters
     ----------
-    tasks, tolerance : as of `analysis.numa.sustained.sustained`.
+    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
     benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     refusal_limit : offers a task declines at most; None for no limit.
     """
@@ -41,7 +47,7 @@ def hot_data(
             Finding(f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", "not in the paper", note)
         )
         for policy in (*POLICIES, *MIXES):
-            empty, saturated = sustained_pair(instance, policy, tasks=tasks, tolerance=tolerance, seed=seed)
+            empty, saturated = sustained_pair(instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed)
             text = f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), {saturated.rate:.0f} from saturated"
             findings.append(
                 Finding(
@@ -80,7 +86,7 @@ def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> li
                 _waits(blade_server(benchmark=benchmark, rate=rate, queues=kind), policy, tasks, seed)
                 for kind in ("one", "per-processor")
             )
-            mean, spread = several[0] / one[0] - 1, several[1] / one[1] - 1
+            mean, spread = (new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True))
             findings.append(
                 Finding(
                     f"{policy}, {rate:g}/s: wait of one queue, one per processor", "same mean, larger variance",

@@ -153,5 +153,5 @@ def test_generate_show_and_compare_work_on_the_command_line(tmp_path: Path) -> N
 
 
 def test_analyses_are_refused_as_methods_with_the_place_to_look() -> None:
-    with pytest.raises(InvalidOption, match="cotenant.analysis.numa"):
+    with pytest.raises(InvalidOption, match=r"cotenant\.analysis\.numa"):
         cotenant.solve(cotenant.read("numa/tiny"), "sustained")

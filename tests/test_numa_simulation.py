@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -333,6 +334,11 @@ def test_every_policy_answers_on_every_small_server(policy: str) -> None:
         assert isinstance(outcome, Outcome)
         assert outcome.solution is not None
         cotenant.check(server, outcome.solution)
+
+
+def test_the_policies_can_be_sent_to_another_process() -> None:
+    for method in FUNCTIONS.values():
+        assert pickle.loads(pickle.dumps(method)) is method
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -13,7 +13,7 @@ several runs must go well.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -132,21 +132,12 @@ def burst(
     return Burst(policy, instance.rate, earlier, after, run.arrived - before - size)
 
 
-def sustained_pair(
-    instance: Numa,
-    policy: str,
-    *,
-    tasks: int = 1_000_000,
-    backlog: int = 3000,
-    drained: int = 300,
-    runs: int = 3,
-    tolerance: float = 0.005,
-    seed: int = 0,
-) -> tuple[Sustained, Sustained]:
-    """What a policy sustains from empty and from saturated; between the two lies the metastable band."""
-    settings = {"tasks": tasks, "backlog": backlog, "drained": drained, "runs": runs, "seed": seed}
-    first = sustained(instance, policy, "empty", tolerance=tolerance, **settings)
-    return first, sustained(instance, policy, "saturated", tolerance=tolerance, **settings)
+def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
+    """What a policy sustains from empty and from saturated; between the two lies the metastable band.
+
+    The settings are those of `sustained`.
+    """
+    return sustained(instance, policy, "empty", **settings), sustained(instance, policy, "saturated", **settings)
 
 
 def _goes_well(instance: Numa, draws: Draws, start: str, first: int, backlog: int, drained: int) -> bool:

@@ -169,6 +169,14 @@ def idle_processor(idle: Ints, near: Ints, edge: Ints, reach: int, nearest: bool
 
 
 @compiled
+def idle_for(tasks: Any, server: Any, rules: Any, state: Any, i: int) -> int:
+    """The processor whose idle core task i takes, -1 if it accepts none."""
+    place = tasks.location[i]
+    near, edge = server.near[place], server.edge[place]
+    return int(idle_processor(state.idle, near, edge, tasks.reach[i], rules.nearest, tasks.pick[i]))
+
+
+@compiled
 def begin(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, busy: int) -> int:
     """Start task i on an idle core of processor p; returns how many cores are then busy."""
     state.idle[p] -= 1
@@ -222,12 +230,11 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
             break
         if following < rules.until and (busy == 0 or tasks.arrival[following] < state.heap_time[0]):
             i, following = following, following + 1
-            place, reach = tasks.location[i], tasks.reach[i]
-            p = idle_processor(state.idle, server.near[place], server.edge[place], reach, rules.nearest, tasks.pick[i])
+            p = idle_for(tasks, server, rules, state, i)
             if p >= 0:
                 busy = begin(tasks, server, state, i, p, tasks.arrival[i], busy)
                 continue
-            append(state, place * ranks + reach, i)
+            append(state, tasks.location[i] * ranks + tasks.reach[i], i)
             state.base[i] = freed + waiting
             if waiting == 0:
                 oldest = i
@@ -281,8 +288,7 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
             break
         if following < rules.until and (busy == 0 or tasks.arrival[following] < state.heap_time[0]):
             i, following = following, following + 1
-            place = tasks.location[i]
-            p = idle_processor(state.idle, server.near[place], server.edge[place], tasks.reach[i], rules.nearest, tasks.pick[i])
+            p = idle_for(tasks, server, rules, state, i)
             if p >= 0:
                 busy = begin(tasks, server, state, i, p, tasks.arrival[i], busy)
             else:
@@ -307,8 +313,7 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
         q = taker % queues
         i = state.behind[taker]
         while i >= 0:
-            place = tasks.location[i]
-            p = idle_processor(state.idle, server.near[place], server.edge[place], tasks.reach[i], rules.nearest, tasks.pick[i])
+            p = idle_for(tasks, server, rules, state, i)
             if p < 0:
                 break
             busy = begin(tasks, server, state, i, p, now, busy)

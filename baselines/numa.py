@@ -75,7 +75,7 @@ _COMMON = """
 
 local = _policy("local", "Local", "Local: a task accepts only the processor its data is on, until its refusals reach the limit.")
 one_hop = _policy(
-    "IP-1", "IP-1: a task accepts its data's processor and those one link away, until its refusals reach the limit."
+    "one_hop", "IP-1", "IP-1: a task accepts its data's processor and those one link away, until its refusals reach the limit."
 )
 two_hop = _policy(
     "two_hop", "IP-2", "IP-2: a task accepts every processor of its data's blade, until its refusals reach the limit."

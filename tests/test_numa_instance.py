@@ -61,8 +61,10 @@ def test_saturated_closed_forms_of_k_means(policy: str, rate: float) -> None:
 
 
 def test_the_saturated_closed_form_refuses_uneven_data() -> None:
+    hot = blade_server(data="hot-memory")
     with pytest.raises(InvalidOption, match="uniform"):
-        saturated_throughput(blade_server(data="hot-memory"), "Local")
+        saturated_throughput(hot, "Local")
+    assert saturated_throughput(hot, "IB") == pytest.approx(3962, rel=0.005)  # a little more: the hot memory's cores are fast
 
 
 def test_the_energy_of_a_task_follows_from_its_local_service_time() -> None:

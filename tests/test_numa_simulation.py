@@ -273,6 +273,22 @@ def test_a_load_this_policy_cannot_carry_is_detected_from_its_queue() -> None:
     assert result.metrics["served_rate"] == pytest.approx(3962, rel=0.06)
 
 
+@pytest.mark.parametrize(("rate", "warned"), [(3900.0, False), (4300.0, True)])
+def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(rate: float, warned: bool) -> None:
+    result = cotenant.solve(blade_server(rate=rate), "IB", tasks=20_000)
+    assert result.solution.stable
+    assert ("metastable" in result.certificate) == warned
+
+
+def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
+    server = blade_server(rate=6390.0, blades=2, rows=1, data="hot-memory", hot=0.5).replace(rate=700.0)
+    draws = draw(server, 60_000, 2, np.random.default_rng(0), backlog=30_000)
+    run = simulate(server, draws)
+    finish = run.finish(server, draws)
+    end = float(draws.arrival[-1])
+    assert ((finish > 2) & (finish <= end)).sum() / (end - 2) == pytest.approx(saturated_throughput(server, "IB"), rel=0.01)
+
+
 def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
     for seed in range(5):
         assert solved(free(6200.0), "Local", seed=seed, tasks=200_000).stable

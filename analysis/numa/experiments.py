@@ -115,6 +115,7 @@ def figure_4_9(
     findings: list[Finding] = []
     lows: list[float] = []
     tolerant: list[float] = []
+    harmed: dict[str, float] = {}
     wins: dict[str, dict[str, bool]] = {}
     for benchmark in chosen_benchmarks(benchmarks):
         busy = _percentiles(benchmark, high, tasks, seed, law, scv)
@@ -128,6 +129,7 @@ def figure_4_9(
                 wins.setdefault(service, {})[benchmark.key] = max(value["IP-1"], value["IP-2"]) < value["Local"]
         else:
             tolerant.append(busy["IB"] / min(busy.values()) - 1)
+            harmed[benchmark.key] = busy["Local"] / busy["IB"] - 1
     findings.append(
         Finding(
             "low load: what the other policies lose against Local", "less than 20 %", f"at most {100 * max(lows):.2f} %",
@@ -148,6 +150,13 @@ def figure_4_9(
             Finding(
                 "high load, compute-intensive: IB", "without penalty", f"at most {100 * max(tolerant):.1f} % above the best",
                 judged(max(tolerant) < 0.08),
+            )
+        )  # fmt: skip
+        findings.append(
+            Finding(
+                "high load, compute-intensive: Local", "can harm response time",
+                ", ".join(f"{key} {100 * value:+.1f} %" for key, value in harmed.items()) + " against IB",
+                judged(max(harmed.values()) > 0),
             )
         )  # fmt: skip
     return findings + _limits(seed, tasks)

@@ -61,21 +61,22 @@ def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats
 
 
 def saturated_throughput(instance: Numa, policy: str) -> float:
-    """Tasks a second that a policy clears from an endless backlog without a refusal limit, data uniform over memories.
+    """Tasks a second that a policy clears from an endless backlog without a refusal limit.
 
-    A core that frees takes the oldest task that accepts it, whose data is then uniform over the memories within reach:
-    cores over the mean service time of such tasks. K-means on the thesis's server: Local 6400, IP-1 5581, IP-2 5417,
-    IB 3962.
+    A core that frees takes the oldest task that accepts it, whose data is in any memory within reach alike, if the data is
+    uniform: cores over the mean service time of such tasks. K-means on the thesis's server: Local 6400, IP-1 5581, IP-2
+    5417, IB 3962. IB never refuses, so for it the limit makes no difference and the data may be anywhere.
 
     Raises
     ------
     InvalidOption
-        The data is not uniform (then some memory's tasks pile up for ever and there is no such closed form).
+        The data is not uniform and the policy not IB: then some memory's tasks pile up for ever and there is no such
+        closed form.
     """
-    if not np.allclose(instance.location_share, 1 / instance.processors):
-        raise InvalidOption("saturated_throughput needs data that is uniform over the memories; simulate instead")
-    accepted = instance.distance <= reach(instance, policy)
+    if policy != "IB" and not np.allclose(instance.location_share, 1 / instance.processors):
+        raise InvalidOption("saturated_throughput needs IB, or data that is uniform over the memories; simulate instead")
+    weight = (instance.distance <= reach(instance, policy)) * instance.location_share[:, None]
     slow = instance.slowdown[:, instance.distance]
-    mean = (slow * accepted).sum(axis=1) / accepted.sum(axis=0)
+    mean = (slow * weight).sum(axis=1) / weight.sum(axis=0)
     each = instance.class_share * instance.service_mean @ mean
     return float((instance.cores / each).sum())

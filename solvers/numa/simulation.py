@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...instances.numa.answer import Simulation
+from ...instances.numa.bounds import saturated_throughput
 from ...instances.numa.instance import Floats, Numa
 from ...instances.problem.errors import InvalidOption
 from ..outcome import Clock, Outcome, Report, Status, Stop, validate_time_limit
@@ -95,6 +96,11 @@ def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock)
 def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dict[str, Any]:
     """What a reader needs to judge the run: its load, its length, its intervals."""
     said: dict[str, Any] = {"load": _load(instance, run), "window": f"{measured} tasks after {warm}, {run.window:.1f} s"}
+    if run.policy == "IB" and run.stable and (clears := saturated_throughput(instance, "IB")) < instance.rate:
+        said["metastable"] = (
+            f"a long queue is cleared at {clears:.0f} tasks/s, less than arrive: after a burst, or by chance, it never "
+            "drains (analysis.numa.sustained)"
+        )
     if run.stable:
         named = zip(("p50", "p95", "p99"), run.response, run.response_error, strict=True)
         said["intervals"] = f"95 %, {BATCHES} batch means"

@@ -126,6 +126,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "one queue against one per processor: mean and variance of the wait",
     ),
     Experiment(
+        "numa-policies",
+        "numa",
+        "not in the thesis",
+        "analysis.numa.studies:policies",
+        "of any instance (-o file=): what policies sustain, their p95, and the most of any placement",
+    ),
+    Experiment(
         "numa-hot-data",
         "numa",
         "not in the thesis",

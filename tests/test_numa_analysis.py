@@ -92,6 +92,7 @@ SHORT: dict[str, dict[str, object]] = {
     "numa-figure-4.13": {"tasks": 50_000},
     "numa-figure-4.14": {"tasks": 20_000},
     "numa-queues": {"tasks": 20_000},
+    "numa-policies": {"tasks": 20_000, "tolerance": 0.05, "file": "numa/tiny"},
     "numa-hot-data": {"tasks": 20_000, "tolerance": 0.05},
 }
 

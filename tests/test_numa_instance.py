@@ -89,6 +89,18 @@ def test_reading_is_the_inverse_of_writing(changes: dict[str, Any], tmp_path: Pa
     assert read(write(instance, tmp_path / "server.json")) == instance
 
 
+def test_the_law_can_be_replaced_alone() -> None:
+    assert tiny().replace(law="deterministic").replace(law="exponential") == tiny()
+    assert tiny(law="exponential", scv=1.0) == tiny()
+
+
+def test_the_example_of_the_page_is_a_valid_file(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "numa.md").read_text()
+    path = tmp_path / "example.json"
+    path.write_text(page.partition("```json\n")[2].partition("```")[0])
+    assert read(path, "numa").summary()["classes"] == "K-means, String match"
+
+
 def test_no_refusal_limit_is_null_in_a_file(tmp_path: Path) -> None:
     path = write(tiny(refusal_limit=np.inf), tmp_path / "server.json")
     assert json.loads(path.read_text())["refusal_limit"] is None
@@ -110,6 +122,8 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"rows": 0}, "rows", "mesh"),
     ({"columns": -2}, "columns", "mesh"),
     ({"cores": 0}, "cores", "from 1"),
+    ({"blades": 3000}, "blades", "at most 2000"),
+    ({"cores": 60_000}, "cores", "at most 100000"),
     ({"rows": 2}, "location_share", "blades x rows x columns"),
     ({"location_share": [0.4, 0.3, 0.2, 0.2]}, "location_share", "sum to 1"),
     ({"location_share": [1.4, -0.4, 0.0, 0.0]}, r"location_share\[1\]", "0 or more"),

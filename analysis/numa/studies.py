@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.numa.answer import POLICIES, Flow, reach
-from ...instances.numa.generators import blade_server
+from ...instances.numa.answer import POLICIES, reach
+from ...instances.numa.generators import Data, blade_server
 from ...instances.numa.instance import Numa
+from ...instances.problem import EngineError, read
 from ...solvers.numa.draws import draw
 from ...solvers.numa.engine import simulate
 from ...solvers.numa.fluid import fluid, fluid_power
@@ -14,6 +15,9 @@ from ..experiments import Finding
 from .experiments import judged, simulated
 from .metrics import link_power
 from .sustained import MIXES, sustained_pair
+
+DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
+"""Where the data is, and the share of the tasks with data there."""
 
 
 def hot_data(
@@ -34,27 +38,54 @@ def hot_data(
     refusal_limit : offers a task declines at most; None for no limit.
     """
     findings = []
-    for data, hot in (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5)):
-        instance = blade_server(
-            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit  # type: ignore[arg-type]
-        )  # fmt: skip
-        outcome = fluid(instance)
-        assert isinstance(outcome.solution, Flow)
-        assert outcome.bound is not None
+    for data, hot in DATA:
+        instance = blade_server(benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit)
         where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
-        note = "all local, which says nothing of placement" if data == "uniform" else f"status {outcome.status.value}"
-        findings.append(
-            Finding(f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", "not in the paper", note)
-        )
-        for policy in (*POLICIES, *MIXES):
-            empty, saturated = sustained_pair(instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed)
-            text = f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), {saturated.rate:.0f} from saturated"
-            findings.append(
-                Finding(
-                    f"{where}, {policy}: sustained [tasks/s]", "", text, "not in the paper", _bracket(empty.failed - empty.rate)
-                )
-            )
+        findings += _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
         findings += _least_power(instance, where, tasks, seed)
+    return findings
+
+
+def policies(
+    *, seed: int = 0, file: str = "numa/kmeans", tasks: int = 500_000, runs: int = 1, tolerance: float = 0.005
+) -> list[Finding]:
+    """Of any instance: what each policy sustains from empty and saturated, its p95, and the most of any placement.
+
+    Parameters
+    ----------
+    file : an instance file, or a bundled instance.
+    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
+    """
+    instance = read(file, "numa")
+    assert isinstance(instance, Numa)
+    findings = _beside_the_bound(instance, instance.name or file, tasks, runs, tolerance, seed)
+    words = []
+    for policy in POLICIES:
+        run = simulated(instance, policy, tasks, seed)
+        words.append(
+            f"{policy} {1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms" if run.stable else f"{policy} -"
+        )
+    rate = f"95th percentile of response at {instance.rate:g}/s"
+    return [
+        *findings,
+        Finding(rate, "", ", ".join(words), "not in the paper", "- where the queue grows"),
+        *_least_power(instance, instance.name or file, tasks, seed),
+    ]
+
+
+def _beside_the_bound(instance: Numa, where: str, tasks: int, runs: int, tolerance: float, seed: int) -> list[Finding]:
+    """The fluid program's bound, and what each policy and mix sustains."""
+    outcome = fluid(instance)
+    if outcome.bound is None:
+        raise EngineError("the fluid program was not solved")
+    uniform = np.allclose(instance.location_share, 1 / instance.processors)
+    note = "all local, which says nothing of placement" if uniform else f"status {outcome.status.value}"
+    findings = [Finding(f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", "not in the paper", note)]
+    for policy in (*POLICIES, *MIXES):
+        empty, saturated = sustained_pair(instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed)
+        text = f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), {saturated.rate:.0f} from saturated"
+        width = f"brackets of {empty.failed - empty.rate:.3g}"
+        findings.append(Finding(f"{where}, {policy}: sustained [tasks/s]", "", text, "not in the paper", width))
     return findings
 
 
@@ -109,7 +140,3 @@ def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, f
 
 def _gap(rate: float, bound: float) -> str:
     return f"{100 * (1 - rate / bound):.1f} % below"
-
-
-def _bracket(width: float) -> str:
-    return f"+{width:.0f}: width of the bracket"

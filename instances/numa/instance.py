@@ -22,8 +22,8 @@ LAWS: tuple[str, ...] = ("deterministic", "exponential", "gamma", "lognormal")
 QUEUES: tuple[str, ...] = ("one", "per-processor")
 _FIXED_SCV = {"deterministic": 0.0, "exponential": 1.0}
 
-MOST_CORES = 100_000
-"""More cores than any blade server has; beyond it a size is a slip of the pen."""
+MOST_CORES, MOST_PROCESSORS = 100_000, 2000
+"""More than any blade server has; beyond them a size is a slip of the pen, and distances would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,8 @@ class Numa(Instance):
             set_field(self, name, _size(name, getattr(self, name)))
         if self.processors * self.cores > MOST_CORES:
             raise InvalidInstance("cores", f"{self.processors * self.cores} in all", f"at most {MOST_CORES} in all")
+        if self.processors > MOST_PROCESSORS:
+            raise InvalidInstance("blades", f"{self.processors} processors in all", f"at most {MOST_PROCESSORS} in all")
         memories = "one memory per processor: blades x rows x columns"
         _set_shares(self, "location_share", self.processors, memories)
         class_share = frozen_array("class_share", self.class_share, float, 1)
@@ -104,8 +106,8 @@ class Numa(Instance):
         set_field(self, "rate", _above_zero("rate", self.rate, "tasks a second, above 0"))
         set_field(self, "refusal_limit", _limit(self.refusal_limit))
         for prefix in ("", "arrival_"):
-            scv = _valid_law(f"{prefix}law", getattr(self, f"{prefix}law"), f"{prefix}scv", getattr(self, f"{prefix}scv"))
-            set_field(self, f"{prefix}scv", scv)
+            law, scv = getattr(self, f"{prefix}law"), getattr(self, f"{prefix}scv")
+            set_field(self, f"{prefix}scv", _valid_law(f"{prefix}law", law, f"{prefix}scv", scv))
         if self.queues not in QUEUES:
             raise InvalidInstance("queues", repr(self.queues), " or ".join(QUEUES))
         set_field(self, "names", _valid_names(self.names, self.classes))
@@ -158,8 +160,8 @@ class Numa(Instance):
             "load": f"{self.load:.3f} of the cores if every task were local",
             "classes": ", ".join(self.names) if self.classes <= 5 else self.classes,
             "data": f"{spread}, at most {self.location_share.max():.3f} of the tasks in one memory",
-            "service": f"{self.law}, squared coefficient of variation {self.scv:g}",
-            "arrivals": f"{self.arrival_law}, squared coefficient of variation {self.arrival_scv:g}",
+            "service": _law_text(self.law, self.scv),
+            "arrivals": _law_text(self.arrival_law, self.arrival_scv),
             "refusal limit": limit,
             "queues": self.queues,
         }
@@ -170,7 +172,7 @@ class Numa(Instance):
         content = {name: plain(getattr(self, name)) for name in (*names, "bandwidth", "rate", "refusal_limit")}
         for prefix in ("", "arrival_"):
             content[f"{prefix}law"] = getattr(self, f"{prefix}law")
-            if content[f"{prefix}law"] not in _FIXED_SCV:
+            if getattr(self, f"{prefix}scv") is not None:
                 content[f"{prefix}scv"] = getattr(self, f"{prefix}scv")
         return {**content, "queues": self.queues, "names": list(self.names)}
 
@@ -236,7 +238,8 @@ def _limit(value: object) -> float:
     return float(value)
 
 
-def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float:
+def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | None:
+    """The variance to keep: None where the law fixes it, so that `replace` may change the law alone."""
     if law not in LAWS:
         raise InvalidInstance(name, repr(law), f"one of {', '.join(LAWS)}")
     fixed = _FIXED_SCV.get(str(law))
@@ -245,10 +248,14 @@ def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float:
             raise InvalidInstance(
                 scv_name, repr(scv), f"{fixed:g} or nothing beside the law {law}", "Use gamma or lognormal for another variance"
             )
-        return fixed
+        return None
     if scv is None:
         raise InvalidInstance(scv_name, "missing", f"a squared coefficient of variation, above 0, beside the law {law}")
     return _above_zero(scv_name, scv, f"a squared coefficient of variation, above 0, beside the law {law}")
+
+
+def _law_text(law: str, scv: float | None) -> str:
+    return law if scv is None else f"{law}, squared coefficient of variation {scv:g}"
 
 
 def _valid_names(names: Any, classes: int) -> tuple[str, ...]:

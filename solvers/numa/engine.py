@@ -40,7 +40,8 @@ def simulate(
     draws : the tasks, and how far each accepts to be from its data.
     nearest : see above.
     stop_above, stop_below, watch_from : stop once so many tasks wait, or fewer, looked at from arrival `watch_from` on.
-    go_on : called with the arrivals so far about every 0.05 s; False stops the run there. May raise KeyboardInterrupt.
+    go_on : called with the arrivals so far about every 0.05 s; False stops the run there, and so does Ctrl-C (without
+        `go_on` that is the caller's business).
 
     Returns
     -------
@@ -51,7 +52,7 @@ def simulate(
     -----
     O(log cores + log n) a task, however long the queue.
     """
-    from .kernels import REACHED, Rules, Tasks, one_queue, processor_queues
+    from .kernels import NEXT, REACHED, Rules, Tasks, one_queue, processor_queues
 
     tasks = Tasks(draws.arrival, draws.service, draws.location, draws.kind, draws.pick, draws.reach)
     server, state = _server(instance, draws), _fresh(instance, len(draws))
@@ -60,16 +61,22 @@ def simulate(
     above = NO_LIMIT if stop_above is None else stop_above
     below = 0 if stop_below is None else stop_below
     track = bool((draws.reach < instance.blade_distance).any())
-    arrived = 0
-    while arrived < len(draws) and not state.whole[REACHED]:
-        arrived = min(arrived + CHUNK, len(draws))
-        run(tasks, server, Rules(limit, nearest, arrived, False, above, below, watch_from, track), state)
-        if go_on is not None and not go_on(arrived):
-            break
+    interrupted = False
+    try:
+        while state.whole[NEXT] < len(draws) and not state.whole[REACHED]:
+            until = min(int(state.whole[NEXT]) + CHUNK, len(draws))
+            run(tasks, server, Rules(limit, nearest, until, False, above, below, watch_from, track), state)
+            if go_on is not None and not go_on(until):
+                break
+    except KeyboardInterrupt:  # a kernel is never cut in two: Ctrl-C comes before or after it
+        if go_on is None:
+            raise
+        interrupted = True
     reached = bool(state.whole[REACHED])
+    arrived = int(state.whole[NEXT])
     if not reached:
         run(tasks, server, Rules(limit, nearest, arrived, True, NO_LIMIT, 0, 0, track), state)
-    return Trajectory(state.start, state.core, state.refusals, int(state.whole[0]), reached)
+    return Trajectory(state.start, state.core, state.refusals, arrived, reached, interrupted)
 
 
 def _server(instance: Numa, draws: Draws) -> Any:

@@ -78,19 +78,16 @@ def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock)
         return simulate_plainly(instance, draws, nearest=nearest), Stop.FINISHED
     from .engine import simulate
 
-    stop = [Stop.FINISHED]
+    late = False
 
     def go_on(arrived: int) -> bool:
-        try:
-            clock.note(None, None, f"{arrived} of {len(draws)} tasks have arrived")
-        except KeyboardInterrupt:
-            stop[0] = Stop.INTERRUPTED
-            return False
-        if clock.over and arrived < len(draws):
-            stop[0] = Stop.TIME_LIMIT
-        return stop[0] is Stop.FINISHED
+        nonlocal late
+        clock.note(None, None, f"{arrived} of {len(draws)} tasks have arrived")
+        late = clock.over and arrived < len(draws)
+        return not late
 
-    return simulate(instance, draws, nearest=nearest, go_on=go_on), stop[0]
+    run = simulate(instance, draws, nearest=nearest, go_on=go_on)
+    return run, Stop.INTERRUPTED if run.interrupted else Stop.TIME_LIMIT if late else Stop.FINISHED
 
 
 def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dict[str, Any]:

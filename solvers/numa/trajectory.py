@@ -22,6 +22,7 @@ class Trajectory:
     refusals : (n,) offers it declined.
     arrived : how many of the n have arrived.
     reached : whether a threshold on the queue stopped the run.
+    interrupted : whether Ctrl-C did.
     """
 
     start: Floats
@@ -29,6 +30,7 @@ class Trajectory:
     refusals: npt.NDArray[np.int32]
     arrived: int
     reached: bool = False
+    interrupted: bool = False
 
     def distance(self, instance: Numa, draws: Draws) -> Integers:
         """(n,) distance from each task's data to its core; -1 if it has not begun."""

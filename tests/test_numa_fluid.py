@@ -200,6 +200,16 @@ def test_link_power_is_compared_at_one_rate_only() -> None:
     assert table.loc["IB", "gap_link_power"] > 0.3
 
 
+def test_least_power_at_another_throughput_is_no_yardstick_for_runs_at_the_rate() -> None:
+    server = cotenant.read("numa/kmeans-hot-memory")
+    result = cotenant.solve(server, "fluid-power", throughput=5000.0)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(result.bound)
+    options = {"tasks": 20_000, "throughput": 5000.0}
+    table = cotenant.compare([server], ["fluid-power", "IB"], options=options).table.set_index("method")
+    assert np.isnan(table.loc["IB", "link_power"])
+
+
 def test_the_mix_is_the_share_of_each_class_by_the_policy_that_allows_it() -> None:
     server = blade_server(benchmark="S6,M10", data="hot-blade", hot=0.8)
     flow = fluid(server).solution

@@ -266,6 +266,14 @@ def test_a_load_no_policy_can_carry_is_said_before_all_else(rate: float) -> None
     assert "link_power" not in result.metrics
 
 
+def test_clockwork_at_full_load_is_stable_and_anything_random_is_not() -> None:
+    server = free(100.0, blades=1, rows=1, columns=1, cores=4, law="deterministic", arrival_law="deterministic")
+    run = solved(server, "IB", tasks=2000)
+    assert run.stable
+    assert run.mean_wait == pytest.approx(0, abs=1e-9)
+    assert not solved(server.replace(arrival_law="exponential"), "IB", tasks=2000).stable
+
+
 def test_a_load_this_policy_cannot_carry_is_detected_from_its_queue() -> None:
     result = cotenant.solve(blade_server(rate=5500.0), "IB", tasks=100_000)
     assert result.certificate["load"].startswith("unstable here")

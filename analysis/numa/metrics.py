@@ -35,6 +35,7 @@ def metrics(
     instance: Numa,
     solution: Simulation | Flow,
     *,
+    throughput: float | None = None,
     ht_energy: float = THESIS.ht_energy,
     pcie_energy: float = THESIS.pcie_energy,
     pcie_hops: float = THESIS.pcie_hops,
@@ -43,21 +44,23 @@ def metrics(
 
     `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or more) are over the
     tasks that finished in the window, `refusals` is their mean count. `link_power` [W], see `link_energy` for its options,
-    is given only where the arrivals are served, so that answers are compared at one rate: not for a Flow of another
-    throughput, nor for an unstable run. An unstable run has no response times either, they have no long-run value; it has
+    is given only where `throughput` (the instance's rate when None) is served, so that answers are compared at one rate:
+    not for a Flow of another throughput, nor for a run that is unstable or of another rate. An unstable run has no response times either, they have no long-run value; it has
     `backlog_growth`, the trend of its queue.
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
+    asked = instance.rate if throughput is None else throughput
     result: dict[str, float] = {}
     if isinstance(solution, Flow):
         result = _shares(flow_by_distance(instance, solution))
-        if abs(solution.throughput - instance.rate) <= SAME * instance.rate:
+        if abs(solution.throughput - asked) <= SAME * asked:
             result["link_power"] = link_power(instance, solution, **energy)
         return result
     if solution.stable:
         result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
         result |= {name: float(value) for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)}
-        result["link_power"] = link_power(instance, solution, **energy)
+        if abs(instance.rate - asked) <= SAME * asked:
+            result["link_power"] = link_power(instance, solution, **energy)
     else:
         result["backlog_growth"] = solution.growth
     result |= _shares(solution.served / solution.window)

@@ -6,7 +6,7 @@ long. The rates sustained from an empty start and from a saturated one are then 
 metastable: fine until a burst. The thesis (section 4.5.1) has the first number only.
 
 In the band the good state is left by chance alone, sooner or later: what is "sustained from empty" shrinks as one looks
-longer (IB on K-means: 4525 to 4775 tasks/s in single runs of a million tasks, 4525 to 4600 in runs of three million), so
+longer (IB on K-means: 4625 to 4775 tasks/s in single runs of a million tasks, 4525 to 4600 in runs of three million), so
 several runs must go well.
 """
 

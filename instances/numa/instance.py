@@ -146,8 +146,14 @@ class Numa(Instance):
 
     @property
     def load(self) -> float:
-        """Work that arrives over what all cores can do, were every task local; at 1 or more no policy can keep up."""
+        """Work that arrives over what all cores can do, were every task local."""
         return self.rate * self.mean_service / self.all_cores
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether no policy can keep up: more work than the cores can do, or as much and anything random in it."""
+        clockwork = self.law == self.arrival_law == "deterministic" and self.classes == 1
+        return self.load > 1 or (self.load == 1 and not clockwork)
 
     def summary(self) -> dict[str, object]:
         """Facts for people: size, load, data."""

@@ -107,7 +107,7 @@ def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dic
 
 
 def _load(instance: Numa, run: Simulation) -> str:
-    if instance.load >= 1:
+    if instance.overloaded:
         why = f"{instance.rate:g} tasks/s are {100 * instance.load:.0f} % of what all cores can do with local data"
         return f"unstable for every policy: {why}; response times have no long-run value and are left out"
     if not run.stable:

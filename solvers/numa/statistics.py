@@ -51,7 +51,7 @@ def measure(
     wait = (start - arrival)[first:last]
     growth = _growth(arrival, np.sort(start), begin, end)
     kept = growth * (end - begin)
-    stable = instance.load < 1 and not (kept > GROWING * (last - first) and kept > instance.all_cores)
+    stable = not instance.overloaded and not (kept > GROWING * (last - first) and kept > instance.all_cores)
     levels, level_error, correlation = _quantiles(response)
     simulation = Simulation(
         policy=policy,

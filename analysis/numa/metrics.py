@@ -45,8 +45,8 @@ def metrics(
     `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or more) are over the
     tasks that finished in the window, `refusals` is their mean count. `link_power` [W], see `link_energy` for its options,
     is given only where `throughput` (the instance's rate when None) is served, so that answers are compared at one rate:
-    not for a Flow of another throughput, nor for a run that is unstable or of another rate. An unstable run has no response times either, they have no long-run value; it has
-    `backlog_growth`, the trend of its queue.
+    not for a Flow of another throughput, nor for a run that is unstable or of another rate. An unstable run has no response
+    times either, they have no long-run value; it has `backlog_growth`, the trend of its queue.
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     asked = instance.rate if throughput is None else throughput

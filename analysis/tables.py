@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich import box
@@ -126,7 +127,7 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
     shown = [metric for metric in metrics if metric.short and any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     for metric in shown:
-        table.add_column(metric.short, justify="right")
+        table.add_column(f"{metric.short} [{metric.unit}]" if metric.unit else metric.short, justify="right")
         if metric in gapped:
             table.add_column("gap", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right")
@@ -134,7 +135,7 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
         blind = "" if line["predict"] is None else f" ({100 * line['predict']:g} % sampled)"
         cells = [f"{line['method']}{blind}", proved(line)]
         for metric in shown:
-            cells.append(figure(line["metrics"].get(metric.name), metric))
+            cells.append(figure(line["metrics"].get(metric.name), replace(metric, unit="")))
             if metric in gapped:
                 cells.append(_gap(line, metric))
         table.add_row(*cells, "-" if line["seconds"] is None else f"{line['seconds']:.3f}")

@@ -123,7 +123,7 @@ def _gap(line: Row, metric: Metric) -> str:
 def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
     table = Table(title=title, caption=source or None, box=box.SIMPLE_HEAD)
     table.add_column("method", style="bold", no_wrap=True)
-    table.add_column("status")
+    table.add_column("status", min_width=8)
     shown = [metric for metric in metrics if metric.short and any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     for metric in shown:

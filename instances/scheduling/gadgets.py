@@ -1,0 +1,116 @@
+"""The paper's own instances: figures 2 and 7, the game that is not supermodular, and the reduction from SUBSETSUM.
+
+Each takes `rng` as every generator does, and draws nothing.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Schedule, Scheduling, assign_machines
+
+
+def figure_2(*, horizon: int = 14, rng: np.random.Generator | None = None) -> Scheduling:
+    """Figure 2: nine jobs of one organization and one of another on three machines.
+
+    The processing times are not printed; these give every number of the figure's caption. `figure_2_starts` has its
+    schedule.
+    """
+    return Scheduling(
+        machines=np.array([3, 0]),
+        organization=np.array([0] * 9 + [1]),
+        release=np.zeros(10, dtype=np.int64),
+        processing=np.array([3, 4, 3, 3, 6, 6, 3, 3, 4, 5]),
+        horizon=horizon,
+        name="figure-2",
+        source="Skowron and Rzadca fig. 2, processing times rebuilt from its caption",
+    )
+
+
+def figure_2_schedule(instance: Scheduling) -> Schedule:
+    """The schedule of figure 2."""
+    start = np.array([0, 0, 0, 3, 3, 4, 6, 9, 10, 9])
+    return Schedule(start, assign_machines(instance, start))
+
+
+def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Scheduling:
+    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines."""
+    return Scheduling(
+        machines=np.array([2, 2]),
+        organization=np.array([0, 0, 0, 0, 1, 1]),
+        release=np.zeros(6, dtype=np.int64),
+        processing=np.array([3, 3, 3, 3, 6, 6]),
+        horizon=horizon,
+        name="figure-7",
+        source="Skowron and Rzadca fig. 7, with the 4 machines its 100 % and 75 % need",
+    )
+
+
+def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None) -> Scheduling:
+    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2."""
+    return Scheduling(
+        machines=np.array([1, 1, 1]),
+        organization=np.array([0, 0, 1, 1]),
+        release=np.zeros(4, dtype=np.int64),
+        processing=np.ones(4, dtype=np.int64),
+        horizon=horizon,
+        names=("a", "b", "c"),
+        name="not-supermodular",
+        source="Skowron and Rzadca proposition 5.5",
+    )
+
+
+def subset_sum(*, values: str = "2,3,4", target: int = 5, rng: np.random.Generator | None = None) -> Scheduling:
+    """Theorem 5.1: organizations for the numbers of a SUBSETSUM problem, then a (a machine, no jobs) and b (a huge job).
+
+    The contribution of a tells how many subsets sum to less than the target: see `subset_sum_size` for L and the
+    decoding floor((k+2)! phi(a) / L).
+
+    Parameters
+    ----------
+    values : the numbers of S, at least 1 each, with commas between them.
+    target : x, at least 1.
+    """
+    numbers = _numbers(values)
+    if target < 1:
+        raise InvalidOption(f"target is {target}; expected a whole number, at least 1")
+    total = sum(numbers) + 2
+    size = subset_sum_size(values)
+    owner, release, processing = [], [], []
+    for index, number in enumerate(numbers):
+        owner += [index] * 4
+        release += [0, 0, 3, 4]
+        processing += [1, 1, 2 * total, 2 * number]
+    b = len(numbers) + 1
+    owner += [b, b]
+    release += [2, 2 * target + 3]
+    processing += [2 * target + 2, size]
+    return Scheduling(
+        machines=np.ones(len(numbers) + 2, dtype=np.int64),
+        organization=np.array(owner),
+        release=np.array(release),
+        processing=np.array(processing),
+        horizon=max(release) + sum(processing),
+        names=(*(f"x{index + 1}={number}" for index, number in enumerate(numbers)), "a", "b"),
+        name=f"subset-sum-{'-'.join(map(str, numbers))}-{target}",
+        source=f"Skowron and Rzadca theorem 5.1: S = {{{values}}}, x = {target}",
+    )
+
+
+def subset_sum_size(values: str) -> int:
+    """L of theorem 5.1, the length of b's huge job: 4 |S| x_tot^2 (|S| + 2)! + 1 with x_tot = sum of S + 2."""
+    numbers = _numbers(values)
+    return 4 * len(numbers) * (sum(numbers) + 2) ** 2 * factorial(len(numbers) + 2) + 1
+
+
+def _numbers(values: str) -> list[int]:
+    try:
+        numbers = [int(part) for part in values.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1 or len(numbers) > 6:
+        raise InvalidOption(f"values is {values!r}; expected one to six whole numbers, each at least 1, such as 2,3,4")
+    return numbers

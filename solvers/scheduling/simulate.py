@@ -1,0 +1,270 @@
+"""From an instance to the compiled event loop and back: which coalitions play, by which rule, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.problem.errors import InvalidInstance
+from ...instances.scheduling import Schedule, Scheduling, assign_machines
+from ...instances.scheduling.instance import Integers
+from ..outcome import Clock, Report, Stop
+from .shapley import kernel_weights
+
+if TYPE_CHECKING:
+    from . import kernels
+
+RULES = (
+    "REF", "REF-definition", "RAND", "DIRECTCONTR", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO", "random",
+)  # fmt: skip
+"""Names in the order of the kernel's codes."""
+
+SLICE = 30_000_000
+"""Units of work between two looks at the clock: about a tenth of a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """Coalitions that RAND draws: masks, and what each counts in N times the estimated phi of each organization."""
+
+    masks: tuple[int, ...]
+    coefficients: Integers
+    orderings: int
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What the event loop found.
+
+    Attributes
+    ----------
+    instance : what was given.
+    start : (j,) start of each job in the wanted schedule, -1 when it is not started.
+    machine : (j,) its machine when the rule chose one (DIRECTCONTR), else None.
+    masks : (n,) the coalitions, bit u for organization u; the wanted one last.
+    times : (q,) sample times, the horizon last.
+    values : (n, q) value of each coalition at them.
+    own : (k, q) psi_sp of each organization in the wanted schedule.
+    lent : (k, q) utility earned on each organization's machines (DIRECTCONTR's estimate of phi; 0 for other rules).
+    contended : how often fewer machines were free than jobs waited, with more than one organization waiting.
+    decided_until : the time up to which the rule decided; the horizon unless it was stopped, FIFO after it.
+    stop : why it stopped.
+    """
+
+    instance: Scheduling
+    start: Integers
+    machine: Integers | None
+    masks: Integers
+    times: Integers
+    values: Integers
+    own: Integers
+    lent: Integers
+    contended: int
+    decided_until: int
+    stop: Stop
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The wanted schedule; machines are the lowest free ones unless the rule chose them."""
+        machine = assign_machines(self.instance, self.start) if self.machine is None else self.machine
+        return Schedule(self.start, machine, greedy=True)
+
+
+def simulate(
+    instance: Scheduling,
+    rule: str,
+    *,
+    coalitions: Sequence[int] | None = None,
+    sampling: Sampling | None = None,
+    draws: npt.NDArray[np.float64] | None = None,
+    samples: npt.ArrayLike = (),
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Simulation:
+    """Play a rule's schedule, event by event, and the schedules of the coalitions it looks at.
+
+    Parameters
+    ----------
+    rule : one of `RULES`.
+    coalitions : masks in order of size, the wanted one last, all playing `rule`; only all organizations when not given.
+    sampling : RAND's coalitions; they play FIFO beside the wanted one.
+    draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's organization, 2 i + 1 its machine.
+    samples : times at which values are recorded; the horizon is always one.
+    time_limit, report : see `Clock`. When time is up, or at Ctrl-C, the rest is scheduled first in, first out.
+    """
+    from . import kernels
+
+    clock = Clock(time_limit, report)
+    players, everyone = instance.organizations, full_mask(instance)
+    masks = list(coalitions) if coalitions is not None else [everyone]
+    rules = [RULES.index(rule)] * len(masks)
+    if sampling is not None:
+        masks, rules = [*sampling.masks, everyone], [kernels.FIFO] * len(sampling.masks) + [kernels.RAND]
+    if RULES.index(rule) == kernels.UTFAIRSHARE and instance.most_utility * instance.total_machines >= 2**62:
+        raise InvalidInstance(
+            "horizon", instance.horizon, "utility times machines below 2**62 for UTFAIRSHARE", "Measure time in a coarser unit"
+        )
+    jobs = _jobs(instance)
+    game = _coalitions(instance, masks, rules, sampling, shapley=coalitions is not None)
+    state = _state(instance, game, shapley=coalitions is not None)
+    times = np.unique(np.append(np.asarray(samples, dtype=np.int64), instance.horizon))
+    output = kernels.Output(
+        start=np.full(instance.jobs, -1, dtype=np.int64),
+        machine=np.full(instance.jobs, -1, dtype=np.int64),
+        sample_times=times,
+        sample_value=np.zeros((len(masks), len(times)), dtype=np.int64),
+        sample_own=np.zeros((players, len(times)), dtype=np.int64),
+        sample_lent=np.zeros((players, len(times)), dtype=np.int64),
+    )
+    uniform = np.zeros(2) if draws is None else draws
+    decided, stop = _play(instance, (jobs, game, state, output, uniform), clock)
+    start = np.empty(instance.jobs, dtype=np.int64)
+    start[instance.order] = output.start
+    machine = None
+    if rule == "DIRECTCONTR" and stop is Stop.FINISHED:
+        machine = np.empty(instance.jobs, dtype=np.int64)
+        machine[instance.order] = output.machine
+    return Simulation(
+        instance=instance,
+        start=start,
+        machine=machine,
+        masks=np.array(masks, dtype=np.int64),
+        times=times,
+        values=output.sample_value,
+        own=output.sample_own,
+        lent=output.sample_lent,
+        contended=int(state.cursor[kernels.CONTENDED]),
+        decided_until=decided,
+        stop=stop,
+    )
+
+
+def full_mask(instance: Scheduling) -> int:
+    """The mask of all organizations, those from `LAST_BIT` on sharing a bit."""
+    from .kernels import LAST_BIT
+
+    return int((1 << min(instance.organizations, LAST_BIT + 1)) - 1)
+
+
+def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
+    """Bytes the state of these coalitions takes, before any of it is made."""
+    slots = _slots(instance, np.asarray(masks, dtype=np.int64))
+    players = instance.organizations
+    return 8 * int(slots[-1] + len(masks) * (4 * players + 10) + 3 * 2 ** min(players, 40))
+
+
+def _play(instance: Scheduling, arguments: tuple[object, ...], clock: Clock) -> tuple[int, Stop]:
+    """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first out."""
+    from . import kernels
+
+    state: kernels.State = arguments[2]  # type: ignore[assignment]
+    game: kernels.Coalitions = arguments[1]  # type: ignore[assignment]
+    stop = Stop.FINISHED
+    try:
+        while not kernels.run(*arguments, instance.horizon, 0, SLICE):
+            clock.note(None, None, f"time {state.cursor[kernels.TIME]} of {instance.horizon}")
+            if clock.over:
+                stop = Stop.TIME_LIMIT
+                break
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    if stop is Stop.FINISHED:
+        return instance.horizon, stop
+    decided = int(state.cursor[kernels.TIME])
+    game.rule[-1] = kernels.FIFO
+    while not kernels.run(*arguments, instance.horizon, len(game.mask) - 1, SLICE):
+        pass
+    return decided, stop
+
+
+def _jobs(instance: Scheduling) -> kernels.Jobs:
+    from . import kernels
+
+    order = instance.order
+    count = np.bincount(instance.organization, minlength=instance.organizations)
+    by_time = np.argsort(instance.release, kind="stable")
+    return kernels.Jobs(
+        first=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
+        release=instance.release[order],
+        processing=instance.processing[order],
+        event_time=instance.release[by_time],
+        event_org=instance.organization[by_time],
+        owner=instance.owner.astype(np.int64),
+        share=np.array(instance.machines),
+    )
+
+
+def _coalitions(
+    instance: Scheduling, masks: Sequence[int], rules: Sequence[int], sampling: Sampling | None, shapley: bool
+) -> kernels.Coalitions:
+    from . import kernels
+
+    players = instance.organizations
+    members = np.zeros((len(masks), players), dtype=np.int64)
+    sizes = np.zeros(len(masks), dtype=np.int64)
+    for index, mask in enumerate(masks):
+        inside = [u for u in range(players) if mask >> min(u, kernels.LAST_BIT) & 1]
+        members[index, : len(inside)] = inside
+        sizes[index] = len(inside)
+    member, common, scale = kernel_weights(players if shapley else 1)
+    coefficients = np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
+    return kernels.Coalitions(
+        mask=np.array(masks, dtype=np.int64),
+        rule=np.array(rules, dtype=np.int64),
+        size=sizes,
+        members=members,
+        slot=_slots(instance, np.array(masks, dtype=np.int64)),
+        member_weight=member,
+        common_weight=common,
+        scale=scale,
+        sampled=coefficients,
+        orderings=0 if sampling is None else sampling.orderings,
+    )
+
+
+def _slots(instance: Scheduling, masks: Integers) -> Integers:
+    """(n + 1,) where each coalition's heap of running jobs begins: room for its machines, or its jobs if fewer."""
+    from .kernels import LAST_BIT
+
+    bit = np.minimum(np.arange(instance.organizations), LAST_BIT)
+    inside = (masks[:, None] >> bit[None, :]) & 1
+    jobs = np.bincount(instance.organization, minlength=instance.organizations)
+    room = np.minimum(inside @ instance.machines, inside @ jobs)
+    return np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+
+
+def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> kernels.State:
+    from . import kernels
+
+    players, number = instance.organizations, len(game.mask)
+    first = np.concatenate([[0], np.cumsum(np.bincount(instance.organization, minlength=players))]).astype(np.int64)
+    subsets = 1 << players if shapley else 1
+    free = np.array([instance.machines[game.members[c, : game.size[c]]].sum() for c in range(number)], dtype=np.int64)
+
+    def zeros(*shape: int) -> Integers:
+        return np.zeros(shape, dtype=np.int64)
+
+    return kernels.State(
+        cursor=zeros(7),
+        released=zeros(players),
+        head=np.repeat(first[None, :-1], number, axis=0),
+        free=free,
+        next_end=np.full(number, instance.horizon, dtype=np.int64),
+        heap=zeros(max(1, int(game.slot[-1]))),
+        heap_size=zeros(number),
+        total=zeros(number, 3),
+        own=zeros(number, players, 3),
+        lent=zeros(players, 3),
+        turn=zeros(1),
+        machine_end=np.full(instance.total_machines, -1, dtype=np.int64),
+        worth=zeros(subsets),
+        stamp=np.full(1, -1, dtype=np.int64),
+        subset=zeros(subsets),
+        folded=zeros(subsets),
+        key=zeros(players),
+    )

@@ -65,6 +65,7 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
+_FAIR = "Skowron and Rzadca"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -78,6 +79,17 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("REF", "scheduling", "solvers.scheduling.ref:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
+    Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
+    Method(
+        "DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic", "unfairness", f"{_FAIR} 7.1, fig. 9"
+    ),
+    Method("ROUNDROBIN", "scheduling", "baselines.scheduling:round_robin", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("FAIRSHARE", "scheduling", "baselines.scheduling:fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("UTFAIRSHARE", "scheduling", "baselines.scheduling:ut_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("CURRFAIRSHARE", "scheduling", "baselines.scheduling:curr_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("FIFO", "scheduling", "baselines.scheduling:fifo", "heuristic", "unfairness", "first in, first out over all"),
+    Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic", "unfairness", "the floor"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {

@@ -22,8 +22,14 @@ Reals = NDArray[Any]
 REF, REF_NEXT, RAND, DIRECTCONTR, ROUNDROBIN, FAIRSHARE, UTFAIRSHARE, CURRFAIRSHARE, FIFO, RANDOM = range(10)
 """Rules; REF reads figure 3 at t, REF_NEXT compares at t + 1 less the starts already made (`reading` definition)."""
 
-TIME, EVENT, SAMPLE, CONTENDED, WORK, STARTS, DONE = range(7)
-"""Places in `State.cursor`: where the loop stands, and what it has counted."""
+TIME, EVENT, SAMPLE, CONTENDED, WORK, STARTS, TURN, STAMP = range(8)
+"""Places in `State.cursor`: where the loop stands, what it has counted, round robin's turn, the time of `State.worth`."""
+
+FREE, WAITING, RUNNING, VALUE = range(4)
+"""Columns of `State.board`: free machines, waiting jobs, heap size, and from VALUE on twice the value's a, b, c."""
+
+HEAD, PSI = range(2)
+"""Columns of `State.desk`: the next job of a queue, and from PSI on twice the utility's a, b, c."""
 
 _ORG_BITS = 20  # a running job is end * 2**20 + organization in the heaps
 
@@ -51,31 +57,25 @@ class Coalitions(NamedTuple):
     size: Ints
     members: Ints  # (n, k), the first `size` are organizations in order
     slot: Ints  # (n + 1,) where each coalition's heap begins
-    member_weight: Ints  # (k + 1, k + 1)
-    common_weight: Ints
+    weight: Ints  # what subset i of a coalition of size s counts for its members, at 2**s + i
     scale: Ints  # (k + 1,)
     sampled: Ints  # (k, n): RAND's coefficients of coalition values
     orderings: int  # RAND's N
 
 
 class State(NamedTuple):
-    """Where everything stands; arrays over coalitions n and organizations k."""
+    """Where everything stands, for n coalitions and k organizations."""
 
     cursor: Ints
-    released: Ints  # (k,)
-    head: Ints  # (n, k) next job of each queue
-    free: Ints  # (n,)
-    next_end: Ints  # (n,)
-    heap: Ints
-    heap_size: Ints  # (n,)
-    total: Ints  # (n, 3) twice the coalition's value: a, b, c
-    own: Ints  # (n, k, 3) twice the organization's utility
-    lent: Ints  # (k, 3) twice the utility earned on each organization's machines, wanted schedule only
-    turn: Ints  # (1,) round robin: the organization whose turn it is
-    machine_end: Ints  # (machines,) -1 when free; wanted schedule of DIRECTCONTR only
+    queue_end: Ints  # (k,) jobs from a queue's head to here are released and wait
+    new: Ints  # (k,) jobs released at this very time
+    board: Ints  # (n, 6)
+    desk: Ints  # (n, k, 4)
+    next_end: Ints  # (n,) when the first running job ends; the horizon when none does before it
+    heap: Ints  # running jobs that end before the horizon
+    lent: Ints  # (k, 3) twice the utility earned on each organization's machines (DIRECTCONTR)
+    machine_end: Ints  # (machines,) -1 when free (DIRECTCONTR)
     worth: Ints  # (2^k,) value of each coalition at this time
-    stamp: Ints  # (1,) the time `worth` is for
-    subset: Ints  # (2^k,) scratch
     folded: Ints  # (2^k,) scratch
     key: Ints  # (k,) scratch
 
@@ -92,16 +92,26 @@ class Output(NamedTuple):
 
 
 @compiled
-def _at(poly: Ints, t: int) -> int:
-    """A utility or value at time t from its doubled polynomial."""
-    return ((poly[0] * t + poly[1]) * t + poly[2]) >> 1
+def _value(board: Ints, c: int, t: int) -> int:
+    """A coalition's value at time t from its doubled polynomial."""
+    return ((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1
 
 
 @compiled
-def _push(state: State, slot: int, c: int, entry: int) -> None:
-    heap = state.heap
-    i = state.heap_size[c]
-    state.heap_size[c] = i + 1
+def _utility(desk: Ints, c: int, u: int, t: int) -> int:
+    """An organization's utility at time t in a coalition's schedule."""
+    return ((desk[c, u, PSI] * t + desk[c, u, PSI + 1]) * t + desk[c, u, PSI + 2]) >> 1
+
+
+@compiled
+def _lent(lent: Ints, u: int, t: int) -> int:
+    """The utility at time t earned on an organization's machines."""
+    return ((lent[u, 0] * t + lent[u, 1]) * t + lent[u, 2]) >> 1
+
+
+@compiled
+def _push(heap: Ints, slot: int, size: int, entry: int) -> None:
+    i = size
     while i > 0:
         parent = (i - 1) >> 1
         if heap[slot + parent] <= entry:
@@ -112,11 +122,8 @@ def _push(state: State, slot: int, c: int, entry: int) -> None:
 
 
 @compiled
-def _pop(state: State, slot: int, c: int) -> int:
-    heap = state.heap
-    top = heap[slot]
-    size = state.heap_size[c] - 1
-    state.heap_size[c] = size
+def _drop_first(heap: Ints, slot: int, size: int) -> None:
+    """Remove the smallest entry; `size` counts what is left."""
     last = heap[slot + size]
     i = 0
     while True:
@@ -130,47 +137,226 @@ def _pop(state: State, slot: int, c: int) -> int:
         heap[slot + i] = heap[slot + child]
         i = child
     heap[slot + i] = last
-    return int(top)
 
 
 @compiled
-def _begin(jobs: Jobs, coalitions: Coalitions, state: State, output: Output, c: int, u: int, t: int, horizon: int) -> None:
-    """Start the first waiting job of organization u in coalition c."""
-    job = state.head[c, u]
-    state.head[c, u] = job + 1
-    state.free[c] -= 1
+def _begin(
+    board: Ints, desk: Ints, next_end: Ints, heap: Ints, processing: Ints, slot: int, c: int, u: int, t: int, horizon: int
+) -> int:
+    """Start the first waiting job of organization u in coalition c; returns the job."""
+    job = desk[c, u, HEAD]
+    desk[c, u, HEAD] = job + 1
+    board[c, FREE] -= 1
+    board[c, WAITING] -= 1
     b, s = 1 - 2 * t, t * t - t
-    state.total[c, 0] += 1
-    state.total[c, 1] += b
-    state.total[c, 2] += s
-    state.own[c, u, 0] += 1
-    state.own[c, u, 1] += b
-    state.own[c, u, 2] += s
-    end = t + jobs.processing[job]
+    board[c, VALUE] += 1
+    board[c, VALUE + 1] += b
+    board[c, VALUE + 2] += s
+    desk[c, u, PSI] += 1
+    desk[c, u, PSI + 1] += b
+    desk[c, u, PSI + 2] += s
+    end = t + processing[job]
     if end < horizon:
-        _push(state, coalitions.slot[c], c, (end << _ORG_BITS) | u)
-        if end < state.next_end[c]:
-            state.next_end[c] = end
-    if c == len(coalitions.mask) - 1:
-        output.start[job] = t
-        state.cursor[STARTS] += 1
+        _push(heap, slot, board[c, RUNNING], (end << _ORG_BITS) | u)
+        board[c, RUNNING] += 1
+        if end < next_end[c]:
+            next_end[c] = end
+    return job
 
 
 @compiled
-def _finish(coalitions: Coalitions, state: State, c: int, t: int, horizon: int) -> None:
+def _finish(board: Ints, desk: Ints, next_end: Ints, heap: Ints, slot: int, c: int, t: int, horizon: int) -> None:
     """Take the jobs that end at t off their machines."""
-    slot = coalitions.slot[c]
     b, s = 1 - 2 * t, t * t - t
-    while state.heap_size[c] > 0 and (state.heap[slot] >> _ORG_BITS) == t:
-        u = _pop(state, slot, c) & ((1 << _ORG_BITS) - 1)
-        state.free[c] += 1
-        state.total[c, 0] -= 1
-        state.total[c, 1] -= b
-        state.total[c, 2] -= s
-        state.own[c, u, 0] -= 1
-        state.own[c, u, 1] -= b
-        state.own[c, u, 2] -= s
-    state.next_end[c] = state.heap[slot] >> _ORG_BITS if state.heap_size[c] > 0 else horizon
+    size = board[c, RUNNING]
+    while size > 0 and (heap[slot] >> _ORG_BITS) == t:
+        u = heap[slot] & ((1 << _ORG_BITS) - 1)
+        size -= 1
+        _drop_first(heap, slot, size)
+        board[c, FREE] += 1
+        board[c, VALUE] -= 1
+        board[c, VALUE + 1] -= b
+        board[c, VALUE + 2] -= s
+        desk[c, u, PSI] -= 1
+        desk[c, u, PSI + 1] -= b
+        desk[c, u, PSI + 2] -= s
+    board[c, RUNNING] = size
+    next_end[c] = heap[slot] >> _ORG_BITS if size > 0 else horizon
+
+
+@compiled
+def _values_at(cursor: Ints, mask: Ints, board: Ints, worth: Ints, t: int) -> None:
+    """The value of every coalition at time t, once per time."""
+    if cursor[STAMP] == t:
+        return
+    cursor[STAMP] = t
+    for c in range(len(mask)):
+        worth[mask[c]] = _value(board, c, t)
+    cursor[WORK] += len(mask)
+
+
+@compiled
+def _shapley_keys(
+    key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints, scale: int, mask: int, size: int, c: int, t: int
+) -> None:
+    """key[u] = (psi - phi) of each member at t times the scale, plus one number that is the same for all. O(2^|C|).
+
+    phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting `weight`, less a sum over
+    all subsets that is the same for every u and left out. The first is read off by folding the upper half of the
+    subsets onto the lower, one member at a time. Keys may wrap; their differences are what is compared, and they fit.
+    """
+    number = 1 << size
+    subset = 0
+    folded[0] = 0
+    for i in range(1, number):
+        subset = (subset - mask) & mask
+        folded[i] = weight[number + i] * worth[subset]
+    for place in range(size - 1, -1, -1):
+        half = 1 << place
+        held = 0
+        for i in range(half):
+            held += folded[half + i]
+            folded[i] += folded[half + i]
+        u = members[c, place]
+        key[u] = scale * _utility(desk, c, u, t) - held
+
+
+@compiled
+def _start_all(
+    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, c: int, t: int, horizon: int
+) -> None:
+    """Machines are enough, or only one organization waits: in which order its jobs start changes nothing."""
+    board, desk, next_end, heap, processing = state.board, state.desk, state.next_end, state.heap, jobs.processing
+    slot, wanted = coalitions.slot[c], c == len(coalitions.mask) - 1
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        for _ in range(min(state.queue_end[u] - desk[c, u, HEAD], board[c, FREE])):
+            job = _begin(board, desk, next_end, heap, processing, slot, c, u, t, horizon)
+            if wanted:
+                output.start[job] = t
+
+
+@compiled
+def _serve_ref(
+    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, c: int, t: int, horizon: int
+) -> None:
+    """REF: the waiting organization of least psi - phi takes the next machine."""
+    board, desk, next_end, heap, key = state.board, state.desk, state.next_end, state.heap, state.key
+    size, slot, wanted = coalitions.size[c], coalitions.slot[c], c == len(coalitions.mask) - 1
+    later = 1 if coalitions.rule[c] == REF_NEXT else 0
+    _values_at(state.cursor, coalitions.mask, board, state.worth, t + later)
+    _shapley_keys(
+        key, state.folded, state.worth, coalitions.weight, desk, coalitions.members, coalitions.scale[size],
+        coalitions.mask[c], size, c, t + later,
+    )  # fmt: skip
+    state.cursor[WORK] += 3 << size
+    step = later * coalitions.scale[size]
+    while board[c, FREE] > 0 and board[c, WAITING] > 0:
+        best = -1
+        for place in range(size):
+            u = coalitions.members[c, place]
+            if desk[c, u, HEAD] < state.queue_end[u] and (best < 0 or key[u] - key[best] < 0):
+                best = u
+        number = 1 if later else min(state.queue_end[best] - desk[c, best, HEAD], board[c, FREE])
+        for _ in range(number):
+            job = _begin(board, desk, next_end, heap, jobs.processing, slot, c, best, t, horizon)
+            if wanted:
+                output.start[job] = t
+        key[best] += step
+
+
+@compiled
+def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
+    """key[u] = N (psi - estimated phi) at time t: figure 6."""
+    n, size, key = len(coalitions.mask) - 1, coalitions.size[c], state.key
+    for place in range(size):
+        u = coalitions.members[c, place]
+        key[u] = coalitions.orderings * _utility(state.desk, c, u, t)
+    for other in range(n):
+        value = _value(state.board, other, t)
+        for place in range(size):
+            u = coalitions.members[c, place]
+            key[u] -= coalitions.sampled[u, other] * value
+    state.cursor[WORK] += n * size
+
+
+@compiled
+def _fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
+    """Prepare the keys by which a rule compares organizations at t; returns what a start adds to its own key."""
+    rule, desk, key = coalitions.rule[c], state.desk, state.key
+    if rule == RAND:
+        _sampled_keys(coalitions, state, c, t + 1)
+        return int(coalitions.orderings)
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        if rule == DIRECTCONTR:
+            key[u] = _utility(desk, c, u, t) - _lent(state.lent, u, t)
+        elif rule == UTFAIRSHARE:
+            key[u] = _utility(desk, c, u, t)
+        elif rule == FAIRSHARE:  # units done by t: in one step psi gains one for each of them and one for each job running
+            key[u] = _utility(desk, c, u, t + 1) - _utility(desk, c, u, t) - desk[c, u, PSI]
+        elif rule == CURRFAIRSHARE:
+            key[u] = desk[c, u, PSI]
+    return 1 if rule == CURRFAIRSHARE else 0
+
+
+@compiled
+def _before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int) -> bool:
+    """Whether organization u comes before `best` (a lower index, which wins ties) by the rule's keys."""
+    key = state.key
+    if rule == FAIRSHARE or rule == UTFAIRSHARE or rule == CURRFAIRSHARE:
+        mine, theirs = jobs.share[u], jobs.share[best]
+        if mine == 0 or theirs == 0:  # a share of 0 is served only when no other organization waits
+            if mine == theirs:
+                return bool(key[u] < key[best])
+            return bool(theirs == 0)
+        return bool(key[u] * theirs < key[best] * mine)
+    if rule == FIFO:
+        return bool(jobs.release[state.desk[c, u, HEAD]] < jobs.release[state.desk[c, best, HEAD]])
+    if rule == ROUNDROBIN:
+        k, turn = len(jobs.share), state.cursor[TURN]
+        return bool((u - turn) % k < (best - turn) % k)
+    return bool(key[u] < key[best])
+
+
+@compiled
+def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: float) -> int:
+    """The waiting organization that the rule serves next."""
+    rule = coalitions.rule[c]
+    best, waiting = -1, 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        if state.desk[c, u, HEAD] < state.queue_end[u]:
+            waiting += 1
+            if best < 0 or _before(jobs, state, rule, c, u, best):
+                best = u
+    if rule != RANDOM:
+        return int(best)
+    left = int(draw * waiting)
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        if state.desk[c, u, HEAD] < state.queue_end[u]:
+            if left == 0:
+                return int(u)
+            left -= 1
+    return int(best)
+
+
+@compiled
+def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free: int) -> int:
+    """DIRECTCONTR: a machine drawn uniformly among the free ones runs the job and earns its utility for its owner."""
+    left = int(draw * free)
+    for machine in range(len(jobs.owner)):
+        if state.machine_end[machine] == -1:
+            if left == 0:
+                state.machine_end[machine] = t + jobs.processing[job]
+                owner = jobs.owner[machine]
+                state.lent[owner, 0] += 1
+                state.lent[owner, 1] += 1 - 2 * t
+                state.lent[owner, 2] += t * t - t
+                return machine
+            left -= 1
+    return -1
 
 
 @compiled
@@ -186,191 +372,25 @@ def _hand_back(jobs: Jobs, state: State, t: int) -> None:
 
 
 @compiled
-def _take_machine(jobs: Jobs, state: State, output: Output, job: int, t: int, draw: float, free: int) -> None:
-    """DIRECTCONTR: a machine drawn uniformly among the free ones runs the job and earns its utility for its owner."""
-    left = int(draw * free)
-    for machine in range(len(jobs.owner)):
-        if state.machine_end[machine] == -1:
-            if left == 0:
-                state.machine_end[machine] = t + jobs.processing[job]
-                output.machine[job] = machine
-                owner = jobs.owner[machine]
-                state.lent[owner, 0] += 1
-                state.lent[owner, 1] += 1 - 2 * t
-                state.lent[owner, 2] += t * t - t
-                return
-            left -= 1
-
-
-@compiled
-def _values_at(coalitions: Coalitions, state: State, t: int) -> None:
-    """The value of every coalition at time t, once per time."""
-    if state.stamp[0] == t:
-        return
-    state.stamp[0] = t
-    for c in range(len(coalitions.mask)):
-        state.worth[coalitions.mask[c]] = _at(state.total[c], t)
-    state.cursor[WORK] += len(coalitions.mask)
-
-
-@compiled
-def _shapley_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
-    """key[u] = (psi - phi) of each member at time t, times the scale of the coalition's size. O(2^|C|).
-
-    phi is equation 1 with its sums drawn apart (`shapley.kernel_weights`); the sum over the subsets that hold a member
-    is read off by folding the upper half of the subsets onto the lower, one member at a time.
-    """
-    size = coalitions.size[c]
-    subset, folded, worth = state.subset, state.folded, state.worth
-    subset[0] = 0
-    for place in range(size):
-        half = 1 << place
-        bit = 1 << coalitions.members[c, place]
-        for i in range(half):
-            subset[half + i] = subset[i] | bit
-    common = 0
-    number = 1 << size
-    folded[0] = 0
-    for i in range(1, number):
-        count = 0
-        rest = i
-        while rest:
-            rest &= rest - 1
-            count += 1
-        value = worth[subset[i]]
-        folded[i] = coalitions.member_weight[size, count] * value
-        common += coalitions.common_weight[size, count] * value
-    for place in range(size - 1, -1, -1):
-        half = 1 << place
-        held = 0
-        for i in range(half):
-            held += folded[half + i]
-            folded[i] += folded[half + i]
-        u = coalitions.members[c, place]
-        state.key[u] = coalitions.scale[size] * _at(state.own[c, u], t) - held + common
-    state.cursor[WORK] += 4 * number
-
-
-@compiled
-def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
-    """key[u] = N (psi - estimated phi) at time t: figure 6."""
-    n = len(coalitions.mask) - 1
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        state.key[u] = coalitions.orderings * _at(state.own[c, u], t)
-    for other in range(n):
-        value = _at(state.total[other], t)
-        for place in range(coalitions.size[c]):
-            u = coalitions.members[c, place]
-            state.key[u] -= coalitions.sampled[u, other] * value
-    state.cursor[WORK] += n * coalitions.size[c]
-
-
-@compiled
-def _fill_keys(jobs: Jobs, coalitions: Coalitions, state: State, c: int, t: int) -> int:
-    """Prepare the keys by which a rule compares organizations at t; returns what a start adds to its own key."""
-    rule = coalitions.rule[c]
-    if rule == REF:
-        _values_at(coalitions, state, t)
-        _shapley_keys(coalitions, state, c, t)
-        return 0
-    if rule == REF_NEXT:
-        _values_at(coalitions, state, t + 1)
-        _shapley_keys(coalitions, state, c, t + 1)
-        return int(coalitions.scale[coalitions.size[c]])
-    if rule == RAND:
-        _sampled_keys(coalitions, state, c, t + 1)
-        return int(coalitions.orderings)
-    step = 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        if rule == DIRECTCONTR:
-            state.key[u] = _at(state.own[c, u], t) - _at(state.lent[u], t)
-        elif rule == UTFAIRSHARE:
-            state.key[u] = _at(state.own[c, u], t)
-        elif rule == FAIRSHARE:  # units done by t: in one step psi gains one for each of them and one for each job running
-            state.key[u] = _at(state.own[c, u], t + 1) - _at(state.own[c, u], t) - state.own[c, u, 0]
-        elif rule == CURRFAIRSHARE:
-            state.key[u] = state.own[c, u, 0]
-            step = 1
-    return step
-
-
-@compiled
-def _before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int) -> bool:
-    """Whether organization u comes before `best` (a lower index, which wins ties) by the rule's keys."""
-    key = state.key
-    if rule == FAIRSHARE or rule == UTFAIRSHARE or rule == CURRFAIRSHARE:
-        mine, theirs = jobs.share[u], jobs.share[best]
-        if mine == 0 or theirs == 0:  # a share of 0 is served only when no other organization waits
-            if mine == theirs:
-                return bool(key[u] < key[best])
-            return bool(theirs == 0)
-        return bool(key[u] * theirs < key[best] * mine)
-    if rule == FIFO:
-        return bool(jobs.release[state.head[c, u]] < jobs.release[state.head[c, best]])
-    if rule == ROUNDROBIN:
-        k, turn = len(jobs.share), state.turn[0]
-        return bool((u - turn) % k < (best - turn) % k)
-    return bool(key[u] < key[best])
-
-
-@compiled
-def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: float) -> int:
-    """The waiting organization that the rule serves next."""
-    rule = coalitions.rule[c]
-    best, waiting = -1, 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        if state.head[c, u] < jobs.first[u] + state.released[u]:
-            waiting += 1
-            if best < 0 or _before(jobs, state, rule, c, u, best):
-                best = u
-    if rule != RANDOM:
-        return int(best)
-    left = int(draw * waiting)
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        if state.head[c, u] < jobs.first[u] + state.released[u]:
-            if left == 0:
-                return int(u)
-            left -= 1
-    return int(best)
-
-
-@compiled
 def _serve(
     jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, c: int, t: int, horizon: int
 ) -> None:
-    """Give the free machines of a coalition to its waiting jobs."""
-    rule = coalitions.rule[c]
-    waiting, queues = 0, 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        queue = jobs.first[u] + state.released[u] - state.head[c, u]
-        waiting += queue
-        queues += queue > 0
-    scarce = waiting > state.free[c] and queues > 1
-    if scarce and c == len(coalitions.mask) - 1:
-        state.cursor[CONTENDED] += 1
-    if not scarce and (rule == REF or rule == REF_NEXT or rule == RAND or rule == FIFO):  # the order changes nothing
-        for place in range(coalitions.size[c]):
-            u = coalitions.members[c, place]
-            while state.free[c] > 0 and state.head[c, u] < jobs.first[u] + state.released[u]:
-                _begin(jobs, coalitions, state, output, c, u, t, horizon)
-    else:
-        step = _fill_keys(jobs, coalitions, state, c, t)
-        while state.free[c] > 0 and waiting > 0:
-            draw = draws[2 * state.cursor[STARTS]] if rule == RANDOM else 0.0
-            u = _choose(jobs, coalitions, state, c, draw)
+    """Every rule but REF: give the free machines to waiting jobs, one at a time."""
+    rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
+    wanted = c == len(coalitions.mask) - 1
+    step = _fill_keys(coalitions, state, c, t)
+    while board[c, FREE] > 0 and board[c, WAITING] > 0:
+        draw = draws[2 * state.cursor[STARTS]] if rule == RANDOM else 0.0
+        u = _choose(jobs, coalitions, state, c, draw)
+        free = board[c, FREE]
+        job = _begin(board, state.desk, state.next_end, state.heap, jobs.processing, slot, c, u, t, horizon)
+        state.key[u] += step
+        if wanted:
             if rule == DIRECTCONTR:
-                _take_machine(jobs, state, output, state.head[c, u], t, draws[2 * state.cursor[STARTS] + 1], state.free[c])
-            _begin(jobs, coalitions, state, output, c, u, t, horizon)
-            state.key[u] += step
-            state.turn[0] = u + 1
-            waiting -= 1
-    if state.stamp[0] > t:  # values already taken for t + 1 must see these starts
-        state.worth[coalitions.mask[c]] = _at(state.total[c], state.stamp[0])
+                output.machine[job] = _take_machine(jobs, state, job, t, draws[2 * state.cursor[STARTS] + 1], free)
+            output.start[job] = t
+            state.cursor[STARTS] += 1
+            state.cursor[TURN] = u + 1
 
 
 @compiled
@@ -381,11 +401,43 @@ def _sample(coalitions: Coalitions, state: State, output: Output, t: int) -> Non
         place = state.cursor[SAMPLE]
         when = output.sample_times[place]
         for c in range(main + 1):
-            output.sample_value[c, place] = _at(state.total[c], when)
+            output.sample_value[c, place] = _value(state.board, c, when)
         for u in range(output.sample_own.shape[0]):
-            output.sample_own[u, place] = _at(state.own[main, u], when)
-            output.sample_lent[u, place] = _at(state.lent[u], when)
+            output.sample_own[u, place] = _utility(state.desk, main, u, when)
+            output.sample_lent[u, place] = _lent(state.lent, u, when)
         state.cursor[SAMPLE] = place + 1
+
+
+@compiled
+def _queues(coalitions: Coalitions, state: State, c: int) -> int:
+    """How many organizations of a coalition have a job waiting."""
+    number = 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        number += state.desk[c, u, HEAD] < state.queue_end[u]
+    return number
+
+
+@compiled
+def _attend(
+    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, c: int, t: int, horizon: int
+) -> None:
+    """A coalition with a free machine and a waiting job at t: decide who is served, if that makes a difference."""
+    rule = coalitions.rule[c]
+    scarce = state.board[c, WAITING] > state.board[c, FREE] and _queues(coalitions, state, c) > 1
+    if scarce and c == len(coalitions.mask) - 1:
+        state.cursor[CONTENDED] += 1
+    if rule == REF or rule == REF_NEXT:
+        if scarce:
+            _serve_ref(jobs, coalitions, state, output, c, t, horizon)
+        else:
+            _start_all(jobs, coalitions, state, output, c, t, horizon)
+    elif not scarce and (rule == RAND or rule == FIFO):
+        _start_all(jobs, coalitions, state, output, c, t, horizon)
+    else:
+        _serve(jobs, coalitions, state, output, draws, c, t, horizon)
+    if rule == REF_NEXT and state.cursor[STAMP] > t:  # values already taken for t + 1 must see these starts
+        state.worth[coalitions.mask[c]] = _value(state.board, c, t + 1)
 
 
 @compiled
@@ -396,37 +448,44 @@ def run(
 
     Coalitions below `least` stand still. The state is all there is: a later call goes on where this one stopped.
     """
-    number = len(coalitions.mask)
-    spent = state.cursor[WORK] + budget
-    while state.cursor[WORK] < spent:
-        t = horizon
-        event = state.cursor[EVENT]
-        if event < len(jobs.event_time) and jobs.event_time[event] < t:
-            t = jobs.event_time[event]
-        for c in range(least, number):
-            if state.next_end[c] < t:
-                t = state.next_end[c]
-        _sample(coalitions, state, output, t)
-        state.cursor[TIME] = t
+    cursor, new, next_end, board, mask = state.cursor, state.new, state.next_end, state.board, coalitions.mask
+    event_time, number = jobs.event_time, len(mask)
+    spent = cursor[WORK] + budget
+    soonest = horizon
+    for c in range(least, number):
+        soonest = min(soonest, next_end[c])
+    while cursor[WORK] < spent:
+        event = cursor[EVENT]
+        t = soonest if event >= len(event_time) else min(soonest, event_time[event])
+        t = min(t, horizon)
+        if cursor[SAMPLE] < len(output.sample_times) and output.sample_times[cursor[SAMPLE]] <= t:
+            _sample(coalitions, state, output, t)
+        cursor[TIME] = t
         if t >= horizon:
-            state.cursor[DONE] = 1
             return True
-        new = 0
-        while event < len(jobs.event_time) and jobs.event_time[event] == t:
+        arrived = 0
+        while event < len(event_time) and event_time[event] == t:
             u = jobs.event_org[event]
-            state.released[u] += 1
-            new |= 1 << min(u, LAST_BIT)
+            state.queue_end[u] += 1
+            new[u] += 1
+            arrived |= 1 << min(u, LAST_BIT)
             event += 1
-        state.cursor[EVENT] = event
+        cursor[EVENT] = event
+        soonest = horizon
         for c in range(least, number):
-            ends = state.next_end[c] == t
-            if not ends and (coalitions.mask[c] & new) == 0:
-                continue
-            if ends:
-                _finish(coalitions, state, c, t, horizon)
-                if coalitions.rule[c] == DIRECTCONTR:
-                    _hand_back(jobs, state, t)
-            if state.free[c] > 0:
-                _serve(jobs, coalitions, state, output, draws, c, t, horizon)
-        state.cursor[WORK] += number - least
+            ends = next_end[c] == t
+            if ends or (mask[c] & arrived) != 0:
+                if ends:
+                    _finish(board, state.desk, next_end, state.heap, coalitions.slot[c], c, t, horizon)
+                    if coalitions.rule[c] == DIRECTCONTR:
+                        _hand_back(jobs, state, t)
+                if mask[c] & arrived:
+                    for place in range(coalitions.size[c]):
+                        board[c, WAITING] += new[coalitions.members[c, place]]
+                if board[c, FREE] > 0 and board[c, WAITING] > 0:
+                    _attend(jobs, coalitions, state, output, draws, c, t, horizon)
+            soonest = min(soonest, next_end[c])
+        if arrived:
+            new[:] = 0
+        cursor[WORK] += number - least
     return False

@@ -46,19 +46,19 @@ def shares(values: Sequence[int], players: int) -> list[Fraction]:
     return [Fraction(total, whole) for total in scaled_shares(values, players)]
 
 
-def kernel_weights(players: int) -> tuple[Integers, Integers, Integers]:
-    """Tables over (size of the coalition, size of a subset): what a subset's value counts for members and in common.
+def kernel_weights(players: int) -> tuple[Integers, Integers]:
+    """What a subset's value counts for each of its members, for coalitions of every size s at 2^s + subset; and scales.
 
-    phi of u in C times `scale(|C|)` = sum over S of C with u in S of member[|C|, |S|] v(S), minus the sum over all S of
-    common[|C|, |S|] v(S): equation 1 with its two sums drawn apart. Third: `scale` by size of the coalition.
+    scale(s) phi of u in C = sum over the subsets of C that hold u of weight x value, minus a sum over all subsets that
+    is the same for every u: equation 1 with its two sums drawn apart. A subset is numbered by the places of its members
+    among C's.
     """
-    member = np.zeros((players + 1, players + 1), dtype=np.int64)
-    common = np.zeros((players + 1, players + 1), dtype=np.int64)
+    bits = np.array([number.bit_count() for number in range(1 << players)], dtype=np.int64)
+    table = np.zeros(2 << players, dtype=np.int64)
     scales = np.ones(players + 1, dtype=np.int64)
     for size in range(1, players + 1):
         weight = [*weights(size), 0]
+        counts = [weight[held] + (weight[held - 1] if held else 0) for held in range(size + 1)]
+        table[1 << size : 2 << size] = np.array(counts, dtype=np.int64)[bits[: 1 << size]]
         scales[size] = scale(size)
-        for subset in range(size + 1):
-            common[size, subset] = weight[subset]
-            member[size, subset] = weight[subset] + (weight[subset - 1] if subset else 0)
-    return member, common, scales
+    return table, scales

@@ -155,7 +155,7 @@ def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
     """Bytes the state of these coalitions takes, before any of it is made."""
     slots = _slots(instance, np.asarray(masks, dtype=np.int64))
     players = instance.organizations
-    return 8 * int(slots[-1] + len(masks) * (4 * players + 10) + 3 * 2 ** min(players, 40))
+    return 8 * int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
 
 
 def _play(instance: Scheduling, arguments: tuple[object, ...], clock: Clock) -> tuple[int, Stop]:
@@ -211,7 +211,7 @@ def _coalitions(
         inside = [u for u in range(players) if mask >> min(u, kernels.LAST_BIT) & 1]
         members[index, : len(inside)] = inside
         sizes[index] = len(inside)
-    member, common, scale = kernel_weights(players if shapley else 1)
+    weight, scale = kernel_weights(players if shapley else 1)
     coefficients = np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
     return kernels.Coalitions(
         mask=np.array(masks, dtype=np.int64),
@@ -219,8 +219,7 @@ def _coalitions(
         size=sizes,
         members=members,
         slot=_slots(instance, np.array(masks, dtype=np.int64)),
-        member_weight=member,
-        common_weight=common,
+        weight=weight,
         scale=scale,
         sampled=coefficients,
         orderings=0 if sampling is None else sampling.orderings,
@@ -249,22 +248,23 @@ def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> ker
     def zeros(*shape: int) -> Integers:
         return np.zeros(shape, dtype=np.int64)
 
+    board = zeros(number, 6)
+    board[:, kernels.FREE] = free
+    desk = zeros(number, players, 4)
+    desk[:, :, kernels.HEAD] = first[:-1]
+    cursor = zeros(8)
+    cursor[kernels.STAMP] = -1
     return kernels.State(
-        cursor=zeros(7),
-        released=zeros(players),
-        head=np.repeat(first[None, :-1], number, axis=0),
-        free=free,
+        cursor=cursor,
+        queue_end=first[:-1].copy(),
+        new=zeros(players),
+        board=board,
+        desk=desk,
         next_end=np.full(number, instance.horizon, dtype=np.int64),
         heap=zeros(max(1, int(game.slot[-1]))),
-        heap_size=zeros(number),
-        total=zeros(number, 3),
-        own=zeros(number, players, 3),
         lent=zeros(players, 3),
-        turn=zeros(1),
         machine_end=np.full(instance.total_machines, -1, dtype=np.int64),
         worth=zeros(subsets),
-        stamp=np.full(1, -1, dtype=np.int64),
-        subset=zeros(subsets),
         folded=zeros(subsets),
         key=zeros(players),
     )

@@ -223,45 +223,54 @@ def _shapley_keys(
 
 @compiled
 def _start_all(
-    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, c: int, t: int, horizon: int
-) -> None:
+    board: Ints, desk: Ints, next_end: Ints, heap: Ints, processing: Ints, queue_end: Ints, start: Ints,
+    members: Ints, size: int, slot: int, c: int, t: int, horizon: int,
+) -> None:  # fmt: skip
     """Machines are enough, or only one organization waits: in which order its jobs start changes nothing."""
-    board, desk, next_end, heap, processing = state.board, state.desk, state.next_end, state.heap, jobs.processing
-    slot, wanted = coalitions.slot[c], c == len(coalitions.mask) - 1
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        for _ in range(min(state.queue_end[u] - desk[c, u, HEAD], board[c, FREE])):
+    wanted = c == len(next_end) - 1
+    for place in range(size):
+        u = members[c, place]
+        for _ in range(min(queue_end[u] - desk[c, u, HEAD], board[c, FREE])):
             job = _begin(board, desk, next_end, heap, processing, slot, c, u, t, horizon)
             if wanted:
-                output.start[job] = t
+                start[job] = t
+
+
+@compiled
+def _scarce(board: Ints, desk: Ints, queue_end: Ints, members: Ints, size: int, c: int) -> bool:
+    """Whether more jobs wait than machines are free, and of more than one organization: then the rule must choose."""
+    if board[c, WAITING] <= board[c, FREE]:
+        return False
+    queues = 0
+    for place in range(size):
+        u = members[c, place]
+        queues += desk[c, u, HEAD] < queue_end[u]
+    return bool(queues > 1)
 
 
 @compiled
 def _serve_ref(
-    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, c: int, t: int, horizon: int
-) -> None:
-    """REF: the waiting organization of least psi - phi takes the next machine."""
-    board, desk, next_end, heap, key = state.board, state.desk, state.next_end, state.heap, state.key
-    size, slot, wanted = coalitions.size[c], coalitions.slot[c], c == len(coalitions.mask) - 1
-    later = 1 if coalitions.rule[c] == REF_NEXT else 0
-    _values_at(state.cursor, coalitions.mask, board, state.worth, t + later)
-    _shapley_keys(
-        key, state.folded, state.worth, coalitions.weight, desk, coalitions.members, coalitions.scale[size],
-        coalitions.mask[c], size, c, t + later,
-    )  # fmt: skip
-    state.cursor[WORK] += 3 << size
-    step = later * coalitions.scale[size]
+    cursor: Ints, mask: Ints, board: Ints, desk: Ints, next_end: Ints, heap: Ints, queue_end: Ints, processing: Ints,
+    start: Ints, members: Ints, worth: Ints, folded: Ints, weight: Ints, scales: Ints, key: Ints,
+    size: int, slot: int, later: int, c: int, t: int, horizon: int,
+) -> None:  # fmt: skip
+    """REF: the waiting organization of least psi - phi takes the next machine; at t, or `later` at t + 1."""
+    wanted = c == len(mask) - 1
+    _values_at(cursor, mask, board, worth, t + later)
+    _shapley_keys(key, folded, worth, weight, desk, members, scales[size], mask[c], size, c, t + later)
+    cursor[WORK] += 3 << size
+    step = later * scales[size]
     while board[c, FREE] > 0 and board[c, WAITING] > 0:
         best = -1
         for place in range(size):
-            u = coalitions.members[c, place]
-            if desk[c, u, HEAD] < state.queue_end[u] and (best < 0 or key[u] - key[best] < 0):
+            u = members[c, place]
+            if desk[c, u, HEAD] < queue_end[u] and (best < 0 or key[u] - key[best] < 0):
                 best = u
-        number = 1 if later else min(state.queue_end[best] - desk[c, best, HEAD], board[c, FREE])
+        number = 1 if later else min(queue_end[best] - desk[c, best, HEAD], board[c, FREE])
         for _ in range(number):
-            job = _begin(board, desk, next_end, heap, jobs.processing, slot, c, best, t, horizon)
+            job = _begin(board, desk, next_end, heap, processing, slot, c, best, t, horizon)
             if wanted:
-                output.start[job] = t
+                start[job] = t
         key[best] += step
 
 
@@ -409,38 +418,6 @@ def _sample(coalitions: Coalitions, state: State, output: Output, t: int) -> Non
 
 
 @compiled
-def _queues(coalitions: Coalitions, state: State, c: int) -> int:
-    """How many organizations of a coalition have a job waiting."""
-    number = 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        number += state.desk[c, u, HEAD] < state.queue_end[u]
-    return number
-
-
-@compiled
-def _attend(
-    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, c: int, t: int, horizon: int
-) -> None:
-    """A coalition with a free machine and a waiting job at t: decide who is served, if that makes a difference."""
-    rule = coalitions.rule[c]
-    scarce = state.board[c, WAITING] > state.board[c, FREE] and _queues(coalitions, state, c) > 1
-    if scarce and c == len(coalitions.mask) - 1:
-        state.cursor[CONTENDED] += 1
-    if rule == REF or rule == REF_NEXT:
-        if scarce:
-            _serve_ref(jobs, coalitions, state, output, c, t, horizon)
-        else:
-            _start_all(jobs, coalitions, state, output, c, t, horizon)
-    elif not scarce and (rule == RAND or rule == FIFO):
-        _start_all(jobs, coalitions, state, output, c, t, horizon)
-    else:
-        _serve(jobs, coalitions, state, output, draws, c, t, horizon)
-    if rule == REF_NEXT and state.cursor[STAMP] > t:  # values already taken for t + 1 must see these starts
-        state.worth[coalitions.mask[c]] = _value(state.board, c, t + 1)
-
-
-@compiled
 def run(
     jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, horizon: int, least: int, budget: int
 ) -> bool:
@@ -448,25 +425,30 @@ def run(
 
     Coalitions below `least` stand still. The state is all there is: a later call goes on where this one stopped.
     """
-    cursor, new, next_end, board, mask = state.cursor, state.new, state.next_end, state.board, coalitions.mask
-    event_time, number = jobs.event_time, len(mask)
+    # Unpacked once, and handed over one by one: each array taken out of a tuple costs two atomic counts.
+    cursor, new, next_end, board, desk, heap = state.cursor, state.new, state.next_end, state.board, state.desk, state.heap
+    queue_end, worth, event_time, event_org = state.queue_end, state.worth, jobs.event_time, jobs.event_org
+    mask, rules, sizes, members, slots = coalitions.mask, coalitions.rule, coalitions.size, coalitions.members, coalitions.slot
+    processing, start, samples = jobs.processing, output.start, output.sample_times
+    folded, weight, scales, key = state.folded, coalitions.weight, coalitions.scale, state.key
+    number, events = len(mask), len(event_time)
     spent = cursor[WORK] + budget
     soonest = horizon
     for c in range(least, number):
         soonest = min(soonest, next_end[c])
     while cursor[WORK] < spent:
         event = cursor[EVENT]
-        t = soonest if event >= len(event_time) else min(soonest, event_time[event])
+        t = soonest if event >= events else min(soonest, event_time[event])
         t = min(t, horizon)
-        if cursor[SAMPLE] < len(output.sample_times) and output.sample_times[cursor[SAMPLE]] <= t:
+        if cursor[SAMPLE] < len(samples) and samples[cursor[SAMPLE]] <= t:
             _sample(coalitions, state, output, t)
         cursor[TIME] = t
         if t >= horizon:
             return True
         arrived = 0
-        while event < len(event_time) and event_time[event] == t:
-            u = jobs.event_org[event]
-            state.queue_end[u] += 1
+        while event < events and event_time[event] == t:
+            u = event_org[event]
+            queue_end[u] += 1
             new[u] += 1
             arrived |= 1 << min(u, LAST_BIT)
             event += 1
@@ -475,15 +457,31 @@ def run(
         for c in range(least, number):
             ends = next_end[c] == t
             if ends or (mask[c] & arrived) != 0:
+                size, slot, rule = sizes[c], slots[c], rules[c]
                 if ends:
-                    _finish(board, state.desk, next_end, state.heap, coalitions.slot[c], c, t, horizon)
-                    if coalitions.rule[c] == DIRECTCONTR:
+                    _finish(board, desk, next_end, heap, slot, c, t, horizon)
+                    if rule == DIRECTCONTR:
                         _hand_back(jobs, state, t)
                 if mask[c] & arrived:
-                    for place in range(coalitions.size[c]):
-                        board[c, WAITING] += new[coalitions.members[c, place]]
+                    for place in range(size):
+                        board[c, WAITING] += new[members[c, place]]
                 if board[c, FREE] > 0 and board[c, WAITING] > 0:
-                    _attend(jobs, coalitions, state, output, draws, c, t, horizon)
+                    scarce = _scarce(board, desk, queue_end, members, size, c)
+                    if scarce and c == number - 1:
+                        cursor[CONTENDED] += 1
+                    if scarce and (rule == REF or rule == REF_NEXT):
+                        _serve_ref(
+                            cursor, mask, board, desk, next_end, heap, queue_end, processing, start, members,
+                            worth, folded, weight, scales, key, size, slot, rule - REF, c, t, horizon,
+                        )  # fmt: skip
+                    elif scarce or DIRECTCONTR <= rule < FIFO or rule == RANDOM:  # these keep a turn, machines or draws
+                        _serve(jobs, coalitions, state, output, draws, c, t, horizon)
+                    else:
+                        _start_all(
+                            board, desk, next_end, heap, processing, queue_end, start, members, size, slot, c, t, horizon
+                        )
+                if rule == REF_NEXT and cursor[STAMP] > t:  # values already taken for t + 1 must see what happened at t
+                    worth[mask[c]] = _value(board, c, t + 1)
             soonest = min(soonest, next_end[c])
         if arrived:
             new[:] = 0

@@ -16,8 +16,8 @@ from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.scheduling.plain import Reading
-from ...solvers.scheduling.ref import reference as shapley_reference
 from ...solvers.scheduling.ref import Reference, affordable
+from ...solvers.scheduling.ref import reference as shapley_reference
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -84,7 +84,8 @@ def unfairness(found: Reference, psi: Integers) -> float | None:
     """Delta psi / p_tot of utilities against REF's; None when REF does no work."""
     if found.units == 0:
         return None
-    return sum(abs(a - b) for a, b in zip(psi.tolist(), found.psi.tolist(), strict=True)) / found.units
+    distance = sum(abs(a - b) for a, b in zip(psi.tolist(), found.psi.tolist(), strict=True))
+    return float(distance / found.units)
 
 
 def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:

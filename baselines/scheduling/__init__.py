@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from .direct import direct_contribution
 from .sampled import guarantee, rand, sample_orderings
 from .shares import curr_fair_share, fair_share, ut_fair_share
 from .simple import fifo, random_organization, round_robin
-from .direct import direct_contribution
 
 __all__ = [
     "curr_fair_share",

@@ -49,7 +49,7 @@ def rand(
     if instance.organizations > 62:
         raise InvalidOption(f"RAND takes at most 62 organizations; there are {instance.organizations}. Merge some")
     if orderings * instance.most_utility >= 2**61:
-        raise InvalidOption(f"orderings is {orderings}; N times the utility passes 64 bits, at most {2**61 // instance.most_utility}")
+        raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
     source = np.random.default_rng(0) if rng is None else rng
     sampling = sample_orderings([source.permutation(instance.organizations) for _ in range(orderings)])
     played = simulate(instance, "RAND", sampling=sampling, time_limit=time_limit, report=report)

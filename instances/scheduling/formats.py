@@ -139,14 +139,14 @@ def read_accounting(
             skipped += 1
             continue
         if None in row.values() or None in row:
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: as many cells as the header has names were expected, {len(header)}")
-        begin, sent = _time(path, line, start, row[start]), _time(path, line, submit, row[submit])
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: expected {len(header)} cells, as the header has")
+        begin, sent_at = _time(path, line, start, row[start]), _time(path, line, submit, row[submit])
         run, cpus = _duration(path, line, elapsed, row[elapsed]), row.get(processors, "1").strip() or "1"
-        if begin < sent or sent < 0:
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: the job starts at {row[start]}, before its {submit} {row[submit]}")
+        if begin < sent_at or sent_at < 0:
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: it starts at {row[start]}, before its {submit} {row[submit]}")
         if not cpus.isdigit():
             raise InvalidFile(f"{os.fspath(path)}, line {line}: {processors} is {cpus!r}; expected a whole number")
-        found.append((sent, begin - sent, run, int(cpus)))
+        found.append((sent_at, begin - sent_at, run, int(cpus)))
         owners.append(row[user].strip())
         accounts.append(row.get(group, "").strip())
     if not found:
@@ -154,7 +154,8 @@ def read_accounting(
     table = np.array(found, dtype=np.int64)
     users, who = _labels(owners)
     groups, account = _labels(accounts)
-    return _log(path, *table.T, who, account, users, groups, {}, {"job steps and jobs never started": skipped})
+    sent, waited, ran, used = table.T
+    return _log(path, sent, waited, ran, used, who, account, users, groups, {}, {"job steps and jobs never started": skipped})
 
 
 def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
@@ -167,7 +168,7 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
         if len(row) != 2 or not all(row):
             raise InvalidFile(f"{os.fspath(path)}, row {line}: {','.join(row)!r}; expected a {by} and its organization")
         if table.setdefault(row[0], row[1]) != row[1]:
-            raise InvalidFile(f"{os.fspath(path)}, row {line}: {by} {row[0]!r} has two organizations, {table[row[0]]} and {row[1]}")
+            raise InvalidFile(f"{os.fspath(path)}, row {line}: {by} {row[0]!r} is in {table[row[0]]} and in {row[1]}")
     if not table:
         raise InvalidFile(f"{os.fspath(path)} maps nobody; expected lines of {by},organization")
     return table

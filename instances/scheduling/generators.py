@@ -55,8 +55,9 @@ def workload(
 
 
 def unit_jobs(
-    *, organizations: int = 4, machines: int = 8, split: str = "zipf", jobs: int = 100, horizon: int = 20, rng: np.random.Generator
-) -> Scheduling:
+    *, organizations: int = 4, machines: int = 8, split: str = "zipf", jobs: int = 100, horizon: int = 20,
+    rng: np.random.Generator,
+) -> Scheduling:  # fmt: skip
     """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1)."""
     for option, value in (("jobs", jobs), ("horizon", horizon)):
         _positive(option, value)

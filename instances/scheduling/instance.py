@@ -127,7 +127,7 @@ class Scheduling(Instance):
         units = np.maximum(ends - self.release, 0)
         alone = sum((units * (2 * self.horizon - self.release - ends + 1)).tolist()) // 2
         busy = min(self.total_machines, self.jobs) * self.horizon * (self.horizon + 1) // 2
-        return min(alone, busy)
+        return int(min(alone, busy))
 
     def summary(self) -> dict[str, object]:
         """Facts for people: size, load and the split of machines and jobs."""

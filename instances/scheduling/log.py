@@ -217,5 +217,3 @@ def _owners(log: Log, settings: Settings, rng: np.random.Generator) -> tuple[Int
 
 def _credit(log: Log) -> str:
     return f"acknowledge {log.header['Acknowledge']}" if "Acknowledge" in log.header else "accounting log"
-
-

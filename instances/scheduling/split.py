@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from ..problem.errors import InvalidOption
@@ -32,7 +34,7 @@ def machine_split(total: int, organizations: int, split: str = "zipf") -> Intege
     machines = np.floor(exact + 1e-9).astype(np.int64)
     left = total - int(machines.sum())
     machines[np.argsort(-(exact - machines), kind="stable")[:left]] += 1
-    return machines
+    return cast(Integers, machines)
 
 
 def _given(split: str, total: int, organizations: int) -> Integers:

@@ -60,7 +60,7 @@ def psi(start: npt.ArrayLike, processing: npt.ArrayLike, t: int) -> Integers:
     runs = (begin >= 0) & (begin < t)
     begin = np.where(runs, begin, t)
     done = np.where(runs, np.minimum(np.asarray(processing, dtype=np.int64), t - begin), 0)
-    return cast(Integers, done * (2 * (t - begin) - done + 1) // 2)
+    return done * (2 * (t - begin) - done + 1) // 2
 
 
 def units_done(start: npt.ArrayLike, processing: npt.ArrayLike, t: int) -> Integers:

@@ -94,19 +94,19 @@ class Output(NamedTuple):
 @compiled
 def _value(board: Ints, c: int, t: int) -> int:
     """A coalition's value at time t from its doubled polynomial."""
-    return ((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1
+    return int(((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1)
 
 
 @compiled
 def _utility(desk: Ints, c: int, u: int, t: int) -> int:
     """An organization's utility at time t in a coalition's schedule."""
-    return ((desk[c, u, PSI] * t + desk[c, u, PSI + 1]) * t + desk[c, u, PSI + 2]) >> 1
+    return int(((desk[c, u, PSI] * t + desk[c, u, PSI + 1]) * t + desk[c, u, PSI + 2]) >> 1)
 
 
 @compiled
 def _lent(lent: Ints, u: int, t: int) -> int:
     """The utility at time t earned on an organization's machines."""
-    return ((lent[u, 0] * t + lent[u, 1]) * t + lent[u, 2]) >> 1
+    return int(((lent[u, 0] * t + lent[u, 1]) * t + lent[u, 2]) >> 1)
 
 
 @compiled
@@ -161,7 +161,7 @@ def _begin(
         board[c, RUNNING] += 1
         if end < next_end[c]:
             next_end[c] = end
-    return job
+    return int(job)
 
 
 @compiled
@@ -197,8 +197,9 @@ def _values_at(cursor: Ints, mask: Ints, board: Ints, worth: Ints, t: int) -> No
 
 @compiled
 def _shapley_keys(
-    key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints, scale: int, mask: int, size: int, c: int, t: int
-) -> None:
+    key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints,
+    scale: int, mask: int, size: int, c: int, t: int,
+) -> None:  # fmt: skip
     """key[u] = (psi - phi) of each member at t times the scale, plus one number that is the same for all. O(2^|C|).
 
     phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting `weight`, less a sum over
@@ -381,9 +382,7 @@ def _hand_back(jobs: Jobs, state: State, t: int) -> None:
 
 
 @compiled
-def _serve(
-    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, c: int, t: int, horizon: int
-) -> None:
+def _serve(jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, c: int, t: int, horizon: int) -> None:
     """Every rule but REF: give the free machines to waiting jobs, one at a time."""
     rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
     wanted = c == len(coalitions.mask) - 1
@@ -477,9 +476,7 @@ def run(
                     elif scarce or DIRECTCONTR <= rule < FIFO or rule == RANDOM:  # these keep a turn, machines or draws
                         _serve(jobs, coalitions, state, output, draws, c, t, horizon)
                     else:
-                        _start_all(
-                            board, desk, next_end, heap, processing, queue_end, start, members, size, slot, c, t, horizon
-                        )
+                        _start_all(board, desk, next_end, heap, processing, queue_end, start, members, size, slot, c, t, horizon)
                 if rule == REF_NEXT and cursor[STAMP] > t:  # values already taken for t + 1 must see what happened at t
                     worth[mask[c]] = _value(board, c, t + 1)
             soonest = min(soonest, next_end[c])

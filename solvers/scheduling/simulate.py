@@ -122,7 +122,7 @@ def simulate(
         sample_lent=np.zeros((players, len(times)), dtype=np.int64),
     )
     uniform = np.zeros(2) if draws is None else draws
-    decided, stop = _play(instance, (jobs, game, state, output, uniform), clock)
+    decided, stop = _play(instance, jobs, game, state, output, uniform, clock)
     start = np.empty(instance.jobs, dtype=np.int64)
     start[instance.order] = output.start
     machine = None
@@ -158,15 +158,19 @@ def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
     return 8 * int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
 
 
-def _play(instance: Scheduling, arguments: tuple[object, ...], clock: Clock) -> tuple[int, Stop]:
+def _play(
+    instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, state: kernels.State, output: kernels.Output,
+    draws: npt.NDArray[np.float64], clock: Clock,
+) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first out."""
     from . import kernels
 
-    state: kernels.State = arguments[2]  # type: ignore[assignment]
-    game: kernels.Coalitions = arguments[1]  # type: ignore[assignment]
+    def go(least: int) -> bool:
+        return kernels.run(jobs, game, state, output, draws, instance.horizon, least, SLICE)
+
     stop = Stop.FINISHED
     try:
-        while not kernels.run(*arguments, instance.horizon, 0, SLICE):
+        while not go(0):
             clock.note(None, None, f"time {state.cursor[kernels.TIME]} of {instance.horizon}")
             if clock.over:
                 stop = Stop.TIME_LIMIT
@@ -177,7 +181,7 @@ def _play(instance: Scheduling, arguments: tuple[object, ...], clock: Clock) -> 
         return instance.horizon, stop
     decided = int(state.cursor[kernels.TIME])
     game.rule[-1] = kernels.FIFO
-    while not kernels.run(*arguments, instance.horizon, len(game.mask) - 1, SLICE):
+    while not go(len(game.mask) - 1):
         pass
     return decided, stop
 

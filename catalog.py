@@ -90,6 +90,15 @@ METHODS: tuple[Method, ...] = (
     Method("CURRFAIRSHARE", "scheduling", "baselines.scheduling:curr_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
     Method("FIFO", "scheduling", "baselines.scheduling:fifo", "heuristic", "unfairness", "first in, first out over all"),
     Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic", "unfairness", "the floor"),
+    Method(
+        "max-utilization",
+        "scheduling",
+        "solvers.scheduling.optimum:max_utilization",
+        "exact",
+        "utilization",
+        f"{_FAIR} 6, optimum",
+    ),
+    Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact", "utility", f"{_FAIR} 6"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {
@@ -98,7 +107,12 @@ ANALYSES: dict[str, dict[str, str]] = {
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
-    }
+    },
+    "scheduling": {
+        "audit": "cotenant audit LOG judges a log's own schedule",
+        "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
+        "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations gain by manipulating jobs",
+    },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 

@@ -76,6 +76,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.colocation.experiments:figure_14",
         "Shapley shares of three users' interference",
     ),
+    Experiment(
+        "scheduling-table-1",
+        "scheduling",
+        "Skowron and Rzadca table 1",
+        "analysis.scheduling.experiments:table_1",
+        "unfairness of the rules on windows of 5e4 seconds of a trace",
+    ),
+    Experiment(
+        "scheduling-table-2",
+        "scheduling",
+        "Skowron and Rzadca table 2",
+        "analysis.scheduling.experiments:table_2",
+        "unfairness of the rules on windows of 5e5 seconds of a trace",
+    ),
+    Experiment(
+        "scheduling-figure-10",
+        "scheduling",
+        "Skowron and Rzadca fig. 10",
+        "analysis.scheduling.experiments:figure_10",
+        "unfairness against the number of organizations",
+    ),
 )
 """Every experiment, by problem and place."""
 

@@ -21,13 +21,13 @@ from ...solvers.scheduling.ref import reference as shapley_reference
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
-    Metric("unfairness", "unfairness (delta psi / p_tot)", digits=3),
-    Metric("most_owed", "most owed to one organization [unit-time]", digits=0),
-    Metric("utilization", "utilization", "max"),
-    Metric("utility", "total utility psi_sp", "max", digits=0),
-    Metric("flow_time", "mean flow time", digits=2),
-    Metric("started", "jobs started", "max", digits=0),
-    Metric("completed", "jobs completed", "max", digits=0),
+    Metric("unfairness", "unfairness (delta psi / p_tot)", digits=3, short="unfairness"),
+    Metric("most_owed", "most owed to one organization [unit-time]", digits=0, short="most owed"),
+    Metric("utilization", "utilization", "max", short="utilization"),
+    Metric("utility", "total utility psi_sp", "max", digits=0, short="utility"),
+    Metric("flow_time", "mean flow time", digits=2, short="flow time"),
+    Metric("started", "jobs started", "max", digits=0, short="started"),
+    Metric("completed", "jobs completed", "max", digits=0, short="completed"),
 )
 
 

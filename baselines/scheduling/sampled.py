@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Scheduling
 from ...solvers.outcome import Outcome, Report, Status, Stop, validate_time_limit
+from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.simulate import Sampling, simulate
 
 
@@ -18,6 +19,7 @@ def rand(
     *,
     orderings: int = 15,
     confidence: float = 0.9,
+    reading: Reading = "definition",
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
@@ -33,6 +35,8 @@ def rand(
     Parameters
     ----------
     orderings : N; the paper uses 15 and 75.
+    reading : "definition": psi and phi at t + 1, a start adding to psi, as figure 6 does. "figure": at t, where REF's figure
+        3 compares them, so that one organization takes the free machines until its queue is empty.
     confidence : lambda, at which the certificate states what the guarantee is worth.
 
     Notes
@@ -42,6 +46,8 @@ def rand(
     says it does: a small error in phi can decide whose queue gets every free machine. O(N k) coalitions.
     """
     validate_time_limit(time_limit)
+    if reading not in ("figure", "definition"):
+        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
     if orderings < 1:
         raise InvalidOption(f"orderings is {orderings}; expected how many random orders are drawn, at least 1")
     if not 0 < confidence < 1:
@@ -52,10 +58,12 @@ def rand(
         raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
     source = np.random.default_rng(0) if rng is None else rng
     sampling = sample_orderings([source.permutation(instance.organizations) for _ in range(orderings)])
-    played = simulate(instance, "RAND", sampling=sampling, time_limit=time_limit, report=report)
+    rule = "RAND" if reading == "figure" else "RAND-next"
+    played = simulate(instance, rule, sampling=sampling, time_limit=time_limit, report=report)
     estimate = sampling.coefficients.astype(object) @ played.values[:-1, -1].astype(object)
     certificate = {
         "orderings": orderings,
+        "reading": reading,
         "coalitions": len(sampling.masks),
         "psi": played.own[:, -1].tolist(),
         "phi_estimate": [int(value) / orderings for value in estimate],

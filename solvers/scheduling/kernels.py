@@ -19,8 +19,8 @@ from ..compiled import compiled
 Ints = NDArray[Any]
 Reals = NDArray[Any]
 
-REF, REF_NEXT, RAND, DIRECTCONTR, ROUNDROBIN, FAIRSHARE, UTFAIRSHARE, CURRFAIRSHARE, FIFO, RANDOM = range(10)
-"""Rules; REF reads figure 3 at t, REF_NEXT compares at t + 1 less the starts already made (`reading` definition)."""
+REF, REF_NEXT, RAND, RAND_NEXT, DIRECTCONTR, ROUNDROBIN, FAIRSHARE, UTFAIRSHARE, CURRFAIRSHARE, FIFO, RANDOM = range(11)
+"""Rules; REF and RAND compare at t as figure 3 does, the _NEXT at t + 1, less the starts already made."""
 
 TIME, EVENT, SAMPLE, CONTENDED, WORK, STARTS, TURN, STAMP = range(8)
 """Places in `State.cursor`: where the loop stands, what it has counted, round robin's turn, the time of `State.worth`."""
@@ -294,9 +294,9 @@ def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
 def _fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
     """Prepare the keys by which a rule compares organizations at t; returns what a start adds to its own key."""
     rule, desk, key = coalitions.rule[c], state.desk, state.key
-    if rule == RAND:
-        _sampled_keys(coalitions, state, c, t + 1)
-        return int(coalitions.orderings)
+    if rule == RAND or rule == RAND_NEXT:
+        _sampled_keys(coalitions, state, c, t + rule - RAND)
+        return int(coalitions.orderings) * (rule - RAND)
     for place in range(coalitions.size[c]):
         u = coalitions.members[c, place]
         if rule == DIRECTCONTR:

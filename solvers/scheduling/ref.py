@@ -24,7 +24,7 @@ MOST_ORGANIZATIONS = 13
 """REF's work grows with 3^k: 13 organizations take minutes."""
 
 _PLAIN_ORGANIZATIONS = 6
-_READINGS = {"figure": "REF", "definition": "REF-definition"}
+_READINGS = {"figure": "REF", "definition": "REF-next"}
 
 
 @dataclass(frozen=True, eq=False)

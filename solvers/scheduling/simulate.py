@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from . import kernels
 
 RULES = (
-    "REF", "REF-definition", "RAND", "DIRECTCONTR", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO", "random",
+    "REF", "REF-next", "RAND", "RAND-next", "DIRECTCONTR", "ROUNDROBIN",
+    "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO", "random",
 )  # fmt: skip
-"""Names in the order of the kernel's codes."""
+"""Names in the order of the kernel's codes; -next compares at t + 1, as a `reading` of definition does."""
 
 SLICE = 30_000_000
 """Units of work between two looks at the clock: about a tenth of a second."""
@@ -104,7 +105,7 @@ def simulate(
     masks = list(coalitions) if coalitions is not None else [everyone]
     rules = [RULES.index(rule)] * len(masks)
     if sampling is not None:
-        masks, rules = [*sampling.masks, everyone], [kernels.FIFO] * len(sampling.masks) + [kernels.RAND]
+        masks, rules = [*sampling.masks, everyone], [kernels.FIFO] * len(sampling.masks) + [RULES.index(rule)]
     if RULES.index(rule) == kernels.UTFAIRSHARE and instance.most_utility * instance.total_machines >= 2**62:
         raise InvalidInstance(
             "horizon", instance.horizon, "utility times machines below 2**62 for UTFAIRSHARE", "Measure time in a coarser unit"

@@ -16,8 +16,8 @@ from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.scheduling.plain import Reading
-from ...solvers.scheduling.ref import Reference, affordable
-from ...solvers.scheduling.ref import reference as shapley_reference
+from ...solvers.scheduling.shapley_schedule import Reference, affordable
+from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -50,7 +50,7 @@ def metrics(
 
     Parameters
     ----------
-    reading : of REF, see `solvers.scheduling.ref`.
+    reading : of REF, see `solvers.scheduling.shapley_schedule.ref`.
     reference : "auto": REF where it takes seconds; "REF": always; "none": never.
     """
     if reference not in ("auto", "REF", "none"):

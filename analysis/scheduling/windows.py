@@ -29,7 +29,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
 from ...solvers.outcome import Outcome
 from ...solvers.scheduling.plain import Reading
-from ...solvers.scheduling.ref import play_ref, reference_of
+from ...solvers.scheduling.shapley_schedule import play_ref, reference_of
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
@@ -50,7 +50,8 @@ RULES: dict[str, Callable[..., Schedule | Outcome]] = {
 
 TABLE_RULES = tuple(name for name in RULES if name not in ("FIFO", "random"))
 
-_DRAWS = {"RAND15", "RAND15-figure", "RAND75", "DIRECTCONTR", "random"}
+DRAWING = frozenset({"RAND15", "RAND15-figure", "RAND75", "DIRECTCONTR", "random"})
+"""Rules that draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ def study(
 
 def rule_utilities(instance: Scheduling, name: str, rng: np.random.Generator) -> Integers:
     """(k,) psi_sp of each organization at the horizon under a rule."""
-    answer = RULES[name](instance, rng=rng) if name in _DRAWS else RULES[name](instance)
+    answer = RULES[name](instance, rng=rng) if name in DRAWING else RULES[name](instance)
     schedule = answer.solution if isinstance(answer, Outcome) else answer
     assert isinstance(schedule, Schedule)
     return utilities(instance, schedule)

@@ -7,7 +7,7 @@ ties go to the lowest organization.
 from __future__ import annotations
 
 from ...instances.scheduling import Schedule, Scheduling
-from ...solvers.scheduling.simulate import simulate
+from ...solvers.scheduling.event_loop import simulate
 
 
 def fair_share(instance: Scheduling) -> Schedule:

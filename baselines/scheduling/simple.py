@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.scheduling import Schedule, Scheduling
-from ...solvers.scheduling.simulate import simulate
+from ...solvers.scheduling.event_loop import simulate
 
 
 def round_robin(instance: Scheduling) -> Schedule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ref import Reference, ref, reference
-from .simulate import RULES, Sampling, Simulation, simulate
+from .shapley_schedule import Reference, ref, reference
+from .event_loop import RULES, Sampling, Simulation, simulate
 
 __all__ = ["RULES", "Reference", "Sampling", "Simulation", "ref", "reference", "simulate"]

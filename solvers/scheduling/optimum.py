@@ -15,7 +15,7 @@ from ...models.scheduling import columns_needed, fluid_bound, interval_model, ti
 from ...models.scheduling.intervals import Objective
 from ..engines import solve_cp_sat, solve_program, validate_engine
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .simulate import simulate
+from .event_loop import simulate
 
 MOST_COLUMNS = 200_000
 """The time-indexed program goes to HiGHS up to this many columns (jobs times times)."""
@@ -86,7 +86,8 @@ def _optimum(
             best, limit * unit, Status.OPTIMAL, certificate=certificate | {"proof": "the start reaches the fluid bound"}
         )
     run = _by_intervals if engine == "cp-sat" else _by_time
-    found, bound, stop, message = run(instance, objective, best.start, clock.left, scaled)
+    left = None if clock.left is None else max(clock.left, 0.01)
+    found, bound, stop, message = run(instance, objective, best.start, left, scaled)
     certificate["engine_message"] = message
     bound = limit if bound is None else min(bound, limit)
     if found is not None and _worth(instance, found, objective) > _worth(instance, best.start, objective):

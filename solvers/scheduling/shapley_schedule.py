@@ -18,7 +18,7 @@ from ...instances.scheduling.utility import units_done
 from ..outcome import Outcome, Report, Status, Stop, validate_time_limit
 from .plain import Reading, plain_ref
 from .shapley import scale, scaled_shares
-from .simulate import Simulation, memory_needed, simulate
+from .event_loop import Simulation, memory_needed, simulate
 
 MOST_ORGANIZATIONS = 13
 """REF's work grows with 3^k: 13 organizations take minutes."""
@@ -98,6 +98,9 @@ def ref(
         raise InvalidOption(f"utility is {utility!r}; expected one of {', '.join(UTILITIES)}")
     if utility != "throughput":
         return _plain(instance, utility, reading)
+    if report is not None:
+        needed = memory_needed(instance, np.arange(1, 1 << instance.organizations)) / 1e6
+        report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
     played = play_ref(instance, reading=reading, time_limit=time_limit, report=report)
     found = reference_of(played)
     if played.stop is Stop.FINISHED:

@@ -159,7 +159,7 @@ def test_logs_without_jobs_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_window_without_jobs_is_refused_with_the_log_s_span(trace: Path) -> None:
-    with pytest.raises(InvalidInstance, match="window is 100 to 150 without a job.*from 0 to 20"):
+    with pytest.raises(InvalidInstance, match=r"window is 100 to 150 without a job.*from 0 to 20"):
         swf(trace, begin=100, length=50)
 
 

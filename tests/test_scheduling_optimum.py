@@ -137,6 +137,14 @@ def test_figure_7_s_optimum_uses_all_machines() -> None:
     assert (result.objective, result.status) == (1.0, Status.OPTIMAL)
 
 
+def test_an_engine_cut_before_its_first_point_claims_no_bound() -> None:
+    # CP-SAT then reports the bound 0, below every schedule that does any work.
+    from cotenant.solvers.engines import solve_cp_sat
+
+    answer = solve_cp_sat(interval_model(cotenant.read("scheduling/lpc-like"), "utility").model, time_limit=0.001)
+    assert answer.values is not None or answer.bound is None
+
+
 def test_a_start_is_kept_when_time_is_up() -> None:
     instance = cotenant.read("scheduling/lpc-like")
     start = simulate(instance, "FAIRSHARE").schedule
@@ -162,5 +170,5 @@ def test_bad_options_are_refused(options: dict[str, object], message: str) -> No
 
 
 def test_the_time_indexed_program_is_refused_when_it_is_too_large() -> None:
-    with pytest.raises(InvalidOption, match="columns, at most 200000 are taken. Use engine='cp-sat'"):
+    with pytest.raises(InvalidOption, match=r"columns, at most 200000 are taken. Use engine='cp-sat'"):
         max_utilization(cotenant.read("scheduling/lpc-like"), engine="highs")

@@ -18,8 +18,8 @@ from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
 from cotenant.solvers.scheduling.plain import plain_ref
-from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
 from cotenant.solvers.scheduling.shapley import kernel_weights, scale, scaled_shares, shares, weights
+from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
 
 READINGS = ("figure", "definition")
 

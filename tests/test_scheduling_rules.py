@@ -16,8 +16,8 @@ from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.instances.scheduling.utility import per_organization
 from cotenant.solvers.outcome import Stop
 from cotenant.solvers.scheduling import simulate
-from cotenant.solvers.scheduling.shapley_schedule import play_ref
 from cotenant.solvers.scheduling.event_loop import Sampling
+from cotenant.solvers.scheduling.shapley_schedule import play_ref
 
 DETERMINISTIC = ("ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO")
 

@@ -19,10 +19,10 @@ from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import By, Initial, Settings, Window, window
 from ...instances.scheduling.utility import per_organization, units_done
-from ...solvers.scheduling.plain import Reading
-from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of, validate_ref
-from ...solvers.scheduling.shapley import scale, scaled_shares
 from ...solvers.scheduling.event_loop import simulate
+from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.shapley import scale, scaled_shares
+from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of, validate_ref
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Scheduling
 from ...solvers.outcome import Outcome, Report, Status, Stop, validate_time_limit
-from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.event_loop import Sampling, simulate
+from ...solvers.scheduling.plain import Reading
 
 
 def rand(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shapley_schedule import Reference, ref, reference
 from .event_loop import RULES, Sampling, Simulation, simulate
+from .shapley_schedule import Reference, ref, reference
 
 __all__ = ["RULES", "Reference", "Sampling", "Simulation", "ref", "reference", "simulate"]

@@ -95,6 +95,9 @@ def _optimum(
         check(instance, candidate)
         best = candidate
     value = _worth(instance, best.start, objective)
+    if bound < value:  # one of the two must be wrong, and the value was counted here
+        certificate["withdrawn"] = f"the engine's bound, {bound * unit:g}, is below a schedule that reaches {value * unit:g}"
+        bound = limit
     certificate["greedy"] = is_greedy(instance, best)
     status = Status.OPTIMAL if value == bound else Status.FEASIBLE
     return Outcome(best, bound * unit, status, Stop.FINISHED if status is Status.OPTIMAL else stop, certificate)

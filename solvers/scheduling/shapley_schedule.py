@@ -16,9 +16,9 @@ from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ..outcome import Outcome, Report, Status, Stop, validate_time_limit
+from .event_loop import Simulation, memory_needed, simulate
 from .plain import Reading, plain_ref
 from .shapley import scale, scaled_shares
-from .event_loop import Simulation, memory_needed, simulate
 
 MOST_ORGANIZATIONS = 13
 """REF's work grows with 3^k: 13 organizations take minutes."""

@@ -73,12 +73,12 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance and method: means over seeds of metrics, gaps and seconds, and failures counted."""
+        """One row per problem, instance, method and predicted share: means over seeds of metrics, gaps and seconds, and failures counted."""
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.rows):
-            groups.setdefault((row["problem"], row["instance"], row["method"]), []).append(row)
+            groups.setdefault((row["problem"], row["instance"], row["method"], row.get("predict")), []).append(row)
         result = []
-        for (problem, instance, method), rows in groups.items():
+        for (problem, instance, method, predict), rows in groups.items():
             done = [row for row in rows if not row.get("error") and row["metrics"]]
             line: Row = {
                 "problem": problem,
@@ -87,6 +87,7 @@ class Comparison:
                 "runs": len(rows),
                 "failed": len(rows) - len(done),
             }
+            line["predict"] = predict
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
             line["levels"] = done[0].get("levels", []) if done else []
             for part in ("metrics", "gaps"):
@@ -237,11 +238,13 @@ def _cells(
         table = {name: method for method in catalogue(instance.problem) for name in (method.name, *method.aliases)}
         for method in methods if methods is not None else [entry.name for entry in catalogue(instance.problem)]:
             exact = False
-            function = method
+            function: Callable[..., Any]
             if isinstance(method, str):
                 if method not in table:
                     raise UnknownName(f"{instance.problem} method", method, table)
                 exact, function, method = table[method].kind == "exact", table[method].resolve(), table[method].name
+            else:
+                function = method
             takers = (function, metrics)
             own = {name: value for name, value in options.items() if any(accepts(taker, name) for taker in takers)}
             taken |= set(own)

@@ -123,7 +123,8 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
             table.add_column("gap", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right")
     for line in lines:
-        cells = [line["method"], proved(line)]
+        blind = "" if line["predict"] is None else f" ({100 * line['predict']:g} % sampled)"
+        cells = [f"{line['method']}{blind}", proved(line)]
         for metric in shown:
             cells.append(figure(line["metrics"].get(metric.name), metric))
             if metric in gapped:

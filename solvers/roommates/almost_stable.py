@@ -20,8 +20,8 @@ from .ranks import UNRANKED, Ranks, as_ranks, lists_of, mutual_ranks, ranks_from
 
 REPORT_SECONDS = 0.2
 
-IMPROVING = 3
-"""Work on the proof for every work on better matchings."""
+LEAST_SHARE = 8
+"""Work on the proof for every work on better matchings, once these have long brought nothing; one to one at first."""
 
 
 @dataclass(frozen=True)
@@ -199,12 +199,14 @@ class _Run:
         improver = Improver(proof, self.rank, self._best_value, self._best_pairs, self.offer_completed, self.rng)
         for _ in improver.dive():
             self._look_at_the_clock("a first dive")
-        attempts = None
+        attempts, owed = None, 0  # owed: work on the proof that is due before the next attempt
         limit = self.bound
         proof.start(limit, 0)
         while self.value > self.bound:
             self._look_at_the_clock(f"are {limit} enough?")
+            before = proof.work
             outcome = proof.run(STEP)
+            owed -= proof.work - before
             if outcome == FOUND:
                 proof.accept()
                 self.offer(proof.partner)
@@ -217,9 +219,11 @@ class _Run:
             if attempts is None and outcome == PAUSED:
                 improver.search = self.new_search()
                 attempts = improver.attempts()
-            while attempts is not None and IMPROVING * improver.search.work <= proof.work and self.value > self.bound:
+            while attempts is not None and owed <= 0 and self.value > self.bound:
                 self._look_at_the_clock(f"are {limit} enough?")
+                before = improver.search.work
                 next(attempts)
+                owed += (improver.search.work - before) * min(1 + improver.idle, LEAST_SHARE)
 
     def _best_value(self) -> int:
         return self.value

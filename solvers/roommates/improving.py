@@ -26,6 +26,7 @@ class Improver:
 
     `value` returns how many blocking pairs the best matching so far has, `pairs` which; `offer` takes a matching, completes
     it, and keeps it if it is better. `dive` and `attempts` yield after every bounded step: their user decides when to go on.
+    `idle` counts the rounds in a row that brought nothing.
     """
 
     def __init__(
@@ -44,17 +45,17 @@ class Improver:
         self._offer = offer
         self._rng = rng
         self.found = False
+        self.idle = 0
 
     def attempts(self) -> Iterator[None]:
-        """Dives until several in a row bring nothing, then neighbourhoods with a dive now and then; without end."""
-        idle = 0
+        """A dive now and then, and neighbourhoods of the best matching; without end."""
         while True:
             before = self._value()
-            if idle < 8 or idle % 25 == 0:
+            if self.idle % 4 == 0:
                 yield from self.dive(self._random_order())
             else:
-                yield from self._neighbourhoods(25)
-            idle = 0 if self._value() < before else idle + 1
+                yield from self._neighbourhoods(20)
+            self.idle = 0 if self._value() < before else self.idle + 1
             yield
 
     def _random_order(self) -> NDArray[np.int64]:
@@ -74,27 +75,48 @@ class Improver:
             self.search.abandon()
 
     def dive(self, order: NDArray[np.int64] | None = None) -> Iterator[None]:
-        """Delete the smallest group that lowers the count, again and again, unless it cannot beat the best any more."""
-        if order is None:
-            order = np.arange(len(self._rank))
+        """From the lists given: delete group after group, and offer the matching it ends with."""
         search = self.search
+        first = np.arange(len(self._rank)) if order is None else order
         deleted: list[Pair] = []
+        yield from self._descend(deleted, self._value() - 1, first)
+        if search.value == 0:
+            self._minimize(deleted)
+        # stuck or not, the parties paired up along themselves are a beginning for the neighbourhoods
+        self._offer(search.partner)
+        search.restore(deleted)
+        search.reduce()
+
+    def _descend(self, deleted: list[Pair], most: int, order: NDArray[np.int64]) -> Iterator[None]:
+        """Delete the smallest group that lowers the count, again and again, as long as `most` deletions may be enough.
+
+        Once no small group does, pairs that do not raise the count are deleted, until one lowers it.
+        """
+        search = self.search
         stuck = False
-        while search.value and len(deleted) + (search.value + 1) // 2 < self._value():
+        while search.value and len(deleted) + (search.value + 1) // 2 <= most:
             self.found = False
             for limit in range(1, 2 if stuck else LARGEST_GROUP + 1):
                 for target in search.lower_values():
                     if not self.found:
                         yield from self._find(limit, target, order)
-            if not self.found:  # from here on: delete pairs that do not raise the count, until one lowers it
+            if not self.found:
                 stuck = True
                 yield from self._find(1, search.value, self._random_order(), least=1)
             if not self.found:
-                break
+                return
             deleted += search.accept()
-        # stuck or not, the parties paired up along themselves are a beginning for the neighbourhoods
-        self._offer(search.partner)
-        search.restore(deleted)
+
+    def _minimize(self, deleted: list[Pair]) -> None:
+        """Take back every deletion that is not needed."""
+        search = self.search
+        for pair in [deleted[int(c)] for c in self._rng.permutation(len(deleted))]:
+            search.restore([pair])
+            search.reduce()
+            if search.value == 0:
+                deleted.remove(pair)
+            else:
+                search.delete([pair])
         search.reduce()
 
     def _neighbourhoods(self, number: int) -> Iterator[None]:
@@ -103,23 +125,33 @@ class Improver:
         current = self._pairs()
         search.delete(current)
         for _ in range(number):
-            size = min(int(self._rng.integers(2, 9)), len(current))
-            free = self._related(current, size)
+            size = int(self._rng.integers(2, 9 if self._rng.random() < 0.7 else max(10, len(current))))
+            free = self._related(current, min(size, len(current)))
             search.restore(free)
             search.reduce()
-            self.found = False
-            if (search.value + 1) // 2 < size:
-                yield from self._find(size - 1, 0, self._random_order())
-            if not self.found:
-                yield from self._find(size, 0, self._random_order())
-            if self.found:
-                kept = set(current) - set(free)
-                current = [*kept, *search.accept()]
+            instead: list[Pair] = []
+            if len(free) < 9:
+                yield from self._replace(free, instead)
+            else:
+                yield from self._descend(instead, len(free) - 1, self._random_order())
+            if search.value == 0:
+                current = [pair for pair in current if pair not in free] + instead
+                self._minimize(current)
                 self._offer(search.partner)
             else:
+                search.restore(instead)
                 search.delete(free)
         search.restore(current)
         search.reduce()
+
+    def _replace(self, free: list[Pair], instead: list[Pair]) -> Iterator[None]:
+        """Search for fewer deletions than `free` that do the same, or as many others."""
+        for limit in (len(free) - 1, len(free)):
+            if self.search.value <= 2 * limit:
+                yield from self._find(limit, 0, self._random_order())
+                if self.found:
+                    instead += self.search.accept()
+                    return
 
     def _related(self, pairs: list[Pair], size: int) -> list[Pair]:
         """Some of the pairs, more often those whose agents rank each other high."""

@@ -97,6 +97,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.scheduling.experiments:figure_10",
         "unfairness against the number of organizations",
     ),
+    Experiment(
+        "scheduling-examples",
+        "scheduling",
+        "Skowron and Rzadca fig. 2, fig. 7, prop. 5.5, thm. 5.1",
+        "analysis.scheduling.claims:examples",
+        "the numbers of the examples, and the reduction from SUBSETSUM",
+    ),
+    Experiment(
+        "scheduling-theorem-6.2",
+        "scheduling",
+        "Skowron and Rzadca thm. 6.2",
+        "analysis.scheduling.claims:theorem_6_2",
+        "what greedy and fair schedules lose against proved optima",
+    ),
+    Experiment(
+        "scheduling-strategy",
+        "scheduling",
+        "Skowron and Rzadca section 4",
+        "analysis.scheduling.claims:strategy",
+        "what splitting, merging, delaying or padding a job gains under each rule",
+    ),
 )
 """Every experiment, by problem and place."""
 

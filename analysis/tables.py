@@ -9,10 +9,11 @@ from rich import box
 from rich.table import Table
 
 from ..instances.problem.options import option_names
-from .compare import Comparison, Row
+from .compare import Comparison
 from .experiments import Experiment, Finding
 from .metric import Metric
 from .result import Result
+from .runs import Row
 
 
 def result_table(result: Result, metrics: Sequence[Metric]) -> Table:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.compare import gap_to, read_rows, with_gaps
+from cotenant.analysis.compare import gap_to, with_gaps
 from cotenant.analysis.metric import Metric
+from cotenant.analysis.runs import read_rows
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
 from cotenant.solvers.outcome import Outcome, Status, Stop, gap, gap_absolute

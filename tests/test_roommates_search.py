@@ -112,6 +112,25 @@ def test_the_search_finds_the_minimum_over_all_matchings(family, size):
     assert unsolvable > 5 or size < 4
 
 
+@pytest.mark.parametrize("goal", ["perfect", "any"])
+def test_a_number_of_deletions_is_exhausted_exactly_when_it_is_too_small(goal):
+    """The proof alone, without the matchings found beside it."""
+    rng = np.random.default_rng(21)
+    beyond_the_bound = 0
+    for _ in range(500):
+        rank = alike(rng, int(rng.choice([4, 6, 8])), 0.3, float(rng.choice([0.5, 0.7, 1.0])))
+        fewest = fewest_by_enumeration(rank)[0 if goal == "any" else 1]
+        if fewest is None:
+            continue
+        for limit in range(fewest + 2):
+            search = DeletionSearch(lists_of(rank), rank, goal)
+            search.start(limit, 0)
+            assert search.run(10**9) == (kernels.FOUND if limit >= fewest else kernels.EXHAUSTED)
+            search.abandon()
+        beyond_the_bound += fewest > (search.value + 1) // 2
+    assert beyond_the_bound > (20 if goal == "perfect" else -1)
+
+
 def test_the_two_goals_differ_on_incomplete_lists():
     """A path of four: the ends have only the middle, who want each other; to pair everyone, the middle must block."""
     rank = ranks_from_lists([[1], [2, 0], [1, 3], [2]])

@@ -112,13 +112,9 @@ def strategy(*, seed: int = 0, instances: int = 20, seeds: int = 4) -> list[Find
     """
     if instances < 1 or seeds < 1:
         raise InvalidOption(f"instances is {instances}, seeds {seeds}; expected whole numbers, at least 1")
-    made = [
-        workload(
-            organizations=3, machines=4, jobs=9, horizon=15, batch=2, load=1.5, spread=0.6,
-            rng=np.random.default_rng([seed, index]),
-        )  # fmt: skip
-        for index in range(instances)
-    ]  # fmt: skip
+    shape = {"organizations": 3, "machines": 4, "jobs": 9, "horizon": 15}
+    generators = [np.random.default_rng([seed, index]) for index in range(instances)]
+    made = [workload(**shape, batch=2, load=1.5, spread=0.6, rng=rng) for rng in generators]  # type: ignore[arg-type]
     found = []
     for rule in STRATEGY_RULES:
         gains = [gain for instance in made for gain in best_gains(instance, rule, seeds=seeds, seed=seed)]

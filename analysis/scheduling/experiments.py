@@ -174,6 +174,7 @@ def _differences(found: Study, start: str, paper: dict[str, Row]) -> Iterator[Fi
             text = f"{printed:+g} (difference of the means)"
             verdict = "reproduced" if np.sign(printed) == np.sign(s.mean) and not s.low <= 0 <= s.high else "differs"
         note = f"farther in {more} windows, nearer in {less}"
+        note += "; the interval holds 0, not decided by these windows" if s.low <= 0 <= s.high else ""
         yield Finding(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note)
 
 

@@ -113,8 +113,8 @@ def study(
     settings : how a window becomes an instance; its `begin` is drawn, its `length` kept.
     windows : how many; one without work is drawn again and counted.
     rules : names of `RULES`.
-    seed : of the windows, the deals and the rules that draw: window i depends on (seed, i) alone, so studies that
-        differ in rules or initial state see the same windows.
+    seed : of the windows and deals, window i depending on (seed, i) alone, and of the rules that draw, each by itself:
+        studies that differ in rules or initial state see the same windows, and a rule the same draws in all of them.
     progress : called with (done, windows).
     """
     if unknown := [name for name in rules if name not in RULES]:
@@ -139,7 +139,10 @@ def study(
             if found.units:
                 break
             skipped += 1
-        distances = [unfairness(found, rule_utilities(instance, name, rng)) or 0.0 for name in rules]
+        distances = []
+        for name in rules:
+            own = np.random.default_rng([seed, index, list(RULES).index(name)])
+            distances.append(unfairness(found, rule_utilities(instance, name, own)) or 0.0)
         rows.append((begin, instance.jobs, found.contended, distances))
         if progress is not None:
             progress(index + 1, windows)

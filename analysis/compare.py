@@ -47,7 +47,7 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance, method and predicted share: means over seeds of metrics, gaps and seconds, and failures counted."""
+        """One row per problem, instance, method and predicted share: means over seeds, and failures counted."""
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.rows):
             groups.setdefault((row["problem"], row["instance"], row["method"], row.get("predict")), []).append(row)

@@ -72,7 +72,7 @@ def by_blossoms(instance: Colocation) -> float:
         for other in range(ghost):
             graph.add_edge(("ghost", ghost), ("ghost", other), weight=0.0)
     pairs = min_weight_matching(graph)
-    return (sum(graph.edges[pair]["weight"] for pair in pairs) - 5 * number) / number
+    return float(sum(graph.edges[pair]["weight"] for pair in pairs) - 5 * number) / number
 
 
 def sound(instance: Colocation, outcome: Outcome, value: float | None) -> None:

@@ -67,7 +67,7 @@ def count_blocking(choice: Ints, back: Ints, threshold: Ints) -> int:
 
 
 @compiled
-def _propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints) -> int:
+def propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints) -> int:
     """Irving's first phase: first[i], the position i proposes to, and last[i], the one it holds; -1 and the end when none."""
     proposals = 0
     last[:] = UNRANKED
@@ -107,7 +107,7 @@ def reduce_table(
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     old_first, old_last = scratch[5], scratch[6]
     counts[0] = counts[1] = counts[3] = 0
-    counts[2] = _propose_all(choice, back, length, first, last)
+    counts[2] = propose_all(choice, back, length, first, last)
     second[:] = 0
     where[:] = -1
     predecessor[:] = -1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def busy(log: Log, organizations: int, length: int, initial: Initial, repeats: i
     asked = {5: "0.03", 12: "5"}[organizations]
     rows = []
     for label, (*_, instance) in (("busiest", found[-1]), ("90th percentile", found[int(0.9 * (len(found) - 1))])):
-        wall, cpu, played = clocked(lambda instance=instance: play_ref(instance), repeats)
+        wall, cpu, played = clocked(partial(play_ref, instance), repeats)
         note = f"{instance.jobs} jobs, {played.contended} contended decisions"
         rows.append((f"REF k = {organizations}, T = {length}, {initial}, {label} of 40 windows", wall, cpu, asked, note))
     return rows
@@ -82,7 +83,7 @@ def rules(log: Log, repeats: int) -> list[Row]:
     draws = np.random.default_rng(0).random(2 * instance.jobs)
     rows = []
     for rule in ("FIFO", "FAIRSHARE", "DIRECTCONTR"):
-        wall, cpu, _ = clocked(lambda rule=rule: simulate(instance, rule, draws=draws), repeats)
+        wall, cpu, _ = clocked(partial(simulate, instance, rule, draws=draws), repeats)
         rows.append((f"{rule} k = 5, T = 500000", wall, cpu, "", f"{instance.jobs} jobs"))
     return rows
 
@@ -105,7 +106,7 @@ def table(log: Log, windows: int) -> list[Row]:
     starts: tuple[Initial, ...] = ("empty", "warm")
     for initial in starts:
         settings = Settings(length=50_000, machines=MACHINES, initial=initial)
-        wall, cpu, found = clocked(lambda settings=settings: study(log, settings, windows=windows), 1)
+        wall, cpu, found = clocked(partial(study, log, settings, windows=windows), 1)
         note = f"{found.contended_windows} contended windows"
         rows.append((f"table 1: {windows} windows x {len(TABLE_RULES)} rules and REF, {initial}", wall, cpu, "120", note))
     return rows

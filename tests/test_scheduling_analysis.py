@@ -100,6 +100,8 @@ def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() ->
         metrics(many, schedule, reference="REF")
     with pytest.raises(InvalidOption, match="reference is 'x'"):
         metrics(many, schedule, reference="x")
+    with pytest.raises(InvalidOption, match="reading is 'x'"):
+        metrics(many, schedule, reading="x")
 
 
 def test_metrics_are_those_of_the_table_and_per_organization() -> None:

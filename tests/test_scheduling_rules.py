@@ -19,6 +19,7 @@ from cotenant.solvers.scheduling import simulate
 from cotenant.solvers.scheduling.event_loop import Sampling
 from cotenant.solvers.scheduling.shapley_schedule import play_ref
 
+NO_DRAWS = np.zeros(0)
 DETERMINISTIC = ("ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO")
 
 
@@ -43,7 +44,7 @@ class Counters:
             self.phi[machine_owner] += dt * (dt + 1) // 2
 
 
-def twin(instance: Scheduling, rule: str, draws: np.ndarray | None = None, sampling: Sampling | None = None) -> list[int]:
+def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling: Sampling | None = None) -> list[int]:
     """Start times by a rule, moment by moment, in plain Python; every number is worked out afresh."""
     k, owner, horizon = instance.organizations, instance.owner.tolist(), instance.horizon
     organization, processing, release = (getattr(instance, name).tolist() for name in ("organization", "processing", "release"))

@@ -55,6 +55,8 @@ def metrics(
     """
     if reference not in ("auto", "REF", "none"):
         raise InvalidOption(f"reference is {reference!r}; expected auto, REF or none")
+    if reading not in ("figure", "definition"):
+        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
     horizon = instance.horizon
     psi = utilities(instance, schedule)
     done = units_done(schedule.start, instance.processing, horizon)

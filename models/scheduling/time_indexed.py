@@ -37,7 +37,7 @@ class TimeIndexed:
 
     def point(self, start: Integers) -> npt.NDArray[np.float64]:
         """A schedule's starts as a point."""
-        return (start[self.job] == self.time).astype(float)
+        return np.where(start[self.job] == self.time, 1.0, 0.0)
 
 
 def columns_needed(instance: Scheduling) -> int:

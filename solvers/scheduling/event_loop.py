@@ -106,9 +106,12 @@ def simulate(
     rules = [RULES.index(rule)] * len(masks)
     if sampling is not None:
         masks, rules = [*sampling.masks, everyone], [kernels.FIFO] * len(sampling.masks) + [RULES.index(rule)]
-    if RULES.index(rule) == kernels.UTFAIRSHARE and instance.most_utility * instance.total_machines >= 2**62:
+    if RULES.index(rule) == kernels.UTFAIRSHARE and instance.most_utility * int(instance.machines.max()) >= 2**63:
         raise InvalidInstance(
-            "horizon", instance.horizon, "utility times machines below 2**62 for UTFAIRSHARE", "Measure time in a coarser unit"
+            "horizon",
+            instance.horizon,
+            "utility times the largest share below 2**63 for UTFAIRSHARE",
+            "Measure time in a coarser unit",
         )
     jobs = _jobs(instance)
     game = _coalitions(instance, masks, rules, sampling, shapley=coalitions is not None)

@@ -296,7 +296,7 @@ def _fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
     rule, desk, key = coalitions.rule[c], state.desk, state.key
     if rule == RAND or rule == RAND_NEXT:
         _sampled_keys(coalitions, state, c, t + rule - RAND)
-        return int(coalitions.orderings) * (rule - RAND)
+        return int(coalitions.orderings * (rule - RAND))
     for place in range(coalitions.size[c]):
         u = coalitions.members[c, place]
         if rule == DIRECTCONTR:
@@ -364,7 +364,7 @@ def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free:
                 state.lent[owner, 0] += 1
                 state.lent[owner, 1] += 1 - 2 * t
                 state.lent[owner, 2] += t * t - t
-                return machine
+                return int(machine)
             left -= 1
     return -1
 

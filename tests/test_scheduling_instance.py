@@ -167,6 +167,7 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
     [
         ({"machines": []}, "machines is empty"),
         ({"machines": [0, 0]}, "machines is all zero; expected at least one machine"),
+        ({"machines": [10**9, 1]}, r"machines is 1e\+09 in all.*at most 10000000"),
         ({"machines": [-1, 2]}, r"machines\[0\] is -1"),
         ({"organization": [0, 0, 2]}, r"organization\[2\] is 2; expected an index from 0 to 1"),
         ({"organization": [0, 0]}, "release is of length 3; expected 2 entries"),

@@ -261,6 +261,23 @@ def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
         rand(Scheduling([1] * 70, [0], [0], [1], horizon=5))
 
 
+@pytest.mark.parametrize(
+    ("rule", "options", "message"),
+    [
+        ("LOTTERY", {}, "rule is 'LOTTERY'"),
+        ("RAND", {}, "sampling goes with RAND"),
+        ("FIFO", {"sampling": sample_orderings([np.array([0, 1, 2])])}, "sampling goes with RAND"),
+        ("DIRECTCONTR", {}, "draws has 0 numbers; DIRECTCONTR needs 28"),
+        ("random", {"draws": np.zeros(5)}, "draws has 5 numbers"),
+        ("FIFO", {"samples": [31]}, "samples are from 30 to 31"),
+        ("FIFO", {"samples": [-1]}, "samples are from -1 to 30"),
+    ],
+)
+def test_the_event_loop_refuses_what_it_could_not_hold(rule: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        simulate(cotenant.read("scheduling/tiny"), rule, **options)
+
+
 def test_ut_fair_share_refuses_products_beyond_int64() -> None:
     with pytest.raises(InvalidInstance, match="for UTFAIRSHARE"):
         simulate(Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24), "UTFAIRSHARE")

@@ -136,7 +136,9 @@ def _table(
     reading: Reading,
 ) -> list[Finding]:
     opened = open_log(trace, log)
-    settings = Settings(length=length, organizations=organizations, machines=machines or MACHINES[trace], split=split, by=by)
+    settings = Settings(
+        length=length, organizations=organizations, machines=MACHINES[trace] if machines is None else machines, split=split, by=by
+    )
     findings: list[Finding] = []
     starts: tuple[Literal["empty", "warm"], ...] = ("empty", "warm") if initial == "both" else (initial,)
     for start in starts:

@@ -16,6 +16,9 @@ from ..problem.errors import InfeasibleSolution, InvalidInstance
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
+MOST_MACHINES = 10_000_000
+"""Machines are numbered one by one; organizations are at most a tenth of that."""
+
 LARGEST = 2**62
 """Twice the utility of all machines busy until the horizon stays below this, so that int64 holds every utility."""
 
@@ -64,8 +67,14 @@ class Scheduling(Instance):
         if len(machines) == 0:
             raise InvalidInstance("machines", "empty", "one entry per organization, at least one")
         _at_least("machines", machines, 0, "a number of machines")
-        if machines.sum() == 0:
-            raise InvalidInstance("machines", "all zero", "at least one machine", "Give some organization a machine")
+        if not 0 < float(machines.astype(float).sum()) <= MOST_MACHINES or len(machines) > MOST_MACHINES // 10:
+            seen = (
+                "all zero" if not machines.any() else f"{machines.astype(float).sum():g} in all, of {len(machines)} organizations"
+            )
+            raise InvalidInstance(
+                "machines", seen, f"at least one machine, at most {MOST_MACHINES}, and a tenth as many organizations",
+                "Give some organization a machine" if not machines.any() else "Count in racks, or merge organizations",
+            )  # fmt: skip
         jobs = [frozen_array(name, getattr(self, name), np.int64, 1) for name in ("organization", "release", "processing")]
         for name, value in zip(("organization", "release", "processing"), jobs, strict=True):
             set_field(self, name, value)

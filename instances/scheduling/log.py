@@ -92,7 +92,8 @@ class Settings:
     machines : in all; the header's MaxProcs (or MaxNodes) when not given.
     split : see `machine_split`.
     initial : "empty": only jobs submitted in the window. "warm": also the jobs in the system at its begin, released
-        at 0: those running keep their remaining time and come first, then those waiting, by submission.
+        at 0: those running keep their remaining time and come first, then those waiting, by submission. Jobs whose start
+        the log does not say are left out there: they may be long done.
     by : "user": each user belongs to an organization drawn uniformly; "group": each group does; "job": each job does.
     mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
     assignment_seed : of the draw.

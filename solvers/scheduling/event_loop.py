@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, assign_machines
 from ...instances.scheduling.instance import Integers
 from ..outcome import Clock, Report, Stop
@@ -80,7 +80,6 @@ def simulate(
     instance: Scheduling,
     rule: str,
     *,
-    coalitions: Sequence[int] | None = None,
     sampling: Sampling | None = None,
     draws: npt.NDArray[np.float64] | None = None,
     samples: npt.ArrayLike = (),
@@ -91,32 +90,26 @@ def simulate(
 
     Parameters
     ----------
-    rule : one of `RULES`.
-    coalitions : masks in order of size, the wanted one last, all playing `rule`; only all organizations when not given.
+    rule : one of `RULES`; REF plays every coalition, so its organizations are few (`shapley_schedule.validate_ref`).
     sampling : RAND's coalitions; they play FIFO beside the wanted one.
     draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's organization, 2 i + 1 its machine.
-    samples : times at which values are recorded; the horizon is always one.
+    samples : times from 0 to the horizon at which values are recorded; the horizon is always one.
     time_limit, report : see `Clock`. When time is up, or at Ctrl-C, the rest is scheduled first in, first out.
     """
     from . import kernels
 
     clock = Clock(time_limit, report)
-    players, everyone = instance.organizations, full_mask(instance)
-    masks = list(coalitions) if coalitions is not None else [everyone]
-    rules = [RULES.index(rule)] * len(masks)
-    if sampling is not None:
-        masks, rules = [*sampling.masks, everyone], [kernels.FIFO] * len(sampling.masks) + [RULES.index(rule)]
-    if RULES.index(rule) == kernels.UTFAIRSHARE and instance.most_utility * int(instance.machines.max()) >= 2**63:
-        raise InvalidInstance(
-            "horizon",
-            instance.horizon,
-            "utility times the largest share below 2**63 for UTFAIRSHARE",
-            "Measure time in a coarser unit",
-        )
-    jobs = _jobs(instance)
-    game = _coalitions(instance, masks, rules, sampling, shapley=coalitions is not None)
-    state = _state(instance, game, shapley=coalitions is not None)
+    _validate(instance, rule, sampling, draws)
     times = np.unique(np.append(np.asarray(samples, dtype=np.int64), instance.horizon))
+    if times[0] < 0 or times[-1] > instance.horizon:
+        raise InvalidOption(
+            f"samples are from {times[0]} to {times[-1]}; expected times from 0 to the horizon, {instance.horizon}"
+        )
+    players, every = instance.organizations, rule.startswith("REF")
+    masks, rules = _playing(instance, rule, sampling)
+    jobs = _jobs(instance)
+    game = _coalitions(instance, masks, rules, sampling, shapley=every)
+    state = _state(instance, game, shapley=every)
     output = kernels.Output(
         start=np.full(instance.jobs, -1, dtype=np.int64),
         machine=np.full(instance.jobs, -1, dtype=np.int64),
@@ -148,18 +141,41 @@ def simulate(
     )
 
 
-def full_mask(instance: Scheduling) -> int:
-    """The mask of all organizations, those from `LAST_BIT` on sharing a bit."""
-    from .kernels import LAST_BIT
-
-    return int((1 << min(instance.organizations, LAST_BIT + 1)) - 1)
-
-
 def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
     """Bytes the state of these coalitions takes, before any of it is made."""
     slots = _slots(instance, np.asarray(masks, dtype=np.int64))
     players = instance.organizations
     return 8 * int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
+
+
+def _validate(instance: Scheduling, rule: str, sampling: Sampling | None, draws: npt.NDArray[np.float64] | None) -> None:
+    """Refuse what the compiled loop, which checks no bounds, could not hold."""
+    if rule not in RULES:
+        raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
+    if rule.startswith("RAND") != (sampling is not None):
+        raise InvalidOption("sampling goes with RAND, and RAND needs it; see `sample_orderings`")
+    if rule in ("DIRECTCONTR", "random") and (draws is None or len(draws) < 2 * instance.jobs):
+        raise InvalidOption(
+            f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs {2 * instance.jobs}, two a job"
+        )
+    if rule == "UTFAIRSHARE" and instance.most_utility * int(instance.machines.max()) >= 2**63:
+        raise InvalidInstance(
+            "horizon", instance.horizon, "utility times the largest share below 2**63 for UTFAIRSHARE",
+            "Measure time in a coarser unit",
+        )  # fmt: skip
+
+
+def _playing(instance: Scheduling, rule: str, sampling: Sampling | None) -> tuple[list[int], list[int]]:
+    """Masks of the coalitions in order of size, the wanted one last, and the rule each plays."""
+    from .kernels import FIFO, LAST_BIT
+
+    code = RULES.index(rule)
+    if rule.startswith("REF"):
+        masks = sorted(range(1, 1 << instance.organizations), key=lambda mask: (mask.bit_count(), mask))
+        return masks, [code] * len(masks)
+    everyone = (1 << min(instance.organizations, LAST_BIT + 1)) - 1
+    others = [] if sampling is None else list(sampling.masks)
+    return [*others, everyone], [FIFO] * len(others) + [code]
 
 
 def _play(

@@ -101,7 +101,7 @@ def ref(
     if report is not None:
         needed = memory_needed(instance, np.arange(1, 1 << instance.organizations)) / 1e6
         report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
-    played = play_ref(instance, reading=reading, time_limit=time_limit, report=report)
+    played = play_ref(instance, reading=reading, memory=memory, time_limit=time_limit, report=report)
     found = reference_of(played)
     if played.stop is Stop.FINISHED:
         remember(instance, reading, found)
@@ -128,12 +128,19 @@ def play_ref(
     *,
     reading: Reading = "figure",
     samples: npt.ArrayLike = (),
+    memory: float = 4.0,
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Simulation:
-    """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the horizon."""
-    masks = sorted(range(1, 1 << instance.organizations), key=lambda mask: (mask.bit_count(), mask))
-    return simulate(instance, _READINGS[reading], coalitions=masks, samples=samples, time_limit=time_limit, report=report)
+    """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the horizon.
+
+    Raises
+    ------
+    InvalidOption
+        See `validate_ref`.
+    """
+    validate_ref(instance, reading, memory)
+    return simulate(instance, _READINGS[reading], samples=samples, time_limit=time_limit, report=report)
 
 
 def reference_of(played: Simulation) -> Reference:
@@ -194,7 +201,6 @@ def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
     with _known_lock:
         found = _known.get((instance, reading))
     if found is None:
-        validate_ref(instance, reading, np.inf)
         found = reference_of(play_ref(instance, reading=reading))
         remember(instance, reading, found)
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..problem.registry import Problem
-from .instance import Schedule, Scheduling, assign_machines, check, is_greedy
+from .feasibility import assign_machines, check, is_greedy
+from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, utilities
 
 PROBLEM = Problem(

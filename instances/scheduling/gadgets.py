@@ -11,7 +11,8 @@ from math import factorial
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from .instance import Schedule, Scheduling, assign_machines
+from .feasibility import assign_machines
+from .instance import Schedule, Scheduling
 
 
 def figure_2(*, horizon: int = 14, rng: np.random.Generator | None = None) -> Scheduling:

@@ -1,5 +1,7 @@
 """The one event loop of all rules, compiled: any number of coalitions side by side, each with its own queues and machines.
 
+All in one file: numba does not notice an edit of a compiled function that stands in another.
+
 Utility as a polynomial of time: a job started at s and still running at t has psi = (t - s)(t - s + 1) / 2, so
 2 psi = a t^2 + b t + c with (a, b, c) = (1, 1 - 2 s, s^2 - s), and its completion at e takes (1, 1 - 2 e, e^2 - e) away
 again: what is left is its finished units, each worth its age. Three additions per start or end keep the utility of an

@@ -66,6 +66,7 @@ STARTS_UP_TO = 5000
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
 _FAIR = "Skowron and Rzadca"
+_NUMA = "Llull (thesis 2017)"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -96,9 +97,16 @@ METHODS: tuple[Method, ...] = (
         "solvers.scheduling.optimum:max_utilization",
         "exact",
         "utilization",
-        f"{_FAIR} 6, optimum",
+        f"{_FAIR} 6",
     ),
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact", "utility", f"{_FAIR} 6"),
+    Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate", f"{_NUMA} 4.5.1, as an LP"),
+    Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power", f"{_NUMA} 4.5.4, as an LP"),
+    Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95", "this package: policies by the shares of the LP"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {
@@ -112,6 +120,11 @@ ANALYSES: dict[str, dict[str, str]] = {
         "audit": "cotenant audit LOG judges a log's own schedule",
         "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
         "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations gain by manipulating jobs",
+    },
+    "numa": {
+        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from empty and from saturated",
+        "burst": "cotenant.analysis.numa.sustained.burst sends a burst through a policy",
+        "technology": "cotenant.analysis.numa.technology recomputes the figures of the technology model",
     },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""

@@ -77,7 +77,7 @@ def compare(
     method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
     option: Options = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
-    time_limit: TimeLimit = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from .analysis.result import Result as Result
-from .analysis.result import run
+from .analysis.result import recheck, run
 from .instances.problem.base import Instance, Solution
 from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
 from .instances.problem.options import accepts, check_options
@@ -164,6 +165,17 @@ def metrics_of(problem: str) -> Callable[..., dict[str, float]]:
     return function
 
 
+def recheck_stored(instance: Instance, result: Result) -> list[str]:
+    """What of a stored result is not borne out by its instance; see `analysis.result.recheck`."""
+    problem = instance.problem
+    senses = {metric.name: str(metric.sense) for metric in metric_table(problem)}
+    try:
+        certificate = resolve(f"{_METRICS[problem]}:certificate_claims")
+    except AttributeError:  # the problem has nothing more to check
+        certificate = None
+    return recheck(instance, result, metrics_of(problem), senses, certificate)
+
+
 def solve(
     instance: Instance,
     method: str | Callable[..., Any],
@@ -204,6 +216,10 @@ def solve(
     if not isinstance(instance, Instance):
         raise CotenantError(f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read")
     validate_time_limit(time_limit)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InvalidOption(f"seed is {seed!r}; expected a whole number, 0 or more")
+    if not isinstance(method, str) and not callable(method):
+        raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
     if isinstance(method, str):
         entry = find(instance.problem, method)
         function, name, objective = entry.resolve(), entry.name, entry.objective
@@ -243,6 +259,8 @@ def compare(
     """
     from .analysis.compare import compare as run_all
 
+    if isinstance(instances, Instance):
+        raise InvalidOption("instances is a single instance; expected a list of them")
     return run_all(list(instances), methods, seeds=list(seeds), solve=solve, catalogue=_methods_of, **settings)
 
 

@@ -50,8 +50,8 @@ def solve(
     from .instances.problem.options import parse_options
 
     instance = read(file)
-    _writable(out)
-    _writable(log)
+    _writable(out, file)
+    _writable(log, file)
     entry = catalog.find(instance.problem, method)
     takers = (entry.resolve(), catalog.metrics_of(instance.problem))
     options = parse_options(takers, option or [], f"method {entry.name!r}")
@@ -87,12 +87,13 @@ def compare(
 ) -> None:
     """Run methods on instances and print how far each is from the proved bounds."""
     from . import catalog
+    from .analysis.result import fingerprint
     from .analysis.tables import comparison_tables
     from .instances.problem import read
     from .instances.problem.options import parse_options
 
     instances = [read(file) for file in files]
-    _writable(out)
+    _writable(out, *files)
     options: dict[str, Any] = {}
     for problem in dict.fromkeys(instance.problem for instance in instances):
         names = method or [entry.name for entry in catalog.methods(problem)]
@@ -114,10 +115,11 @@ def compare(
         _print_json(result.rows)
     else:
         console = _console()
-        sources = {instance.name: instance.source for instance in instances}
+        sources = {fingerprint(instance): instance.source for instance in instances}
         for table in comparison_tables(result, catalog.metric_table, sources):
             console.print(table)
     if result.interrupted:
+        typer.echo(f"interrupted: {len(result.rows)} runs are kept", err=True)
         raise typer.Exit(INTERRUPTED)
     if not any(row["metrics"] for row in result.rows):
         raise typer.Exit(NO_ANSWER)
@@ -131,18 +133,22 @@ def check(
 ) -> None:
     """Check a stored answer against its instance, and recompute what it claims."""
     from . import catalog
-    from .analysis.result import Result, recheck
+    from .analysis.result import Result
     from .instances.problem import read
 
     instance = read(file)
-    claims = recheck(instance, Result.read(result_file), catalog.metrics_of(instance.problem))
-    if as_json:
-        _print_json({"ok": not claims, "broken": claims})
-    elif claims:
-        for claim in claims:
-            _console().print(f"broken: {claim}", markup=False, highlight=False)
+    result = Result.read(result_file)
+    claims = catalog.recheck_stored(instance, result)
+    if result.solution is None:
+        good = f"claims {result.status.value}: there is no answer to check, and that is not proved again"
     else:
-        _console().print("feasible; objective and metrics are as claimed", markup=False)
+        good = "feasible; objective, metrics and levels are as claimed"
+        good += "" if result.bound is None else "; that the bound is one is not proved again"
+    if as_json:
+        _print_json({"ok": not claims, "broken": claims, "said": good if not claims else ""})
+    else:
+        for line in [f"broken: {claim}" for claim in claims] or [good]:
+            _console().print(line, markup=False, highlight=False)
     if claims:
         raise typer.Exit(NO_ANSWER)
 
@@ -211,7 +217,8 @@ def generate(
     options = parse_options(function, option or [], f"generator {chosen!r}")
     _writable(out)
     instance = function(rng=np.random.default_rng(seed), **options)
-    _said(instance.replace(source=f"{instance.source}; generator {chosen}, seed {seed}"), write, out)
+    named = instance.replace(name=f"{instance.name}-seed-{seed}", source=f"{instance.source}; generator {chosen}, seed {seed}")
+    _said(named, write, out)
 
 
 @app.command()
@@ -231,7 +238,7 @@ def convert(
         raise UnknownName("format", form, formats)
     function = resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
-    _writable(out)
+    _writable(out, source)
     _said(function(source, **options), write, out)
 
 
@@ -359,12 +366,14 @@ def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
     typer.echo(f"{path}: " + ", ".join(f"{name} {facts[name]}" for name in list(facts)[3:6]))
 
 
-def _writable(path: Path | None) -> None:
-    """Refuse an output that cannot be written before any work starts."""
+def _writable(path: Path | None, *inputs: str) -> None:
+    """Refuse an output that cannot be written, or that is an input too, before any work starts."""
     from .instances.problem.errors import InvalidFile
 
     if path is None:
         return
+    if path.exists() and any(Path(given).exists() and path.samefile(given) for given in inputs):
+        raise InvalidFile(f"{path} is the instance itself and would be overwritten; choose another file")
     folder = path.parent
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")

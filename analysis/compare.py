@@ -6,7 +6,6 @@ file as they come, and finished cells are skipped when the same comparison is st
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -17,7 +16,7 @@ from ..instances.problem.base import Instance
 from ..instances.problem.errors import InvalidOption, UnknownName
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
-from ..solvers.outcome import AGREE, validate_time_limit
+from ..solvers.outcome import AGREE, Stop, validate_time_limit
 from .metric import Metric
 from .result import Result
 from .runs import Cell, Row, append_row, failed_row, finished_rows, run_cell
@@ -45,7 +44,8 @@ class Comparison:
 
         flat = []
         for row in with_gaps(self.rows):
-            base = {name: row.get(name) for name in ("problem", "instance", "method", "seed", "predict", "status", "stop")}
+            names = ("problem", "instance", "fingerprint", "method", "seed", "predict", "status", "stop")
+            base = {name: row.get(name) for name in names}
             flat.append(base | row["metrics"] | row["gaps"] | {"seconds": row.get("seconds"), "error": row.get("error")})
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
@@ -53,13 +53,15 @@ class Comparison:
         """One row per problem, instance, method and predicted share: means over seeds, and failures counted."""
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.rows):
-            groups.setdefault((row["problem"], row["instance"], row["method"], row.get("predict")), []).append(row)
+            key = (row["problem"], row["instance"], row["fingerprint"], row["method"], row.get("predict"))
+            groups.setdefault(key, []).append(row)
         result = []
-        for (problem, instance, method, predict), rows in groups.items():
+        for (problem, instance, mark, method, predict), rows in groups.items():
             done = [row for row in rows if not row.get("error") and row["metrics"]]
             line: Row = {
                 "problem": problem,
                 "instance": instance,
+                "fingerprint": mark,
                 "method": method,
                 "runs": len(rows),
                 "failed": len(rows) - len(done),
@@ -143,8 +145,7 @@ def compare(
 
     A method that fails becomes a row with `error`; Ctrl-C keeps what is done.
     """
-    if not instances:
-        raise InvalidOption("no instances were given; name at least one file")
+    _validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
     if jobs < 1:
         raise InvalidOption(f"jobs is {jobs}; expected a number of processes, at least 1")
@@ -162,10 +163,31 @@ def compare(
                 append_row(out, row)
             if progress is not None:
                 progress(len(rows), len(cells), row)
+            if row.get("stop") == Stop.INTERRUPTED.value:  # the method kept its best answer; the rest is not begun
+                interrupted = True
+                break
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted)
+
+
+def _validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[int]) -> None:
+    """Refuse what is no list of instances, methods and seeds, or an empty one."""
+    if not instances:
+        raise InvalidOption("no instances were given; name at least one file")
+    for instance in instances:
+        if not isinstance(instance, Instance):
+            raise InvalidOption(f"instances holds a {type(instance).__name__}; expected instances, as cotenant.read returns them")
+    if methods is not None and (isinstance(methods, str) or not methods):
+        raise InvalidOption(f"methods is {methods!r}; expected a list of names or functions, or None for all")
+    if not seeds:
+        raise InvalidOption("seeds is empty; expected at least one seed")
+    named: dict[str, Any] = {}
+    for method in methods or ():
+        name = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
+        if named.setdefault(name, method) is not method and named[name] != method:
+            raise InvalidOption(f"two methods are both called {name!r}; give each function a name of its own")
 
 
 def _cells(
@@ -236,8 +258,7 @@ def _rows(cells: Sequence[Cell], solve: Callable[..., Result], jobs: int) -> Ite
 def _judged_together(row: Row) -> tuple[Any, ...]:
     """Rows of one instance under one reading of stability share their bounds."""
     options = row.get("options") or {}
-    key = json.loads(row["key"])
-    return (*key[:3], options.get("alpha", 0.0), options.get("alpha_mode"))
+    return (row["problem"], row["fingerprint"], options.get("alpha", 0.0), options.get("alpha_mode"))
 
 
 def _mean(values: Sequence[float]) -> float | None:

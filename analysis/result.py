@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Result:
     seed : of its random generator.
     options : as given.
     versions : of this package, Python and the libraries that can change an answer.
+    fingerprint : of the instance's content.
     """
 
     problem: str
@@ -52,6 +53,7 @@ class Result:
     seed: int
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
 
     @property
     def solution(self) -> Any:
@@ -98,6 +100,7 @@ class Result:
         return {
             "problem": self.problem,
             "instance": self.instance,
+            "fingerprint": self.fingerprint,
             "method": self.method,
             "seed": self.seed,
             "status": self.status.value,
@@ -132,6 +135,7 @@ class Result:
         """Rebuild a result from `document`."""
         row = content["result"]
         solution = content["solution"]
+        _validate_row(row, content)
         kind = problem_named(row["problem"]).solution_named(content.get("answer"))
         outcome = Outcome(
             solution=None if solution is None else kind.from_document(solution),
@@ -153,7 +157,7 @@ class Result:
             "options",
             "versions",
         )
-        return cls(outcome=outcome, **{name: row[name] for name in names})
+        return cls(outcome=outcome, fingerprint=row.get("fingerprint", ""), **{name: row[name] for name in names})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as JSON, whole or not at all."""
@@ -173,8 +177,35 @@ class Result:
             raise InvalidFile(f"{os.fspath(path)} is not a result; expected a file written by cotenant solve --out")
         try:
             return cls.from_document(content)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InvalidFile(f"{os.fspath(path)} is not a whole result: {error}") from None
+
+
+def _validate_row(row: Any, content: Mapping[str, Any]) -> None:
+    """Refuse a stored result whose fields are not of their types."""
+
+    def number(value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+    if content.get("cotenant") != FORMAT:
+        raise ValueError(f"cotenant is {content.get('cotenant')!r}, expected {FORMAT}")
+    for name in ("objective", "bound"):
+        if row[name] is not None and not number(row[name]):
+            raise ValueError(f"{name} is {row[name]!r}, expected a number or null")
+    for name in ("metrics", "options", "versions"):
+        if not isinstance(row[name], dict):
+            raise ValueError(f"{name} is {row[name]!r}, expected an object")
+    for name, value in row["metrics"].items():
+        if not number(value):
+            raise ValueError(f"metric {name} is {value!r}, expected a number")
+    if not isinstance(content["certificate"], dict):
+        raise ValueError(f"certificate is {content['certificate']!r}, expected an object")
+    for level in content["certificate"].get("levels", []):
+        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= set(level):
+            raise ValueError(f"level {level!r} is not whole")
+    implied = gap(row["objective"], row["bound"])
+    if row["gap"] != implied and (row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE):
+        raise ValueError(f"gap is {row['gap']}, but the objective and the bound give {implied}")
 
 
 def run(
@@ -231,6 +262,7 @@ def run(
         seed=seed,
         options=given,
         versions=versions(),
+        fingerprint=fingerprint(instance),
     )
 
 
@@ -260,18 +292,45 @@ def versions() -> dict[str, str]:
     return found
 
 
-def recheck(instance: Instance, result: Result, metrics: Callable[..., dict[str, float]]) -> list[str]:
+def fingerprint(instance: Instance) -> str:
+    """Sixteen hexadecimal digits of the instance's content: two instances of one name are two."""
+    from hashlib import sha256
+
+    digest = sha256()
+    for entry in fields(instance):
+        value = getattr(instance, entry.name)
+        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+        digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
+    return digest.hexdigest()[:16]
+
+
+def recheck(
+    instance: Instance,
+    result: Result,
+    metrics: Callable[..., dict[str, float]],
+    senses: Mapping[str, str],
+    certificate: Callable[..., list[str]] | None = None,
+) -> list[str]:
     """What of a stored result is not borne out when its answer is checked and measured again; empty when all is.
 
-    Feasibility, every metric, the objective, and a claim of optimality (value and bound must agree) are recomputed
-    from the instance and the solution alone.
+    Feasibility, every metric, the objective, the levels' values, and that bounds and statuses fit the values are recomputed
+    from the instance and the solution alone. That a bound is a bound is not proved again.
+
+    Parameters
+    ----------
+    metrics : of the problem.
+    senses : name of each metric -> "min", "max" or "".
+    certificate : of the problem, when it can check more: f(instance, solution, certificate, **options) -> claims.
     """
     if result.problem != instance.problem:
         raise InvalidFile(f"the result answers a {result.problem} instance; this is a {instance.problem} instance")
+    if result.fingerprint and result.fingerprint != fingerprint(instance):
+        return [f"the result is of another instance: {result.instance!r} with content {result.fingerprint}"]
+    impossible = result.status is Status.INFEASIBLE
     if result.solution is None:
-        return (
-            [] if result.status in (Status.INFEASIBLE, Status.UNKNOWN) else [f"status {result.status.value} without a solution"]
-        )
+        return [] if impossible or result.status is Status.UNKNOWN else [f"status {result.status.value} without a solution"]
+    if impossible:
+        return ["status infeasible, with a solution"]
     try:
         check(instance, result.solution)
     except InfeasibleSolution as error:
@@ -279,13 +338,39 @@ def recheck(instance: Instance, result: Result, metrics: Callable[..., dict[str,
     shared = {name: value for name, value in result.options.items() if accepts(metrics, name)}
     measured = metrics(instance, result.solution, **shared)
     claims = [
-        f"{name} is {measured.get(name)}, not {value} as claimed"
-        for name, value in result.metrics.items()
-        if name not in measured or abs(measured[name] - value) > AGREE
+        f"{name} is {measured.get(name)}, not {result.metrics.get(name)} as claimed"
+        for name in dict.fromkeys([*measured, *result.metrics])
+        if not _agree(measured.get(name), result.metrics.get(name))
     ]
     objective = None if result.objective_name is None else measured.get(result.objective_name)
-    if result.objective is not None and (objective is None or abs(objective - result.objective) > AGREE):
+    if not _agree(objective, result.objective):
         claims.append(f"objective is {objective}, not {result.objective} as claimed")
-    if _consistent(result.outcome, objective, result.method).status is not result.status:
-        claims.append(f"claimed optimal, but the bound is {result.bound} and the answer is worth {objective}")
+    levels = [{"objective": result.objective_name, "value": result.objective, "bound": result.bound, "status": result.status}]
+    for level in [*levels, *result.certificate.get("levels", [])]:
+        claims += _level_claims(level, measured, senses)
+    if certificate is not None:
+        claims += certificate(instance, result.solution, result.certificate, **shared)
     return claims
+
+
+def _agree(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= AGREE * max(1.0, abs(one))
+
+
+def _level_claims(level: Mapping[str, Any], measured: Mapping[str, float], senses: Mapping[str, str]) -> list[str]:
+    """What is wrong with one level's value, bound and status."""
+    name, value, bound = level["objective"], level["value"], level["bound"]
+    if name is None:
+        return ["claimed optimal without an objective"] if level["status"] == Status.OPTIMAL else []
+    if not _agree(value, measured.get(name)):
+        return [f"level {name} is {measured.get(name)}, not {value} as claimed"]
+    if bound is None:
+        return [f"claimed optimal in {name} without a bound"] if level["status"] == Status.OPTIMAL else []
+    passed = {"min": bound - value, "max": value - bound}.get(senses.get(name, ""), 0.0)
+    if passed > 1e3 * AGREE * max(1.0, abs(value)):
+        return [f"the bound {bound} on {name} contradicts the value {value}"]
+    if level["status"] == Status.OPTIMAL and abs(value - bound) > 1e3 * AGREE * max(1.0, abs(value)):
+        return [f"claimed optimal in {name}, but the bound is {bound} and the answer is worth {value}"]
+    return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,13 @@ from ..instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
-from .result import Result, versions
+from ..solvers.outcome import Stop
+from .result import Result, fingerprint, versions
 
 Row = dict[str, Any]
+
+ROW_BEGINS = '{"problem": "'
+"""How every row's line begins."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +42,15 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """What identifies the cell in a JSONL file."""
-        parts = [self.instance.problem, self.instance.name, fingerprint(self.instance), self.name, self.seed]
-        return json.dumps([*parts, self.time_limit, sorted(map(list, self.options.items())), self.predict])
-
-
-def fingerprint(instance: Instance) -> str:
-    """Sixteen hexadecimal digits of the instance's content: two instances of one name are two."""
-    from hashlib import sha256
-
-    digest = sha256()
-    for entry in fields(instance):
-        value = getattr(instance, entry.name)
-        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
-        digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
-    return digest.hexdigest()[:16]
+        """What identifies the cell in a JSONL file: what is run, on what, how, and by which version of this package."""
+        where = (
+            None
+            if isinstance(self.method, str)
+            else f"{self.method.__module__}.{getattr(self.method, '__qualname__', self.name)}"
+        )
+        parts = [self.instance.problem, self.instance.name, fingerprint(self.instance), self.name, where, self.seed]
+        options = sorted([name, repr(value)] for name, value in self.options.items())
+        return json.dumps([*parts, self.time_limit, options, self.predict, versions().get("cotenant")])
 
 
 def run_cell(cell: Cell, solve: Callable[..., Result]) -> Row:
@@ -80,6 +78,7 @@ def _run_predicted(cell: Cell, solve: Callable[..., Result]) -> Row:
     shared = {name: value for name, value in cell.options.items() if accepts(measure, name)}
     metrics = {} if row.solution is None else measure(cell.instance, row.solution, **shared)
     judged = {"metrics": metrics, "bound": None, "gap": None, "gap_absolute": None, "predict": cell.predict, "key": cell.key}
+    judged |= {"fingerprint": fingerprint(cell.instance)}
     objective = None if row.objective_name is None else metrics.get(row.objective_name)
     status = "feasible" if row.solution is not None else row.status.value
     return row.summary() | judged | {"objective": objective, "instance": cell.instance.name, "status": status}
@@ -99,38 +98,47 @@ def failed_row(cell: Cell, error: BaseException) -> Row:
         "options": dict(cell.options),
         "error": text,
         "versions": versions(),
+        "fingerprint": fingerprint(cell.instance),
         "key": cell.key,
     }
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
-    """The rows of a JSONL file; a last line cut short by a crash is left out, any other broken line is an error."""
+    """The rows of a JSONL file; a last line that a crash cut short is left out.
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be read, or a line is no row of a comparison.
+    """
     try:
-        lines = Path(path).read_text().splitlines()
-    except OSError as error:
-        raise InvalidFile(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFile(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or 'not text'}") from None
+    lines = text.splitlines()
     rows = []
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
-            if not isinstance(row, dict) or "key" not in row:
-                raise ValueError("no comparison row")
-            rows.append(row)
         except ValueError:
-            if number < len(lines):
-                raise InvalidFile(f"{os.fspath(path)}, line {number} is not a row of a comparison; give another --out") from None
+            row = None
+        if isinstance(row, dict) and "key" in row:
+            rows.append(row)
+        elif number < len(lines) or text.endswith("\n") or not line.startswith(ROW_BEGINS):
+            # Only what looks like the beginning of one of our rows, at the very end, is taken for one cut short.
+            raise InvalidFile(f"{os.fspath(path)}, line {number} is not a row of a comparison; give another --out")
     return rows
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Row]:
-    """The rows that `out` holds already, by key; failed ones are run again. A last line cut short is taken off the file."""
+    """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line cut short is taken off."""
     if out is None or not Path(out).exists():
         return {}
     rows = read_rows(out)
-    text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-    if Path(out).read_text() != text:
-        write_text(out, text)
-    return {row["key"]: row for row in rows if not row.get("error")}
+    text = Path(out).read_text(encoding="utf-8")
+    if text and not text.endswith("\n"):
+        write_text(out, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))
+    return {row["key"]: row for row in rows if not row.get("error") and row.get("stop") != Stop.INTERRUPTED.value}
 
 
 def append_row(out: str | os.PathLike[str], row: Row) -> None:

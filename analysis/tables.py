@@ -49,11 +49,17 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
 def comparison_tables(
     comparison: Comparison, metric_table: Callable[[str], Sequence[Metric]], sources: Mapping[str, str]
 ) -> Iterator[Table | str]:
-    """One table per problem and instance: methods down, metrics and gaps across; failures said below it."""
+    """One table per problem and instance: methods down, metrics and gaps across; failures said below it.
+
+    `sources`: what to say below each table, by the instance's fingerprint.
+    """
     lines = comparison.summary()
-    for problem, instance in dict.fromkeys((line["problem"], line["instance"]) for line in lines):
-        here = [line for line in lines if (line["problem"], line["instance"]) == (problem, instance)]
-        yield _gap_table(f"{problem}: {instance}", sources.get(instance, ""), here, metric_table(problem))
+    groups = dict.fromkeys((line["problem"], line["instance"], line["fingerprint"]) for line in lines)
+    names = [(problem, instance) for problem, instance, _ in groups]
+    for problem, instance, mark in groups:
+        here = [line for line in lines if (line["problem"], line["instance"], line["fingerprint"]) == (problem, instance, mark)]
+        twice = f" ({mark})" if names.count((problem, instance)) > 1 else ""
+        yield _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metric_table(problem))
         for line in here:
             for error in line["errors"]:
                 yield f"{line['method']} failed ({line['failed']} of {line['runs']} runs): {error}"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from numbers import Real
 from typing import Any
 
 from ..instances.problem.base import Solution
@@ -141,5 +142,7 @@ class Clock:
 
 def validate_time_limit(time_limit: float | None) -> None:
     """Refuse a time limit of zero or less, or NaN."""
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is None:
+        return
+    if isinstance(time_limit, bool) or not isinstance(time_limit, Real) or not time_limit > 0:
         raise InvalidOption(f"time_limit is {time_limit}; expected seconds above 0, or none at all for no limit")

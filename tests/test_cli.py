@@ -52,11 +52,9 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert "2 agents of type" in done.stdout
     document["solution"]["pairs"][0] -= 1
     document["result"]["metrics"]["penalty"] = 0.01
-    document["result"]["bound"] = 0.03
     path.write_text(json.dumps(document))
     done = run("check", "colocation/tiny", str(path))
     assert "penalty is 0.0425" in done.stdout
-    assert "claimed optimal" in done.stdout
     assert done.returncode == 1
 
 
@@ -140,11 +138,31 @@ def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_p
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["method"], row["seed"]) for row in rows] == [("optimal", 0), ("stable", 0), ("SMR", 0), ("SMR", 1), ("SMR", 2)]
     assert all(row["versions"]["cotenant"] for row in rows)
-    out.write_text("\n".join(out.read_text().splitlines()[:2]) + '\n{"key": "cut sh')
+    out.write_text("\n".join(out.read_text().splitlines()[:2]) + '\n{"problem": "colocation", "instance": "ti')
     assert run(*arguments).returncode == 0
     again = [json.loads(line) for line in out.read_text().splitlines()]
     assert again[:2] == rows[:2]
     assert len(again) == 5
+
+
+def test_compare_never_touches_a_file_that_is_not_its_own(tmp_path: Path) -> None:
+    for text in ("important notes\n", "important notes", '{"cotenant": 1}', '{"problem": "colocation"}\n'):
+        path = tmp_path / "notes.txt"
+        path.write_text(text)
+        done = run("compare", "colocation/tiny", "-m", "GR", "--out", str(path))
+        assert done.returncode == 2
+        assert path.read_text() == text
+
+
+def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "same.json"
+    cotenant.write(cotenant.read("colocation/tiny"), path)
+    before = path.read_text()
+    for command in (["solve", str(path), "-m", "GR"], ["compare", str(path), "-m", "GR"]):
+        done = run(*command, "--out", str(path))
+        assert done.returncode == 2
+        assert "would be overwritten" in done.stderr
+    assert path.read_text() == before
 
 
 def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:

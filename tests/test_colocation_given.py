@@ -120,7 +120,7 @@ FOREIGN = [
     ("ragged", "x,a,b\na,.1\nb,.1,.2\n", r"row 2 \(a\): 1 values; expected 2"),
     ("a word", "x,a,b\na,.1,?\nb,.1,.2\n", r"row 2, column 'b': '\?' is no number"),
     ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "row 2, column 'b'"),
-    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "a"),
+    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "names 'a' twice"),
     ("empty", "", "has no rows"),
 ]
 
@@ -232,7 +232,6 @@ BROKEN = [
     ("a forbidden pair", Pairing([0, 1], [3, 2], [1, 1], np.zeros(4)), "'0' beside '3' is a forbidden pair"),
     ("someone alone", Pairing([0], [1], [1], [0, 0, 1, 1]), "2 jobs run alone; everyone must be paired"),
     ("an unknown type", Pairing([0], [4], [1], np.zeros(4)), "second names type 4"),
-    ("a negative number", Pairing([0, 2], [1, 3], [1, 1], [1, 0, 0, -1]), "must not be negative"),
     ("another number of types", Pairing([0], [1], [1], np.zeros(3)), "single has 3 entries"),
 ]
 
@@ -241,6 +240,19 @@ BROKEN = [
 def test_check_names_what_is_broken(pairing: Pairing, words: str) -> None:
     with pytest.raises(InfeasibleSolution, match=words):
         check(four_agents(), pairing)
+
+
+def test_a_pairing_with_negative_numbers_is_refused_even_where_they_cancel() -> None:
+    with pytest.raises(InvalidInstance, match="pairs is negative"):
+        Pairing([0, 0], [1, 1], [3, -1], [0, 0])
+    with pytest.raises(InvalidInstance, match="single is negative"):
+        Pairing([0], [1], [1], [0, -1])
+
+
+def test_more_agents_than_pairs_can_be_counted_for_are_refused() -> None:
+    for count in ([4 * 10**9] * 2, [2**62] * 2):
+        with pytest.raises(InvalidInstance, match="at most 1000000000"):
+            Colocation([[0.3, 0.01], [0.5, 0.3]], count)
 
 
 def test_check_counts_machines() -> None:

@@ -110,6 +110,62 @@ def test_the_stable_partition_in_the_certificate_can_be_checked_again() -> None:
     assert [len(party) for party in found.certificate["odd_parties"]] == [3]
 
 
+def copies_without_stable_matching(number: int) -> Colocation:
+    """Disjoint groups of four agents, none of which can be paired without a blocking pair; one tie, so no strict lists."""
+    group = np.array([[0, 1, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3], [1, 2, 3, 0]]) / 4
+    penalty = np.full((4 * number, 4 * number), np.inf)
+    for k in range(number):
+        penalty[4 * k : 4 * k + 4, 4 * k : 4 * k + 4] = group
+    penalty[3, 2] = penalty[3, 1]
+    return Colocation(penalty, np.ones(4 * number))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_several_blocking_pairs_are_proved_by_decisions(number: int) -> None:
+    instance = copies_without_stable_matching(number)
+    assert not is_strict(instance)
+    found = stable(instance, time_limit=60)
+    assert (found.bound, found.status) == (float(number), Status.OPTIMAL)
+    assert blocking_pairs(instance, found.solution).count == number  # type: ignore[arg-type]
+
+
+def test_keys_find_what_ties_broken_by_index_miss() -> None:
+    from cotenant.solvers.colocation.feasible import feasible_pairing
+    from cotenant.solvers.colocation.starts import by_keys
+    from cotenant.solvers.outcome import Clock
+
+    better = 0
+    for seed in range(6):
+        made = unsolvable(40, seed, noise=0.3)
+        instance = made.replace(penalty=np.round(made.penalty, 2))
+        best = [feasible_pairing(instance)]
+        values = []
+        for pairing in by_keys(
+            instance, 0.0, "penalty-points", rng=np.random.default_rng(0), clock=Clock(20), best=lambda best=best: best[0]
+        ):
+            check(instance, pairing)
+            values.append(blocking_pairs(instance, pairing).count)
+            if values[-1] == min(values):
+                best[0] = pairing
+        assert min(values) == 0
+        better += values[0] > 0
+    assert better > 0, "somewhere the first order of ties was not the best"
+
+
+def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
+    hubs, size = 20, 5  # hubs go with everyone; two more odd cliques than hubs, which go only with hubs
+    agents = hubs + (hubs + 2) * size
+    penalty = np.full((agents, agents), np.inf)
+    penalty[:hubs], penalty[:, :hubs] = 0.3, 0.3
+    for clique in range(hubs + 2):
+        part = slice(hubs + clique * size, hubs + (clique + 1) * size)
+        penalty[part, part] = 0.2
+    instance = Colocation(penalty, np.ones(agents))
+    for method in ("optimal", "stable"):
+        assert cotenant.solve(instance, method, time_limit=20).status is Status.INFEASIBLE
+    assert cotenant.solve(instance.replace(machines=agents // 2 + 1), "optimal", time_limit=60).solution is not None
+
+
 def test_zero_at_alpha_stays_zero_at_every_larger_alpha() -> None:
     for seed in range(6):
         instance = unsolvable(12, seed)
@@ -126,10 +182,10 @@ def test_even_counts_with_allowed_self_pairs_always_reach_zero() -> None:
         assert stable(instance).status is Status.OPTIMAL
 
 
-def test_every_blocking_pair_of_the_set_aside_start_contains_an_agent_set_aside() -> None:
+def test_every_blocking_pair_of_the_set_aside_start_contains_an_agent_set_aside(reference: Any) -> None:
     rng = np.random.default_rng(3)
     tried = 0
-    for _ in range(20):
+    for _ in range(30):
         types = 4
         count = rng.integers(1, 6, types)
         if count.sum() % 2:
@@ -141,12 +197,36 @@ def test_every_blocking_pair_of_the_set_aside_start_contains_an_agent_set_aside(
             continue
         pairing, aside = answer
         check(instance, pairing)
-        body = instance.replace(count=instance.count - instance.count % 2)
-        assert blocking_pairs(body, stable(body).solution).count == 0  # type: ignore[arg-type]
-        most = len(aside) * instance.agents
-        assert blocking_pairs(instance, pairing).count <= most
+        assert aside == np.flatnonzero(instance.count % 2).tolist()
+        alone = np.isin(np.arange(types), aside).astype(int)
+        rest = reference.partners_of(instance, pairing)
+        kinds = reference.agents_of(instance)
+        removed = set_aside_agents(kinds, rest, alone)
+        assert not [pair for pair in blocking_agents(instance, rest, reference) if not removed & set(pair)]
         tried += 1
     assert tried > 3
+
+
+def set_aside_agents(kinds: list[int], partner: list[int], alone: np.ndarray) -> set[int]:
+    """One agent of each type set aside, chosen so that they are paired among themselves."""
+    from itertools import combinations, product
+
+    wanted = np.flatnonzero(alone).tolist()
+    pairs = {(min(kinds[i], kinds[j]), max(kinds[i], kinds[j])): (i, j) for i, j in enumerate(partner) if i < j}
+    for ways in product(*[[p for p in combinations(wanted, 2) if p in pairs]] * (len(wanted) // 2)):
+        if sorted(kind for pair in ways for kind in pair) == wanted:
+            return {agent for pair in ways for agent in pairs[pair]}
+    raise AssertionError("the agents set aside are not paired among themselves")
+
+
+def blocking_agents(instance: Colocation, partner: list[int], reference: Any) -> list[tuple[int, int]]:
+    now, kinds = reference.penalties(instance, partner), reference.agents_of(instance)
+
+    def leaves(i: int, j: int) -> bool:
+        return bool(reference.leaves(now[i], instance.penalty[kinds[i], kinds[j]], 0.0, "penalty-points"))
+
+    number = len(kinds)
+    return [(i, j) for i in range(number) for j in range(i + 1, number) if partner[i] != j and leaves(i, j) and leaves(j, i)]
 
 
 def test_relabelling_types_changes_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,129 @@ def test_a_rows_file_with_a_broken_line_inside_is_refused(tmp_path: Path) -> Non
     path.write_text('{"key": "a"}\n{"broken\n{"key": "b"}\n')
     with pytest.raises(InvalidFile, match="line 2"):
         read_rows(path)
+
+
+def test_two_instances_of_one_name_are_two_tables_and_never_averaged() -> None:
+    other = TINY.replace(penalty=TINY.penalty / 2)  # type: ignore[attr-defined]
+    comparison = cotenant.compare([TINY, other], ["optimal"])
+    lines = comparison.summary()
+    assert [line["metrics"]["penalty"] for line in lines] == pytest.approx([0.0425, 0.02125])
+    assert comparison.table["fingerprint"].nunique() == 2
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="both called '<lambda>'"):
+        cotenant.compare([TINY], [lambda instance: None, lambda instance: 0])
+
+
+def test_an_interrupted_cell_ends_the_comparison_and_is_run_again(tmp_path: Path) -> None:
+    calls = []
+
+    def interrupted(instance: Colocation) -> Outcome:
+        calls.append(1)
+        pairing = Pairing([0, 1], [1 + 1, 3], [1, 1], np.zeros(4))
+        return Outcome(pairing, None, Status.FEASIBLE, Stop.INTERRUPTED if len(calls) == 1 else Stop.FINISHED)
+
+    out = tmp_path / "rows.jsonl"
+    first = cotenant.compare([TINY], [interrupted, "GR"], out=out)
+    assert (first.interrupted, len(first.rows)) == (True, 1)
+    second = cotenant.compare([TINY], [interrupted, "GR"], out=out)
+    assert (second.interrupted, len(second.rows), len(calls)) == (False, 2, 2)
+
+
+def test_a_row_is_run_again_when_anything_that_made_it_differs(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    settings: list[dict[str, Any]] = [{}, {"options": {"alpha": 0.02}}, {"time_limit": 5.0}, {"seeds": [1]}]
+    for number, setting in enumerate(settings, start=1):
+        cotenant.compare([TINY], ["SMR"], out=out, **setting)
+        assert len(read_rows(out)) == number
+    cotenant.compare([TINY.replace(penalty=TINY.penalty / 2)], ["SMR"], out=out)  # type: ignore[attr-defined]
+    assert len(read_rows(out)) == 5
+    cotenant.compare([TINY], ["SMR"], out=out)
+    assert len(read_rows(out)) == 5
+
+
+def test_failed_rows_are_run_again(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    for number in (1, 2):
+        cotenant.compare([TINY], [cheat], out=out)
+        assert len(read_rows(out)) == number
+
+
+def test_the_best_of_several_bounds_is_the_one_gaps_are_measured_against() -> None:
+    rows = cotenant.compare([TINY], ["optimal", "fair"]).rows
+    worse = dict(rows[0], bound=0.01)
+    gaps = [row["gaps"]["gap_penalty"] for row in with_gaps([worse, *rows])]
+    assert gaps[1] == 0.0
+
+
+TAMPERED: list[tuple[str, Any, str]] = [
+    ("a level", lambda d: d["certificate"]["levels"][1].update(value=0.01), "level penalty is 0.05"),
+    (
+        "a false list",
+        lambda d: d["certificate"].update(blocking_pairs=[{"types": ["a", "b"], "willing": [1, 1]}]),
+        "lists 1 pairs",
+    ),
+    ("no metrics", lambda d: d["result"].update(metrics={}), "not None as claimed"),
+    ("no objective", lambda d: d["result"].update(objective=None, gap=None), "objective is 0.0, not None"),
+    ("infeasible with a solution", lambda d: d["result"].update(status="infeasible"), "infeasible, with a solution"),
+    ("a bound above the value", lambda d: d["result"].update(status="feasible", bound=5.0, gap=5e9), "contradicts the value"),
+    ("another instance", lambda d: d["result"].update(fingerprint="0" * 16), "of another instance"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in TAMPERED], ids=[case[0] for case in TAMPERED])
+def test_a_stored_result_that_was_changed_is_found_out(change: Any, words: str) -> None:
+    from cotenant import catalog
+
+    document = cotenant.solve(TINY, "stable").document()
+    assert catalog.recheck_stored(TINY, cotenant.Result.from_document(document)) == []
+    change(document)
+    claims = catalog.recheck_stored(TINY, cotenant.Result.from_document(document))
+    assert any(words in claim for claim in claims), claims
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["result"].update(gap=0.5),
+        lambda d: d["result"].update(bound="0"),
+        lambda d: d["result"].update(objective="0"),
+        lambda d: d["result"].update(metrics=[1]),
+        lambda d: d["result"]["metrics"].update(penalty=None),
+        lambda d: d["result"].update(options=[1]),
+        lambda d: d.update(cotenant=2),
+        lambda d: d.update(certificate=[]),
+        lambda d: d.pop("trace"),
+    ],
+)
+def test_a_stored_result_of_the_wrong_shape_is_refused(change: Any, tmp_path: Path) -> None:
+    document = cotenant.solve(TINY, "stable").document()
+    change(document)
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InvalidFile, match="not a whole result"):
+        cotenant.Result.read(path)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: cotenant.solve(TINY, "stable", seed=-1), "seed is -1"),
+        (lambda: cotenant.solve(TINY, "stable", seed=1.5), "seed is 1.5"),
+        (lambda: cotenant.solve(TINY, "stable", time_limit="x"), "time_limit is x"),
+        (lambda: cotenant.solve(TINY, "stable", alpha="x"), "alpha is x"),
+        (lambda: cotenant.solve(TINY, None), "method is None"),
+        (lambda: cotenant.compare([TINY], "GR"), "methods is 'GR'"),
+        (lambda: cotenant.compare([TINY], []), "methods is"),
+        (lambda: cotenant.compare(TINY, ["GR"]), "single instance"),
+        (lambda: cotenant.compare(["colocation/tiny"], ["GR"]), "holds a str"),
+        (lambda: cotenant.compare([TINY], ["GR"], seeds=[]), "seeds is empty"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused(call: Any, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        call()
 
 
 def test_statuses_and_stops_have_a_sentence_each() -> None:

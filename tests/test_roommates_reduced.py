@@ -30,3 +30,8 @@ def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_insi
             elif all(kept[i, j] for i, j in pairs):
                 assert len(blocking_pairs(restricted, partner)) > 0, "a matching stable inside is stable outside"
     assert stable > 50
+
+
+def test_long_random_lists_are_reduced_to_few_pairs() -> None:
+    rank = ranks_from_cost(np.random.default_rng(1).random((200, 200)))
+    assert possible_pairs(rank).sum() < 200 * 199 / 4

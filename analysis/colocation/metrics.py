@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
@@ -77,3 +80,29 @@ def _quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
     below, above = np.floor(position), np.ceil(position)
     low, high = (value[order][np.searchsorted(upto, place, side="right")] for place in (below, above))
     return float(low + (high - low) * (position - below))
+
+
+def certificate_claims(
+    instance: Colocation,
+    pairing: Pairing,
+    certificate: Mapping[str, Any],
+    *,
+    alpha: float = 0.0,
+    alpha_mode: str = "penalty-points",
+) -> list[str]:
+    """What is wrong with a stored certificate: a list of blocking pairs must be the one that is counted again."""
+    listed = certificate.get("blocking_pairs")
+    if not isinstance(listed, list):
+        return []
+    found = blocking_pairs(instance, pairing, alpha, alpha_mode)
+    names = instance.names
+    expected = {
+        (names[a], names[c], int(left), int(right))
+        for a, c, left, right in zip(found.first, found.second, found.willing_first, found.willing_second, strict=True)
+    }
+    claimed = {(*entry.get("types", ()), *entry.get("willing", ())) for entry in listed}
+    return (
+        []
+        if claimed == expected
+        else [f"the certificate lists {len(claimed)} pairs of types that block; there are {len(expected)}"]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from .instance import Colocation
 
 Penalty = float | None
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    """Absent and null are two things here: a tool that fills defaults in must not turn one into the other."""
+    schema.pop("default", None)
 
 
 class ColocationDocument(BaseModel):
@@ -25,13 +30,23 @@ class ColocationDocument(BaseModel):
         min_length=1,
         description="T x T: throughput loss of a row-type job beside a column-type job, at most 1; null forbids the pair",
     )
-    count: list[int] = Field(min_length=1, description="agents of each type")
-    bandwidth: list[float] | None = Field(default=None, description="memory bandwidth demand of each type [GB/s]")
+    count: list[Annotated[int, Field(json_schema_extra={"minimum": 0})]] = Field(min_length=1, description="agents of each type")
+    bandwidth: list[float] = Field(
+        default=None,  # type: ignore[assignment]
+        json_schema_extra=_without_default,
+        description="memory bandwidth demand of each type [GB/s]",
+    )
     names: list[str] = Field(default_factory=list, description="names of the types")
     machines: float | None = Field(
-        default=None, description="processors; absent: half as many as agents, everyone is paired; null: as many as needed"
+        default=None,
+        json_schema_extra=_without_default,
+        description="processors; absent: half as many as agents, everyone is paired; null: as many as needed",
     )
-    unpaired: float | None = Field(default=None, description="penalty of an agent left without partner (preference lists)")
+    unpaired: float = Field(
+        default=None,  # type: ignore[assignment]  # absent; a null would mean infinity, which is no penalty
+        json_schema_extra=_without_default,
+        description="penalty of an agent left without partner (preference lists)",
+    )
 
     def build(self) -> Colocation:
         """The validated instance; null becomes infinity, an absent `machines` stays None."""

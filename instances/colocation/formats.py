@@ -47,6 +47,8 @@ def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, 
     penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
     """
     names, matrix, alone = _square(path, extra_columns=1)
+    if not np.isfinite(alone).all():
+        raise InvalidFile(f"{os.fspath(path)}, row of {names[int(np.argmin(np.isfinite(alone)))]!r}: the run alone is missing")
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
     return _typed(path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times")
 
@@ -62,9 +64,13 @@ def gavel(
     """
     content = parse_json(read_text(path), path)
     tables = content.get("gpus", content)
+    if not isinstance(tables, dict):
+        raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: gpus is {tables!r}")
     if gpu not in tables:
         raise InvalidFile(f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has {', '.join(map(str, tables))}")
     jobs, alone, shared = _gavel_table(path, tables[gpu])
+    if shared.shape != (len(jobs), len(jobs)) or alone.shape != (len(jobs),):
+        raise InvalidFile(f"{os.fspath(path)}: {len(jobs)} jobs, but throughputs of shapes {alone.shape} and {shared.shape}")
     if (alone <= 0).any():
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
@@ -113,8 +119,10 @@ def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Fl
     header = [cell.strip() for cell in rows[0]][1:]
     names = tuple(row[0].strip() for row in rows[1:])
     columns, extras = header[: len(header) - extra_columns], header[len(header) - extra_columns :]
+    if len(set(names)) < len(names):
+        raise InvalidFile(f"{os.fspath(path)} names {next(name for name in names if names.count(name) > 1)!r} twice")
     if sorted(columns) != sorted(names):
-        odd = sorted(set(columns) ^ set(names)) or [name for name in names if names.count(name) > 1]
+        odd = sorted(set(columns) ^ set(names))
         raise InvalidFile(
             f"{os.fspath(path)} is not square: {len(names)} rows, {len(columns)} columns; unmatched: {', '.join(odd[:4])}"
         )

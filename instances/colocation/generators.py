@@ -31,6 +31,8 @@ def population(
     rng : source of the draw.
     """
     _positive("agents", agents)
+    if model_seed < 0:
+        raise InvalidOption(f"model_seed is {model_seed}; expected a whole number, 0 or more")
     draw = {
         "uniform": lambda: rng.random(agents),
         "beta-low": lambda: rng.beta(2, 5, agents),
@@ -63,6 +65,8 @@ def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.
     degree : mean number of acceptable partners; None for complete lists. With incomplete lists an agent may be left
         without partner (`unpaired` 1).
     """
+    if degree is None:
+        _even(agents)
     _positive("agents", agents)
     order = rng.random((agents, agents))
     allowed = ~np.eye(agents, dtype=bool)
@@ -87,7 +91,7 @@ def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.
     Sensitivity and pressure are uniform on (0, 1); the noise is uniform on an interval of width `noise` around 0, a
     fraction of the scores' range; the sum is scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1.
     """
-    _positive("agents", agents)
+    _even(agents)
     if not 0 <= noise <= 10:
         raise InvalidOption(f"noise is {noise}; expected a width between 0 and 10, as a fraction of the scores' range")
     sensitivity, pressure = rng.random(agents), rng.random(agents)
@@ -121,6 +125,12 @@ def _cut_normal(agents: int, rng: np.random.Generator) -> Floats:
     while (outside := (place <= 0) | (place >= 1)).any():
         place[outside] = rng.normal(0.5, 0.15, int(outside.sum()))
     return place
+
+
+def _even(agents: int) -> None:
+    _positive("agents", agents)
+    if agents % 2:
+        raise InvalidOption(f"agents is {agents}; expected an even number, since everyone is paired")
 
 
 def _positive(option: str, value: int) -> None:

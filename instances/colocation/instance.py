@@ -15,6 +15,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
+MOST_AGENTS = 10**9
+"""More agents would make numbers of blocking pairs pass 64 bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Colocation(Instance):
@@ -152,9 +155,13 @@ class Colocation(Instance):
         return content
 
     def _validate_capacity(self) -> None:
-        agents = self.agents
+        agents = sum(self.count.tolist())
         if agents == 0:
             raise InvalidInstance("count", "all zero", "at least one agent")
+        if agents > MOST_AGENTS:
+            raise InvalidInstance(
+                "count", f"{agents} agents in all", f"at most {MOST_AGENTS}, so that pairs of agents can be counted exactly"
+            )
         if self.machines is None:
             if self.unpaired is None and agents % 2:
                 raise InvalidInstance(
@@ -229,6 +236,8 @@ class Pairing(Solution):
             raise InvalidInstance(
                 "pairs", f"of lengths {len(first)}, {len(second)}, {len(pairs)}", "first, second and pairs of one length"
             )
+        if (pairs < 0).any() or (single < 0).any():
+            raise InvalidInstance("pairs" if (pairs < 0).any() else "single", "negative", "how many there are, 0 or more")
         low, high = np.minimum(first, second), np.maximum(first, second)
         if len(low):
             keys, inverse = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
@@ -293,8 +302,6 @@ def check(instance: Colocation, pairing: Pairing) -> None:
             raise InfeasibleSolution(
                 f"{name} names type {int(index[(index < 0) | (index >= types)][0])}; types are 0 to {types - 1}"
             )
-    if (pairing.pairs < 0).any() or (pairing.single < 0).any():
-        raise InfeasibleSolution("pairs and single must not be negative")
     used = pairing.agents_used()
     if (used != instance.count).any():
         place = int(np.argmax(used != instance.count))
@@ -343,6 +350,8 @@ def _valid_bandwidth(bandwidth: Any, types: int) -> Floats:
 
 
 def _valid_names(names: Any, types: int) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InvalidInstance("names", repr(names), "a list of strings, one per type")
     if len(names) == 0:
         return tuple(str(index) for index in range(types))
     values = tuple(names)

@@ -27,7 +27,7 @@ def validate_alpha(alpha: float, alpha_mode: str = "penalty-points") -> None:
     """Refuse an alpha below zero, NaN, or a reading that is not known."""
     if alpha_mode not in ALPHA_MODES:
         raise InvalidOption(f"alpha_mode is {alpha_mode!r}; expected one of {', '.join(ALPHA_MODES)}")
-    if not alpha >= 0 or alpha == np.inf:
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not alpha >= 0 or alpha == np.inf:
         raise InvalidOption(f"alpha is {alpha}; expected a least gain of 0 or more, in points of penalty (0.05 is five points)")
     if alpha_mode == "relative-penalty" and alpha >= 1:
         raise InvalidOption(f"alpha is {alpha}; a relative gain in penalty is below 1")

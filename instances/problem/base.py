@@ -24,6 +24,9 @@ class _Record:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed, validated again."""
+        known = [f.name for f in _fields(self) if f.init]
+        if unknown := [name for name in changes if name not in known]:
+            raise InvalidInstance(unknown[0], "given to replace", f"one of {', '.join(known)}")
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
@@ -81,6 +84,8 @@ def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[An
     """A read-only copy of `value` with the given type and number of dimensions, or a clear error."""
     try:
         raw = np.asarray(value)
+        if raw.dtype.kind == "c":
+            raise TypeError
         if raw.dtype == object or (raw.dtype.kind not in "biuf" and raw.size):
             raw = np.asarray(value, dtype=float)
     except (ValueError, TypeError):

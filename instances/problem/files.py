@@ -151,6 +151,8 @@ def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
         cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
         where = "is truncated or not JSON" if cut else "is not JSON"
         raise InvalidFile(f"{os.fspath(path)} {where}: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise InvalidFile(f"{os.fspath(path)} holds a number that is too long: {error}") from None
     except RecursionError:
         raise InvalidFile(f"{os.fspath(path)} is nested too deeply to be an instance") from None
     if not isinstance(content, dict):

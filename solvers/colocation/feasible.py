@@ -9,10 +9,14 @@ from ...instances.problem.errors import InvalidOption, NoSolution
 from ...models.colocation import penalty_program, repair_program
 from ..engines import solve_program
 from ..outcome import Clock, Status, Stop
+from ..roommates import ranks_from_cost
+from ..roommates.perfect import largest_matching
 from .matching import least_penalty_matching
+from .starts import agent_partners
 
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
 _PARTNERS = 8  # else so many partners of each type
+_JOB_BY_JOB = 3_000  # up to so many jobs a largest matching is found job by job
 _UNDECIDED = 30.0  # seconds for a program that only improves what is in hand, or decides what nothing else could
 
 
@@ -148,9 +152,17 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
 def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
     """The pairing that leaves fewest jobs single, if those few may run alone; None when too many must (proved).
 
-    Least-penalty matching with pairs for nothing and singles at 1: its odd sets see at once what branching would not,
-    two groups of an odd number of jobs that may not mix.
+    Job by job where there are few enough (Edmonds's augmenting paths). Else over types: least-penalty matching with pairs
+    for nothing and singles at 1, whose odd sets see at once what branching would not, two groups of an odd number of jobs
+    that may not mix.
     """
+    if instance.agents <= _JOB_BY_JOB:
+        types = instance.agent_types()
+        open_pairs = np.where(instance.allowed[np.ix_(types, types)], 0.0, np.inf)
+        placed = start.replace(single=instance.count - (start.agents_used() - start.single))
+        partner = largest_matching(ranks_from_cost(open_pairs), agent_partners(instance, placed))
+        largest = Pairing.from_partners(types, partner, instance.types)
+        return largest if largest.single.sum() <= instance.singles_allowed else None
     alone = start.replace(single=start.single + instance.count - start.agents_used())
     count = Colocation(np.where(instance.allowed, 0.0, np.inf), instance.count, unpaired=1.0)
     found = least_penalty_matching(count, alone, Clock())

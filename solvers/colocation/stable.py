@@ -213,8 +213,8 @@ class _Search:
             self.certificate["set_aside"] = {
                 "types": [self.instance.names[place] for place in types],
                 "blocking_pairs": self.count(pairing),
-                "why": "without one agent of each of these types of odd count no pair blocks, "
-                "so every blocking pair of that pairing contains one of them",
+                "why": "a start, not the answer: without one agent of each of these types of odd count no pair blocks, "
+                "so every blocking pair of that start contains one of them",
             }
             self.offer(pairing, "one agent of each odd type set aside")
 
@@ -252,13 +252,13 @@ class _Search:
         if self.clock.over or answer.pairing is None:
             return
         cheapest = zero_blocking(answer.restricted(self.instance), engine=self.engine, time_limit=self._second_level_time())
-        assert cheapest.solution is None or isinstance(cheapest.solution, Pairing)
-        self.offer(cheapest.solution, "least penalty")
+        self._took(cheapest, "least penalty")
         if self.value == 0 and self.proved:
             self.penalty_bound = cheapest.bound
         elif self.proved and self.instance.agents <= EXACT_SECOND_LEVEL:
             self._cheapest_exact()
-        self.certificate.setdefault("second_level", "least penalty among the pairings that forgive the same blocking pairs")
+        same = "without blocking pairs" if self.value == 0 else "whose blocking pairs are among the same"
+        self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
 
     def _cheapest_general(self) -> None:
         if self.proved and 0 < self.value and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .partition import partition_from
-from .ranks import UNRANKED, Lists, Ranks
+from .ranks import UNRANKED, Lists, Ranks, lists_of
 
 
 def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
@@ -27,6 +27,28 @@ def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
         partner[left_over] = -1
         for one, other in zip(line[0::2], line[1::2], strict=True):
             partner[one], partner[other] = other, one
+    return partner
+
+
+def largest_matching(rank: Ranks, start: Ranks) -> Ranks:
+    """Extend a matching of acceptable pairs to one of most pairs, by augmenting paths (Edmonds 1965).
+
+    An agent that no path reaches stays without partner in some largest matching, so one try for each is enough. One path is
+    O(n²) to O(n³) steps.
+
+    Parameters
+    ----------
+    rank : (n, n), UNRANKED for pairs that may not be matched; the ranks themselves do not matter.
+    start : (n,) partners, -1 for none.
+    """
+    from . import matching_kernels
+
+    lists = lists_of(rank)
+    partner = start.astype(np.int32)
+    scratch = np.empty((5, partner.size), dtype=np.int32)
+    for agent in range(partner.size):
+        if partner[agent] < 0:
+            matching_kernels.augment(lists.choice, lists.back, lists.length, partner, agent, scratch)
     return partner
 
 

@@ -65,6 +65,7 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
+_HINES = "Hines and Romano, Matching Theory and VMs"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -78,6 +79,10 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed", f"{_HINES} IV"),
+    Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
+    Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
+    Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, get_args
 
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, Integers
-from ...instances.admission.rules import core_order, job_ranking, speed_on, speeds_on, taken
+from ...instances.admission.rules import job_ranking, speeds_on
 from ...instances.problem.errors import InvalidOption
+from ...solvers.admission.draft import Draft, serial_dictatorship
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
 from ...solvers.outcome import validate_time_limit
 
@@ -37,7 +38,7 @@ def simple_matching(
     validate_time_limit(time_limit)
     empty = speeds_on(instance, instance.cores)
     favourite = np.where(empty.max(axis=1) > 0, empty.argmax(axis=1), -1)
-    draft = _Draft(instance)
+    draft = Draft(instance)
     draft.serve(range(instance.jobs), favourite)
     return draft.assignment()
 
@@ -74,7 +75,7 @@ def deferred_quotas(
         raise InvalidOption(f"serving is {serving!r}; expected one of {', '.join(get_args(Serving))}")
     quota = np.full(instance.machines, -(-instance.jobs // instance.machines))
     admitted = _accepted(instance, speeds_on(instance, instance.cores), quota)
-    draft = _Draft(instance)
+    draft = Draft(instance)
     draft.serve(job_ranking(instance.threads).tolist() if serving == "ranking" else range(instance.jobs), admitted)
     return draft.assignment()
 
@@ -96,7 +97,7 @@ def deferred_rounds(
     O(R J V C) for R rounds, R at most the number of jobs. Source: section IV, the third scheme.
     """
     validate_time_limit(time_limit)
-    draft = _Draft(instance)
+    draft = Draft(instance)
     waiting = np.arange(instance.jobs)
     while len(waiting):
         matched = _accepted(instance, speeds_on(instance, draft.free, waiting), None, waiting)
@@ -120,7 +121,9 @@ def proposed(
 
     Every VM ranks the jobs alike, so the most preferred job always gets its first choice: the algorithm *is* serial
     dictatorship, jobs in decreasing order of threads, each taking its fastest VM on the cores left. Both routes give
-    the same assignment. For the same reason it has no blocking pair, and is the only assignment without one up to ties.
+    the same assignment. For the same reason it has no blocking pair, and up to ties it is the only such assignment in
+    which every job takes its fastest free cores. (When a VM may hand out its cores otherwise there are others, some of
+    more total speed: `analysis.admission.frontier`.)
 
     Parameters
     ----------
@@ -140,20 +143,11 @@ def proposed(
     validate_time_limit(time_limit)
     if route not in get_args(Route):
         raise InvalidOption(f"route is {route!r}; expected one of {', '.join(get_args(Route))}")
-    return (_serial_dictatorship if route == "serial" else _algorithm_1)(instance)
-
-
-def _serial_dictatorship(instance: Admission) -> Assignment:
-    draft = _Draft(instance)
-    for j in job_ranking(instance.threads).tolist():
-        there = draft.speed(j)
-        if there.max() > 0:
-            draft.place(j, int(there.argmax()))
-    return draft.assignment()
+    return (serial_dictatorship if route == "serial" else _algorithm_1)(instance)
 
 
 def _algorithm_1(instance: Admission) -> Assignment:
-    draft = _Draft(instance)
+    draft = Draft(instance)
     waiting = np.arange(instance.jobs)
     importance = np.empty(instance.jobs, dtype=np.int64)
     importance[job_ranking(instance.threads)] = np.arange(instance.jobs)
@@ -174,38 +168,6 @@ def _accepted(instance: Admission, speeds: Floats, quota: Integers | None, jobs:
     order = preference_order(np.where(speeds > 0, -speeds, np.inf))
     score = np.broadcast_to(-threads, (instance.machines, len(threads)))
     return deferred_acceptance(order, score, quota).partner()
-
-
-class _Draft:
-    """An assignment in the making: the free cores, and who has taken what."""
-
-    def __init__(self, instance: Admission) -> None:
-        self.instance = instance
-        self.free = np.array(instance.cores)
-        self._order = core_order(instance.speed)
-        self._machine = np.full(instance.jobs, -1)
-        self._cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
-
-    def speed(self, j: int) -> Floats:
-        """(V,) the speed of job j on what is free of each VM."""
-        return speed_on(self.free, self.instance.speed[j], self._order[j], int(self.instance.threads[j]))
-
-    def place(self, j: int, v: int) -> None:
-        """Job j takes of VM v what it can use; it stays unassigned when nothing is free."""
-        cores = taken(self.free[v], self._order[j], int(self.instance.threads[j]))
-        if cores.any():
-            self.free[v] -= cores
-            self._machine[j], self._cores[j] = v, cores
-
-    def serve(self, jobs: Iterable[int], machine: Integers) -> None:
-        """Place the jobs in this order, each on its machine; -1 is none."""
-        for j in jobs:
-            if machine[j] >= 0:
-                self.place(j, int(machine[j]))
-
-    def assignment(self) -> Assignment:
-        """What has become of it."""
-        return Assignment(self._machine, self._cores)
 
 
 POLICIES: Mapping[str, Callable[..., Assignment]] = {

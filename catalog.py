@@ -65,6 +65,7 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
+_ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
 
 METHODS: tuple[Method, ...] = (
@@ -79,6 +80,27 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method(
+        "optimal",
+        "admission",
+        "solvers.admission.optimal:optimal",
+        "exact",
+        "total_speed",
+        f"{_HINES} III.A, as a MIP",
+        _ADMITTED,
+    ),
+    Method(
+        "most-jobs",
+        "admission",
+        "solvers.admission.optimal:most_jobs",
+        "exact",
+        "assigned",
+        f"{_HINES} III.A, as a MIP",
+        _ADMITTED,
+    ),
+    Method(
+        "local-search", "admission", "solvers.admission.local_search:local_search", "heuristic", "total_speed", "this package"
+    ),
     Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),

@@ -39,7 +39,9 @@ def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None 
         A value breaks a rule of the problem.
     """
     first = Path(path) / "cores.csv" if Path(path).is_dir() else Path(path)
-    second, third = (Path(given) if given else first.with_name(name) for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv")))
+    second, third = (
+        Path(given) if given else first.with_name(name) for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv"))
+    )
     machines, types, cores = _table(first)
     names, columns, facts = _table(second)
     if set(columns) not in ({"threads"}, {"threads", "length"}):

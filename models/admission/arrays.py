@@ -25,6 +25,7 @@ class AdmissionProgram:
     pair, kind : (Y,) pair and core type of the next Y columns.
     jobs, types : J and C.
     scale : the largest speed.
+    core_rows : (V C,) the rows that say "no core twice", VM by VM; their multipliers are prices of cores.
     copies : (V,) the earlier VM of equal cores right before each, -1 for none; copies are ordered when `ordered`.
     """
 
@@ -36,6 +37,7 @@ class AdmissionProgram:
     jobs: int
     types: int
     scale: float
+    core_rows: Integers
     copies: Integers
     ordered: bool
 
@@ -128,7 +130,7 @@ def assignment_program(
     number = np.arange(len(y))
     _at_most(rows, np.tile(number, 2), np.concatenate([y, x[pair]]), np.concatenate([np.ones(len(y)), -most]), len(y), 0.0)
     place = machine[pair] * instance.types + kind
-    _at_most(rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float))
+    core_rows = _at_most(rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float))
     copies = _copies(instance.cores)
     if ordered:
         _order_copies(rows, job, machine, x, copies, instance.jobs)
@@ -139,14 +141,15 @@ def assignment_program(
     if least_speed is not None:
         rows.row(y, value, lower=least_speed / scale)
     return AdmissionProgram(
-        rows.build(), job, machine, pair, kind, instance.jobs, instance.types, scale, copies, ordered
-    )  # fmt: skip
+        rows.build(), job, machine, pair, kind, instance.jobs, instance.types, scale, core_rows, copies, ordered
+    )
 
 
 def _at_most(
     rows: ProgramBuilder, row: Integers, column: Integers, coefficient: Floats | float, number: int, limit: Floats | float
-) -> None:
-    rows.block(row, column, coefficient, np.full(number, -np.inf), np.broadcast_to(np.asarray(limit, dtype=float), (number,)))
+) -> Integers:
+    upper = np.broadcast_to(np.asarray(limit, dtype=float), (number,))
+    return rows.block(row, column, coefficient, np.full(number, -np.inf), upper)
 
 
 def _copies(cores: Integers) -> Integers:
@@ -169,9 +172,7 @@ def _groups(copies: Integers) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _order_copies(
-    rows: ProgramBuilder, job: Integers, machine: Integers, x: Integers, copies: Integers, jobs: int
-) -> None:
+def _order_copies(rows: ProgramBuilder, job: Integers, machine: Integers, x: Integers, copies: Integers, jobs: int) -> None:
     for v in np.flatnonzero(copies >= 0).tolist():
         here, before = machine == v, machine == copies[v]
         for j, column in zip(job[here].tolist(), x[here].tolist(), strict=True):

@@ -161,3 +161,233 @@ def changes(
                     rest[:] = free
                     swap[here[out], j] = without - value + insert(rows, width, trial, rest, number + 1, noise)
     return value
+
+
+@compiled
+def core_prices(speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array) -> float:
+    """Lower the bound that rents of one VM's cores prove on what its jobs are worth less their prices.
+
+    For rents (C,) the bound is sum of rent[c] cores[c] + sum over jobs of max(0, what job j gains alone at these rents -
+    price[j]). Subgradient steps towards `target`, from `rent`, which the best one replaces; returns its bound.
+    """
+    jobs, types = speed.shape
+    now = rent.copy()
+    used = np.empty(types)
+    margin = np.empty(types)
+    left = np.empty(types, np.int64)
+    take = np.empty(types)
+    best = np.inf
+    length = 1.0
+    idle = 0
+    for _ in range(steps):
+        bound = 0.0
+        for c in range(types):
+            bound += now[c] * cores[c]
+            used[c] = 0.0
+        for j in range(jobs):
+            alone = -price[j]
+            rest = threads[j]
+            for c in range(types):
+                margin[c] = speed[j, c] - now[c]
+                left[c] = cores[c]
+                take[c] = 0.0
+            while rest > 0:
+                top = -1
+                for c in range(types):
+                    if left[c] > 0 and margin[c] > 0.0 and (top < 0 or margin[c] > margin[top]):
+                        top = c
+                if top < 0:
+                    break
+                units = min(rest, left[top])
+                take[top] = units
+                left[top] = 0
+                rest -= units
+                alone += units * margin[top]
+            if alone > 0.0:
+                bound += alone
+                for c in range(types):
+                    used[c] += take[c]
+        if bound < best * (1 - 1e-7):
+            idle = 0
+        else:
+            idle += 1
+        if bound < best:
+            best = bound
+            rent[:] = now
+        if best <= target or length < 1e-3:
+            break
+        if idle > 4:
+            length *= 0.5
+            idle = 0
+            now[:] = rent
+            continue
+        norm = 0.0
+        for c in range(types):
+            norm += (cores[c] - used[c]) ** 2
+        if norm == 0.0:
+            break
+        for c in range(types):
+            now[c] = max(0.0, now[c] - length * (bound - target) / norm * (cores[c] - used[c]))
+    return best
+
+
+@compiled
+def margins(speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array) -> float:
+    """margin[j] = what job j gains alone on the VM at these rents, less its price; returns the rent of all cores."""
+    jobs, types = speed.shape
+    left = np.empty(types, np.int64)
+    for j in range(jobs):
+        margin[j] = -price[j]
+        rest = threads[j]
+        left[:] = cores
+        while rest > 0:
+            top = -1
+            for c in range(types):
+                if left[c] > 0 and speed[j, c] > rent[c] and (top < 0 or speed[j, c] - rent[c] > speed[j, top] - rent[top]):
+                    top = c
+            if top < 0:
+                break
+            units = min(rest, left[top])
+            left[top] = 0
+            rest -= units
+            margin[j] += units * (speed[j, top] - rent[top])
+    total = 0.0
+    for c in range(types):
+        total += rent[c] * cores[c]
+    return total
+
+
+@compiled
+def best_sets(
+    speed: Array,
+    threads: Array,
+    cores: Array,
+    price: Array,
+    margin: Array,
+    rents: float,
+    cutoff: float,
+    collect: bool,
+    work: int,
+    noise: float,
+    start: Array,
+    member: Array,
+    worth: Array,
+) -> tuple[int, float, bool]:
+    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; see the module's second half.
+
+    With `collect` all of them; else only sets each better than the ones before, the last being the best. Written to
+    start (one more than sets), member and worth = F(S); returns how many, a bound on the best (the cutoff when nothing is
+    above it), and whether the search was complete: not after `work` trials of a job or when the arrays are full.
+    """
+    jobs, types = speed.shape
+    deepest = min(jobs, cores.sum())
+    chosen = np.empty(deepest + 1, np.int64)
+    rows = np.empty((deepest + 1, types))
+    width = np.empty(deepest + 1, np.int64)
+    held = np.zeros((deepest + 1, deepest + 1, types), np.int64)  # depth, job of the set, core type
+    free = np.empty((deepest + 1, types), np.int64)
+    value = np.zeros(deepest + 1)  # F(S)
+    net = np.zeros(deepest + 1)  # F(S) - price(S)
+    lend = np.zeros(deepest + 1)  # rents + margins of S
+    queue = np.empty((deepest + 1, jobs), np.int64)
+    adds = np.empty((deepest + 1, jobs))
+    size = np.zeros(deepest + 1, np.int64)
+    place = np.zeros(deepest + 1, np.int64)
+    trial = np.empty((deepest + 1, types), np.int64)
+    rest = np.empty(types, np.int64)
+    gain = np.empty(jobs)
+    found = 0
+    start[0] = 0
+    line = cutoff
+    bound = cutoff
+    complete = True
+    visited = 0
+    depth = 0
+    free[0] = cores
+    lend[0] = rents
+    pool = np.arange(jobs)
+    count = jobs
+    fresh = True
+    while depth >= 0:
+        if fresh:  # a node just opened: what each job of the pool would add, and which of them still can matter
+            fresh = False
+            positive = 0.0
+            rented = lend[depth]
+            for k in range(count):
+                rented += max(0.0, margin[pool[k]])
+            number = 0
+            if depth < deepest:
+                for k in range(count):  # the second bound first: it costs nothing
+                    if rented + min(0.0, margin[pool[k]]) > line:
+                        pool[number] = pool[k]
+                        number += 1
+            count = number
+            visited += 1 + count
+            for k in range(count):
+                j = pool[k]
+                trial[:depth] = held[depth, :depth]
+                trial[depth] = 0
+                rest[:] = free[depth]
+                rows[depth] = speed[j]
+                width[depth] = threads[j]
+                gain[k] = insert(rows, width, trial, rest, depth + 1, noise) - price[j]
+                positive += max(0.0, gain[k])
+            number = 0
+            for k in range(count):
+                others = positive - max(0.0, gain[k])
+                if net[depth] + gain[k] + others > line and (collect or gain[k] > 0.0):
+                    queue[depth, number] = pool[k]
+                    adds[depth, number] = gain[k]
+                    number += 1
+            order = np.argsort(-adds[depth, :number])
+            queue[depth, :number] = queue[depth, :number][order]
+            adds[depth, :number] = adds[depth, :number][order]
+            size[depth] = number
+            place[depth] = 0
+        at = place[depth]
+        most = net[depth]
+        rented = lend[depth]
+        for k in range(at, size[depth]):
+            most += max(0.0, adds[depth, k])
+            rented += max(0.0, margin[queue[depth, k]])
+        most = min(most, rented)
+        if at < size[depth] and most > line and (visited >= work or not complete):
+            complete = False
+            bound = max(bound, most)
+            at = size[depth]
+        if at >= size[depth] or most <= line:
+            depth -= 1
+            if depth >= 0:
+                place[depth] += 1
+            continue
+        j = queue[depth, at]
+        others = most - net[depth] - max(0.0, adds[depth, at])
+        if net[depth] + adds[depth, at] + others <= line:
+            place[depth] += 1
+            continue
+        chosen[depth] = j
+        rows[depth] = speed[j]
+        width[depth] = threads[j]
+        held[depth + 1, :depth] = held[depth, :depth]
+        held[depth + 1, depth] = 0
+        free[depth + 1] = free[depth]
+        value[depth + 1] = value[depth] + insert(rows, width, held[depth + 1], free[depth + 1], depth + 1, noise)
+        net[depth + 1] = net[depth] + adds[depth, at]
+        lend[depth + 1] = lend[depth] + margin[j]
+        count = size[depth] - at - 1
+        pool[:count] = queue[depth, at + 1 : size[depth]]
+        depth += 1
+        fresh = True
+        if net[depth] > line:
+            if found + 1 >= len(start) or start[found] + depth > len(member):
+                complete = False
+                bound = max(bound, net[depth])
+                continue
+            member[start[found] : start[found] + depth] = chosen[:depth]
+            start[found + 1] = start[found] + depth
+            worth[found] = value[depth]
+            found += 1
+            bound = max(bound, net[depth])
+            if not collect:
+                line = net[depth]
+    return found, bound, complete

@@ -32,7 +32,7 @@ LISTED = 40_000
 """Sets listed at most for the final program."""
 
 _MEMBERS = 20 * LISTED
-_EFFORT = (4_000, 40_000)  # trials of a job per pricing search: while columns come easily, and when they no longer do
+_EFFORT = (1_000, 40_000)  # trials of a job per pricing search: while columns come easily, and when they no longer do
 _LISTING = 1_000_000  # the same when all near sets are wanted
 _KEPT = 4  # columns taken from one pricing search
 _CENTRE = 0.7  # weight of the best prices so far in the prices that are tried (smoothing)

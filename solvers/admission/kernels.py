@@ -21,6 +21,10 @@ RELATIVE = 1e-11
 """A path must gain more than this times the largest speed."""
 
 
+DEEPEST = 200
+"""Larger sets are not looked at one by one; a bound covers them."""
+
+
 @compiled
 def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float) -> float:
     """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing; returns the gain.
@@ -102,12 +106,14 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
 
 
 @compiled
-def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, noise: float) -> float:
-    """The best sharing of one VM's cores among all jobs given (rows), into held and free; returns the total speed."""
-    free[:] = cores
-    held[:] = 0
+def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float) -> float:
+    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free; returns the total speed."""
+    for c in range(len(cores)):
+        free[c] = cores[c]
     total = 0.0
-    for i in range(len(threads)):
+    for i in range(number):
+        for c in range(len(cores)):
+            held[i, c] = 0
         total += insert(speed, threads, held, free, i + 1, noise)
     return total
 
@@ -122,44 +128,48 @@ def changes(
     j; no columns when swaps are not wanted). Other entries are left as they are.
     """
     jobs, types = speed.shape
-    here = np.flatnonzero(machine == v)
-    size = len(here)
+    here = np.empty(jobs, np.int64)
+    size = 0
+    for j in range(jobs):
+        if machine[j] == v:
+            here[size] = j
+            size += 1
     rows = np.empty((size + 1, types))
     width = np.empty(size + 1, np.int64)
     held = np.empty((size + 1, types), np.int64)
     trial = np.empty((size + 1, types), np.int64)
     free = np.empty(types, np.int64)
     rest = np.empty(types, np.int64)
-    for i in range(size):
-        rows[i] = speed[here[i]]
-        width[i] = threads[here[i]]
-    value = share(rows[:size], width[:size], cores, held[:size], free, noise)
-    for j in range(jobs):
-        if machine[j] != v:
-            rows[size] = speed[j]
-            width[size] = threads[j]
-            trial[:size] = held[:size]
-            trial[size] = 0
-            rest[:] = free
-            add[j] = insert(rows, width, trial, rest, size + 1, noise)
-    for out in range(size):
+    value = 0.0
+    for out in range(-1, size):  # first everybody stays, then one after the other leaves
         number = 0
         for i in range(size):
             if i != out:
-                rows[number] = speed[here[i]]
+                for c in range(types):
+                    rows[number, c] = speed[here[i], c]
                 width[number] = threads[here[i]]
                 number += 1
-        without = share(rows[:number], width[:number], cores, held[:number], free, noise)
-        remove[here[out]] = without - value
-        if swap.shape[1] > 0:
-            for j in range(jobs):
-                if machine[j] != v:
-                    rows[number] = speed[j]
-                    width[number] = threads[j]
-                    trial[:number] = held[:number]
-                    trial[number] = 0
-                    rest[:] = free
-                    swap[here[out], j] = without - value + insert(rows, width, trial, rest, number + 1, noise)
+        now = share(rows, width, cores, held, free, number, noise)
+        if out < 0:
+            value = now
+        else:
+            remove[here[out]] = now - value
+            if swap.shape[1] == 0:
+                continue
+        for j in range(jobs):
+            if machine[j] != v:
+                for c in range(types):
+                    rest[c] = free[c]
+                    rows[number, c] = speed[j, c]
+                    trial[number, c] = 0
+                    for i in range(number):
+                        trial[i, c] = held[i, c]
+                width[number] = threads[j]
+                gain = insert(rows, width, trial, rest, number + 1, noise)
+                if out < 0:
+                    add[j] = gain
+                else:
+                    swap[here[out], j] = now - value + gain
     return value
 
 
@@ -171,7 +181,9 @@ def core_prices(speed: Array, threads: Array, cores: Array, price: Array, target
     price[j]). Subgradient steps towards `target`, from `rent`, which the best one replaces; returns its bound.
     """
     jobs, types = speed.shape
-    now = rent.copy()
+    now = np.empty(types)
+    for c in range(types):
+        now[c] = rent[c]
     used = np.empty(types)
     margin = np.empty(types)
     left = np.empty(types, np.int64)
@@ -213,13 +225,15 @@ def core_prices(speed: Array, threads: Array, cores: Array, price: Array, target
             idle += 1
         if bound < best:
             best = bound
-            rent[:] = now
+            for c in range(types):
+                rent[c] = now[c]
         if best <= target or length < 1e-3:
             break
         if idle > 4:
             length *= 0.5
             idle = 0
-            now[:] = rent
+            for c in range(types):
+                now[c] = rent[c]
             continue
         norm = 0.0
         for c in range(types):
@@ -239,7 +253,8 @@ def margins(speed: Array, threads: Array, cores: Array, price: Array, rent: Arra
     for j in range(jobs):
         margin[j] = -price[j]
         rest = threads[j]
-        left[:] = cores
+        for c in range(types):
+            left[c] = cores[c]
         while rest > 0:
             top = -1
             for c in range(types):
@@ -280,7 +295,8 @@ def best_sets(
     above it), and whether the search was complete: not after `work` trials of a job or when the arrays are full.
     """
     jobs, types = speed.shape
-    deepest = min(jobs, cores.sum())
+    largest = min(jobs, cores.sum())
+    deepest = min(largest, DEEPEST)
     chosen = np.empty(deepest + 1, np.int64)
     rows = np.empty((deepest + 1, types))
     width = np.empty(deepest + 1, np.int64)
@@ -303,15 +319,17 @@ def best_sets(
     complete = True
     visited = 0
     depth = 0
-    free[0] = cores
+    for c in range(types):
+        free[0, c] = cores[c]
     lend[0] = rents
-    pool = np.arange(jobs)
+    pool = np.empty(jobs, np.int64)
+    for j in range(jobs):
+        pool[j] = j
     count = jobs
     fresh = True
     while depth >= 0:
         if fresh:  # a node just opened: what each job of the pool would add, and which of them still can matter
             fresh = False
-            positive = 0.0
             rented = lend[depth]
             for k in range(count):
                 rented += max(0.0, margin[pool[k]])
@@ -321,14 +339,20 @@ def best_sets(
                     if rented + min(0.0, margin[pool[k]]) > line:
                         pool[number] = pool[k]
                         number += 1
+            elif depth < largest and count > 0:
+                complete = False
+                bound = max(bound, rented)
             count = number
             visited += 1 + count
+            positive = 0.0
             for k in range(count):
                 j = pool[k]
-                trial[:depth] = held[depth, :depth]
-                trial[depth] = 0
-                rest[:] = free[depth]
-                rows[depth] = speed[j]
+                for c in range(types):
+                    rest[c] = free[depth, c]
+                    rows[depth, c] = speed[j, c]
+                    trial[depth, c] = 0
+                    for i in range(depth):
+                        trial[i, c] = held[depth, i, c]
                 width[depth] = threads[j]
                 gain[k] = insert(rows, width, trial, rest, depth + 1, noise) - price[j]
                 positive += max(0.0, gain[k])
@@ -336,12 +360,14 @@ def best_sets(
             for k in range(count):
                 others = positive - max(0.0, gain[k])
                 if net[depth] + gain[k] + others > line and (collect or gain[k] > 0.0):
-                    queue[depth, number] = pool[k]
-                    adds[depth, number] = gain[k]
+                    spot = number  # sorted by what they add
+                    while spot > 0 and adds[depth, spot - 1] < gain[k]:
+                        adds[depth, spot] = adds[depth, spot - 1]
+                        queue[depth, spot] = queue[depth, spot - 1]
+                        spot -= 1
+                    adds[depth, spot] = gain[k]
+                    queue[depth, spot] = pool[k]
                     number += 1
-            order = np.argsort(-adds[depth, :number])
-            queue[depth, :number] = queue[depth, :number][order]
-            adds[depth, :number] = adds[depth, :number][order]
             size[depth] = number
             place[depth] = 0
         at = place[depth]
@@ -355,27 +381,28 @@ def best_sets(
             complete = False
             bound = max(bound, most)
             at = size[depth]
+        if at < size[depth] and net[depth] + min(0.0, adds[depth, at]) <= line and adds[depth, at] <= 0.0:
+            at = size[depth]  # nothing that is left adds anything, and what it takes away is too much
         if at >= size[depth] or most <= line:
             depth -= 1
             if depth >= 0:
                 place[depth] += 1
             continue
         j = queue[depth, at]
-        others = most - net[depth] - max(0.0, adds[depth, at])
-        if net[depth] + adds[depth, at] + others <= line:
-            place[depth] += 1
-            continue
         chosen[depth] = j
-        rows[depth] = speed[j]
+        for c in range(types):
+            rows[depth, c] = speed[j, c]
+            free[depth + 1, c] = free[depth, c]
+            held[depth + 1, depth, c] = 0
+            for i in range(depth):
+                held[depth + 1, i, c] = held[depth, i, c]
         width[depth] = threads[j]
-        held[depth + 1, :depth] = held[depth, :depth]
-        held[depth + 1, depth] = 0
-        free[depth + 1] = free[depth]
         value[depth + 1] = value[depth] + insert(rows, width, held[depth + 1], free[depth + 1], depth + 1, noise)
         net[depth + 1] = net[depth] + adds[depth, at]
         lend[depth + 1] = lend[depth] + margin[j]
         count = size[depth] - at - 1
-        pool[:count] = queue[depth, at + 1 : size[depth]]
+        for k in range(count):
+            pool[k] = queue[depth, at + 1 + k]
         depth += 1
         fresh = True
         if net[depth] > line:
@@ -383,7 +410,8 @@ def best_sets(
                 complete = False
                 bound = max(bound, net[depth])
                 continue
-            member[start[found] : start[found] + depth] = chosen[:depth]
+            for i in range(depth):
+                member[start[found] + i] = chosen[i]
             start[found + 1] = start[found] + depth
             worth[found] = value[depth]
             found += 1

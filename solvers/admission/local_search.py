@@ -89,7 +89,7 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
     for v in np.unique(machine[machine >= 0]).tolist():
         here = np.flatnonzero(machine == v)
         held = np.empty((len(here), instance.types), dtype=np.int64)
-        share(instance.speed[here], instance.threads[here], instance.cores[v], held, np.empty_like(held[0]), noise)
+        share(instance.speed[here], instance.threads[here], instance.cores[v], held, np.empty_like(held[0]), len(here), noise)
         cores[here] = held
     return Assignment(np.where(cores.any(axis=1), machine, -1), cores)
 

@@ -12,7 +12,7 @@ from ...models.admission import assignment_program
 from ..engines import LivingProgram
 from ..outcome import Clock
 
-RELAXED_UP_TO = 100_000
+RELAXED_UP_TO = 20_000
 """Entries of J x V x C up to which the linear relaxation is solved after the subgradient steps."""
 
 _PATIENCE = 12  # steps without progress before the step is shortened

@@ -113,7 +113,12 @@ ANALYSES: dict[str, dict[str, str]] = {
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
-    }
+    },
+    "admission": {
+        "frontier": "cotenant.analysis.admission.frontier maps an instance to many answers",
+        "rounds": "cotenant.analysis.admission.rounds runs a scheme until every job has run",
+        "best_completion": "cotenant.analysis.admission.completion enumerates small cases",
+    },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 

@@ -76,6 +76,41 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.colocation.experiments:figure_14",
         "Shapley shares of three users' interference",
     ),
+    Experiment(
+        "admission-table-ii",
+        "admission",
+        "Hines and Romano, Table II",
+        "analysis.admission.experiments:table_ii",
+        "comparison I: VMs and jobs evenly matched, with the optimum",
+    ),
+    Experiment(
+        "admission-table-iii",
+        "admission",
+        "Hines and Romano, Table III",
+        "analysis.admission.experiments:table_iii",
+        "comparison II: many VM resources, with the optimum",
+    ),
+    Experiment(
+        "admission-table-iv",
+        "admission",
+        "Hines and Romano, Table IV",
+        "analysis.admission.experiments:table_iv",
+        "comparison III: more jobs than resources, with the optimum",
+    ),
+    Experiment(
+        "admission-claims",
+        "admission",
+        "Hines and Romano, section III.B.3-4",
+        "analysis.admission.claims:claims",
+        "stability, utilization, completion time, proportional fairness",
+    ),
+    Experiment(
+        "admission-frontier",
+        "admission",
+        "Hines and Romano, section III.B.3",
+        "analysis.admission.experiments:frontier_table",
+        "most total speed for every number of blocking pairs",
+    ),
 )
 """Every experiment, by problem and place."""
 

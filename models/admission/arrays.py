@@ -94,7 +94,7 @@ def assignment_program(
     keep: Booleans | None = None,
     *,
     objective: Objective = "speed",
-    least_jobs: int = 0,
+    least_jobs: int | None = None,
     least_speed: float | None = None,
     whole: bool = False,
     ordered: bool = True,
@@ -107,7 +107,7 @@ def assignment_program(
     instance : what is given.
     keep : (J, V) the pairs to have columns for; all when not given.
     objective : "speed" or "jobs".
-    least_jobs : assign at least so many jobs.
+    least_jobs : assign at least so many jobs. When given, x[j, v] = 1 also needs a core, y being able to be 0 otherwise.
     least_speed : reach at least this total speed.
     whole : declare the cores whole numbers (for CP-SAT; without it they come out whole where it matters).
     ordered : order VMs of equal cores.
@@ -134,7 +134,7 @@ def assignment_program(
     copies = _copies(instance.cores)
     if ordered:
         _order_copies(rows, job, machine, x, copies, instance.jobs)
-    if least_jobs or objective == "jobs":  # a job counts as assigned only with a core
+    if least_jobs is not None or objective == "jobs":
         _at_most(rows, pairs, everything, np.concatenate([-np.ones(len(y)), np.ones(len(x))]), len(job), 0.0)
     if least_jobs:
         rows.row(x, lower=float(least_jobs))

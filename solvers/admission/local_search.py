@@ -57,7 +57,7 @@ def local_search(
     try:
         search.descend(clock)
         for _ in range(kicks):
-            if clock.over or instance.machines == 1 and instance.jobs == 1:
+            if clock.over or (instance.machines == 1 and instance.jobs == 1):
                 break
             before = search.machine.copy(), search.total
             search.shake(draw)

@@ -15,8 +15,7 @@ from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, solve_program, validate_engine
-from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
-from .draft import serial_dictatorship
+from ..outcome import Clock, Outcome, Report, Status, Stop
 from .local_search import local_search, start_assignment
 from .prices import RELAXED_UP_TO, good_prices, relaxation_prices
 from .serving import most_possible, serve_most
@@ -300,14 +299,14 @@ class _Run:
             self.certificate["bound_from"] = "sets of jobs"
         self.lower(bound)
 
-    def _program(self, engine: str, least_jobs: int = 0) -> None:
+    def _program(self, engine: str, least_jobs: int | None = None) -> None:
         """The assignment program, over the pairs that prices do not rule out."""
         keep = None
         if "prices" in self.certificate:
             bounds = pair_bounds(self.instance, np.array(self.certificate["prices"]))
             keep = bounds >= self.value * (1 - EXACT)
             self.certificate["pairs_ruled_out"] = int((~keep).sum())
-        whole = engine == "cp-sat" or least_jobs > 0
+        whole = engine == "cp-sat" or least_jobs is not None
         program = assignment_program(self.instance, keep, least_jobs=least_jobs, whole=whole)
         answer = self._solved(program, engine)
         self.certificate |= {"engine": engine, "columns": program.program.columns, "rows": program.program.rows}

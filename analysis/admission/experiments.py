@@ -98,7 +98,7 @@ def table(comparison: str, seed: int, simulations: int, optima: int, time_limit:
     ours["change"] = [100 * (value / ours["speed_score"][0] - 1) for value in ours["speed_score"]]
     best, lines = _optima(draws[:optima], rows, time_limit)
     printed = PRINTED[comparison]
-    findings = [_finding(name, printed[name], ours[name], best.get(name)) for name in WORDS]
+    findings = [_finding(name, printed[name], ours[name], best.get(name), len(draws[:optima])) for name in WORDS]
     return [*findings, *lines]
 
 
@@ -158,12 +158,12 @@ def _optima(
     ]
 
 
-def _finding(name: str, printed: Sequence[float], ours: Sequence[float], best: float | None) -> Finding:
+def _finding(name: str, printed: Sequence[float], ours: Sequence[float], best: float | None, optima: int) -> Finding:
     speed = name == "speed_score"
     verdict, note = _judged(printed, ours, speed)
     text = " / ".join(_figure(value, speed) for value in ours)
     if best is not None:
-        text += f"; optimum {_figure(best, speed)}"
+        text += f"; optimum {_figure(best, speed)} (first {optima})"
     return Finding(WORDS[name], " / ".join(_figure(value, speed) for value in printed), text, verdict, note)
 
 

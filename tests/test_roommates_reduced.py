@@ -1,0 +1,44 @@
+"""The pairs a stable matching can contain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cotenant.solvers.roommates import UNRANKED, blocking_pairs, ranks_from_cost
+from cotenant.solvers.roommates.reduced import possible_pairs
+
+
+def matchings(free: list[int], allowed: np.ndarray) -> Iterator[list[tuple[int, int]]]:
+    if not free:
+        yield []
+        return
+    first, rest = free[0], free[1:]
+    yield from matchings(rest, allowed)  # first stays alone
+    for other in rest:
+        if allowed[first, other]:
+            yield from ([(first, other), *tail] for tail in matchings([a for a in rest if a != other], allowed))
+
+
+def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_inside_them() -> None:
+    rng = np.random.default_rng(0)
+    stable = 0
+    for _ in range(150):
+        agents = int(rng.integers(2, 8))
+        cost = rng.random((agents, agents))
+        cost[rng.random((agents, agents)) < rng.choice([0.0, 0.3])] = np.inf
+        rank = ranks_from_cost(cost)
+        kept = possible_pairs(rank)
+        assert (kept == kept.T).all()
+        restricted = np.where(kept, rank, UNRANKED)
+        for pairs in matchings(list(range(agents)), rank < UNRANKED):
+            partner = np.full(agents, -1)
+            for i, j in pairs:
+                partner[i], partner[j] = j, i
+            if len(blocking_pairs(rank, partner)) == 0:
+                stable += 1
+                assert all(kept[i, j] for i, j in pairs)
+            elif all(kept[i, j] for i, j in pairs):
+                assert len(blocking_pairs(restricted, partner)) > 0, "a matching stable inside is stable outside"
+    assert stable > 50

@@ -165,7 +165,7 @@ def test_bad_tables_are_refused(change: dict[str, str], message: str, tmp_path: 
 def test_a_missing_table_is_named(tmp_path: Path) -> None:
     tables(tmp_path)
     (tmp_path / "speed.csv").unlink()
-    with pytest.raises(InvalidFile, match="speed.csv does not exist"):
+    with pytest.raises(InvalidFile, match=r"speed\.csv does not exist"):
         admission_csv(tmp_path)
 
 
@@ -200,7 +200,7 @@ def test_generators_repeat_by_seed_and_refuse_bad_options() -> None:
     for name in ("machines", "jobs", "types", "cores", "threads"):
         with pytest.raises(InvalidOption, match=f"{name} is 0"):
             uniform(**{name: 0}, rng=np.random.default_rng(0))
-    with pytest.raises(InvalidOption, match="speed is 0.5"):
+    with pytest.raises(InvalidOption, match=r"speed is 0\.5"):
         uniform(speed=0.5, rng=np.random.default_rng(0))
 
 

@@ -113,7 +113,7 @@ def run_rounds(
     while len(waiting):
         answer = call(instance.only(waiting))
         found = answer.solution if isinstance(answer, Outcome) else answer
-        if found is None or not found.assigned.any():
+        if not isinstance(found, Assignment) or not found.assigned.any():
             raise NoSolution(f"{method} assigns nobody in round {len(assignments)} with {len(waiting)} jobs waiting")
         whole = _spread(instance, found, waiting)
         check(instance, whole)

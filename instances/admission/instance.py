@@ -199,9 +199,9 @@ def _refuse(broken: Booleans, value: Integers, text: str) -> None:
 
 
 def _valid_cores(given: Any) -> Integers:
-    if np.size(given) == 0:
+    cores = frozen_array("cores", given if len(given) else np.zeros((0, 0)), np.int64, 2)
+    if cores.size == 0:
         raise InvalidInstance("cores", "empty", "at least one VM with at least one core type", "One row per VM")
-    cores = frozen_array("cores", given, np.int64, 2)
     _counts("cores", cores, 0, "a number of cores, 0 or more", "Write 0 where a VM has no core of a type")
     return cores
 

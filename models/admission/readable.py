@@ -22,32 +22,29 @@ def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     model.x = pyo.Var(model.jobs, model.machines, domain=pyo.Binary)
     model.y = pyo.Var(model.jobs, model.machines, model.types, domain=pyo.NonNegativeIntegers)
 
-    @model.Objective(sense=pyo.maximize)
-    def speed(m: Any) -> Any:
+    def total(m: Any) -> Any:
         return sum(instance.speed[j, c] * m.y[j, v, c] for j in m.jobs for v in m.machines for c in m.types)
 
-    @model.Constraint(model.jobs)
     def one_machine(m: Any, j: int) -> Any:
         return sum(m.x[j, v] for v in m.machines) <= 1
 
-    @model.Constraint(model.jobs, model.machines)
     def threads(m: Any, j: int, v: int) -> Any:
         return sum(m.y[j, v, c] for c in m.types) <= instance.threads[j] * m.x[j, v]
 
-    @model.Constraint(model.jobs, model.machines)
     def holds_a_core(m: Any, j: int, v: int) -> Any:
         return sum(m.y[j, v, c] for c in m.types) >= m.x[j, v]
 
-    @model.Constraint(model.jobs, model.machines, model.types)
     def on_its_machine(m: Any, j: int, v: int, c: int) -> Any:
         return m.y[j, v, c] <= min(instance.threads[j], instance.cores[v, c]) * m.x[j, v]
 
-    @model.Constraint(model.machines, model.types)
     def no_core_twice(m: Any, v: int, c: int) -> Any:
         return sum(m.y[j, v, c] for j in m.jobs) <= int(instance.cores[v, c])
 
-    @model.Constraint()
-    def served(m: Any) -> Any:
-        return sum(m.x[j, v] for j in m.jobs for v in m.machines) >= least_jobs
-
+    model.speed = pyo.Objective(rule=total, sense=pyo.maximize)
+    model.one_machine = pyo.Constraint(model.jobs, rule=one_machine)
+    model.threads = pyo.Constraint(model.jobs, model.machines, rule=threads)
+    model.holds_a_core = pyo.Constraint(model.jobs, model.machines, rule=holds_a_core)
+    model.on_its_machine = pyo.Constraint(model.jobs, model.machines, model.types, rule=on_its_machine)
+    model.no_core_twice = pyo.Constraint(model.machines, model.types, rule=no_core_twice)
+    model.served = pyo.Constraint(rule=lambda m: sum(m.x[j, v] for j in m.jobs for v in m.machines) >= least_jobs)
     return model

@@ -27,13 +27,14 @@ from ...models.program import ProgramBuilder
 from ..engines import EngineAnswer, LivingProgram, solve_program
 from ..outcome import Clock, Report
 from .local_search import best_cores
+from .prices import heed
 
 LISTED = 40_000
 """Sets listed at most for the final program."""
 
 _MEMBERS = 20 * LISTED
 _EFFORT = (1_000, 40_000)  # trials of a job per pricing search: while columns come easily, and when they no longer do
-_LISTING = 1_000_000  # the same when all near sets are wanted
+_LISTING = 300_000  # the same when all near sets are wanted
 _KEPT = 4  # columns taken from one pricing search
 _CENTRE = 0.7  # weight of the best prices so far in the prices that are tried (smoothing)
 _STEPS = 40  # subgradient steps on a VM's rents per pricing
@@ -95,6 +96,7 @@ class ColumnGeneration:
         effort = 0
         while not clock.over:
             answer = self._living.solve(clock.left)
+            heed(answer)
             if answer.row_dual is None or answer.objective is None:
                 return
             master = np.maximum(0.0, -answer.row_dual)[len(self._kinds) :] * self.scale
@@ -160,7 +162,8 @@ class ColumnGeneration:
 
         Moves `bound` and `price` when they prove a lower one.
         """
-        from .kernels import best_sets, core_prices
+        from .kernels import best_sets
+        from .rents import core_prices
 
         given = self.instance
         line = self._lines(price) + 1e-9 * self.scale
@@ -187,7 +190,7 @@ class ColumnGeneration:
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
-        from .kernels import margins
+        from .rents import margins
 
         margin = np.empty(self.instance.jobs)
         given = self.instance

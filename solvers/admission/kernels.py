@@ -4,6 +4,14 @@ For fixed jobs this is a transportation problem: jobs with threads, core types w
 adding one job after the other, each along best augmenting paths: the newcomer takes a core of some type; its holder may
 move to another type, and so on, until a free core is used or somebody gives one up. The gains of successive paths do not
 increase, so stopping at the first without gain is optimal (successive shortest paths in the residual network).
+
+`best_sets` finds the jobs one VM would best take when every job has a price. With F(S) the most total speed of a set S, it
+branches over sets and bounds in two ways. F is submodular (sources of a transportation problem are substitutes; Shapley
+1962), so what a job adds falls as the set grows:
+
+    F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) - price[j]);
+
+and the rents of `rents` bound it by another sum over the jobs.
 """
 
 from __future__ import annotations
@@ -174,105 +182,6 @@ def changes(
 
 
 @compiled
-def core_prices(speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array) -> float:
-    """Lower the bound that rents of one VM's cores prove on what its jobs are worth less their prices.
-
-    For rents (C,) the bound is sum of rent[c] cores[c] + sum over jobs of max(0, what job j gains alone at these rents -
-    price[j]). Subgradient steps towards `target`, from `rent`, which the best one replaces; returns its bound.
-    """
-    jobs, types = speed.shape
-    now = np.empty(types)
-    for c in range(types):
-        now[c] = rent[c]
-    used = np.empty(types)
-    margin = np.empty(types)
-    left = np.empty(types, np.int64)
-    take = np.empty(types)
-    best = np.inf
-    length = 1.0
-    idle = 0
-    for _ in range(steps):
-        bound = 0.0
-        for c in range(types):
-            bound += now[c] * cores[c]
-            used[c] = 0.0
-        for j in range(jobs):
-            alone = -price[j]
-            rest = threads[j]
-            for c in range(types):
-                margin[c] = speed[j, c] - now[c]
-                left[c] = cores[c]
-                take[c] = 0.0
-            while rest > 0:
-                top = -1
-                for c in range(types):
-                    if left[c] > 0 and margin[c] > 0.0 and (top < 0 or margin[c] > margin[top]):
-                        top = c
-                if top < 0:
-                    break
-                units = min(rest, left[top])
-                take[top] = units
-                left[top] = 0
-                rest -= units
-                alone += units * margin[top]
-            if alone > 0.0:
-                bound += alone
-                for c in range(types):
-                    used[c] += take[c]
-        if bound < best * (1 - 1e-7):
-            idle = 0
-        else:
-            idle += 1
-        if bound < best:
-            best = bound
-            for c in range(types):
-                rent[c] = now[c]
-        if best <= target or length < 1e-3:
-            break
-        if idle > 4:
-            length *= 0.5
-            idle = 0
-            for c in range(types):
-                now[c] = rent[c]
-            continue
-        norm = 0.0
-        for c in range(types):
-            norm += (cores[c] - used[c]) ** 2
-        if norm == 0.0:
-            break
-        for c in range(types):
-            now[c] = max(0.0, now[c] - length * (bound - target) / norm * (cores[c] - used[c]))
-    return best
-
-
-@compiled
-def margins(speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array) -> float:
-    """margin[j] = what job j gains alone on the VM at these rents, less its price; returns the rent of all cores."""
-    jobs, types = speed.shape
-    left = np.empty(types, np.int64)
-    for j in range(jobs):
-        margin[j] = -price[j]
-        rest = threads[j]
-        for c in range(types):
-            left[c] = cores[c]
-        while rest > 0:
-            top = -1
-            for c in range(types):
-                if left[c] > 0 and speed[j, c] > rent[c] and (top < 0 or speed[j, c] - rent[c] > speed[j, top] - rent[top]):
-                    top = c
-            if top < 0:
-                break
-            units = min(rest, left[top])
-            left[top] = 0
-            rest -= units
-            margin[j] += units * (speed[j, top] - rent[top])
-    total = 0.0
-    for c in range(types):
-        total += rent[c] * cores[c]
-    return total
-
-
-@compiled
 def best_sets(
     speed: Array,
     threads: Array,
@@ -288,7 +197,7 @@ def best_sets(
     member: Array,
     worth: Array,
 ) -> tuple[int, float, bool]:
-    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; see the module's second half.
+    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in `rents.margins`.
 
     With `collect` all of them; else only sets each better than the ones before, the last being the best. Written to
     start (one more than sets), member and worth = F(S); returns how many, a bound on the best (the cutoff when nothing is

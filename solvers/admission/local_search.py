@@ -51,9 +51,16 @@ def local_search(
     clock = Clock(time_limit)
     if isinstance(kicks, bool) or kicks < 0:
         raise InvalidOption(f"kicks is {kicks}; expected a whole number, 0 or more")
+    return improved(instance, start_assignment(instance, start), clock, rng, kicks)[0]
+
+
+def improved(
+    instance: Admission, first: Assignment, clock: Clock, rng: np.random.Generator | None, kicks: int
+) -> tuple[Assignment, bool]:
+    """What `local_search` makes of an assignment, and whether it was interrupted."""
     draw = rng or np.random.default_rng(0)
-    first = start_assignment(instance, start)
     search = _Search(instance, first.machine)
+    interrupted = False
     try:
         search.descend(clock)
         for _ in range(kicks):
@@ -65,9 +72,9 @@ def local_search(
             if search.total < before[1]:
                 search.place(before[0])
     except KeyboardInterrupt:  # the best so far is in hand
-        pass
+        interrupted = True
     found = search.assignment()
-    return found if total_speed(instance, found) >= total_speed(instance, first) else first
+    return (found if total_speed(instance, found) >= total_speed(instance, first) else first), interrupted
 
 
 def start_assignment(instance: Admission, start: Solution | None) -> Assignment:

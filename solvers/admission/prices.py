@@ -9,8 +9,8 @@ import numpy as np
 from ...instances.admission.instance import Admission, Floats
 from ...instances.admission.prices import gains_at_prices, price_bound
 from ...models.admission import assignment_program
-from ..engines import LivingProgram
-from ..outcome import Clock
+from ..engines import EngineAnswer, LivingProgram
+from ..outcome import Clock, Stop
 
 RELAXED_UP_TO = 20_000
 """Entries of J x V x C up to which the linear relaxation is solved after the subgradient steps."""
@@ -74,7 +74,14 @@ def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]
     program = assignment_program(instance, ordered=False)
     relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
     answer = LivingProgram(relaxed, options=_INTERIOR).solve(clock.left)
+    heed(answer)
     if answer.row_dual is None:
         return None
     prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(instance.cores.shape)
     return prices, price_bound(instance, prices)
+
+
+def heed(answer: EngineAnswer) -> None:
+    """Raise KeyboardInterrupt when an engine was interrupted: it keeps its best answer and says so, the steps after it end."""
+    if answer.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt

@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -41,15 +42,15 @@ def one(instance: Admission, limit: float, with_cp_sat: bool, repetitions: int) 
     """Time everything on one instance."""
     local_search(uniform(machines=2, jobs=3, rng=np.random.default_rng(0)), kicks=1)  # compile outside the clock
     optimal(uniform(machines=4, jobs=8, rng=np.random.default_rng(0)), route="columns", time_limit=1)
-    rows = [(name, *timed(lambda policy=policy: policy(instance), repetitions)) for name, policy in POLICIES.items()]
-    rows.append(("local-search", *timed(lambda: local_search(instance, kicks=50), 1)))
-    exact = {"optimal": {}, "plain program, HiGHS": {"route": "program"}}
+    rows = [(name, *timed(partial(policy, instance), repetitions)) for name, policy in POLICIES.items()]
+    rows.append(("local-search", *timed(partial(local_search, instance, kicks=50), 1)))
+    exact: dict[str, dict[str, str]] = {"optimal": {}, "plain program, HiGHS": {"route": "program"}}
     if with_cp_sat:
         exact["plain program, CP-SAT"] = {"route": "program", "engine": "cp-sat"}
     outcomes = []
     for name, options in exact.items():
         begin = time.perf_counter()
-        outcome = optimal(instance, time_limit=limit, start=POLICIES["proposed"](instance), **options)
+        outcome = optimal(instance, time_limit=limit, start=POLICIES["proposed"](instance), **options)  # type: ignore[arg-type]
         outcomes.append((name, time.perf_counter() - begin, outcome))
     best = min(outcome.bound for _, _, outcome in outcomes if outcome.bound is not None)
     print(f"{'method':28s} {'time':>15s} {'total speed':>14s} {'gap':>12s}")

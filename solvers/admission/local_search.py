@@ -60,20 +60,23 @@ def improved(
     """What `local_search` makes of an assignment, and whether it was interrupted."""
     draw = rng or np.random.default_rng(0)
     search = _Search(instance, first.machine)
-    interrupted = False
+    kept, total, interrupted = first.machine, -np.inf, False
     try:
         search.descend(clock)
+        kept, total = search.machine.copy(), search.total
         for _ in range(kicks):
             if clock.over or (instance.machines == 1 and instance.jobs == 1):
                 break
-            before = search.machine.copy(), search.total
             search.shake(draw)
             search.descend(clock)
-            if search.total < before[1]:
-                search.place(before[0])
+            if search.total < total:
+                search.place(kept)
+            else:
+                kept, total = search.machine.copy(), search.total
     except KeyboardInterrupt:  # the best so far is in hand
         interrupted = True
-    found = search.assignment()
+        kept = search.machine if total == -np.inf else kept  # the first descent only ever gains
+    found = best_cores(instance, kept)
     return (found if total_speed(instance, found) >= total_speed(instance, first) else first), interrupted
 
 
@@ -150,10 +153,6 @@ class _Search:
         before = set(self.machine[jobs].tolist())
         self.machine[jobs] = draw.integers(0, self.instance.machines, number)
         self._refresh(before | set(self.machine[jobs].tolist()))
-
-    def assignment(self) -> Assignment:
-        """With the cores shared best."""
-        return best_cores(self.instance, self.machine)
 
     def _refresh(self, machines: object) -> None:
         given = self.instance

@@ -25,7 +25,7 @@ from ...instances.admission.prices import gains_at_prices
 from ...instances.admission.rules import job_speeds, total_speed
 from ...models.program import ProgramBuilder
 from ..engines import EngineAnswer, LivingProgram, solve_program
-from ..outcome import Clock, Report
+from ..outcome import Clock, Report, Status, Stop
 from .local_search import best_cores
 from .prices import heed
 
@@ -144,6 +144,8 @@ class ColumnGeneration:
         together with `start`, and only when `list_all` said True.
         """
         columns = list(self._worth)
+        if not columns:
+            return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="no sets of jobs yet"), start
         rows = ProgramBuilder()
         z = rows.columns(len(columns), upper=1.0, cost=[-self._worth[c] / self.scale for c in columns], integer=True)
         row, place = self._entries(columns)

@@ -112,14 +112,13 @@ class Search:
         """Among the assignments as fast as the best, one that serves most jobs."""
         level: dict[str, Any] = {"objective": "total_speed", "value": self.value, "bound": self.bound}
         level["status"] = (Status.OPTIMAL if self.proved else Status.FEASIBLE).value
-        program = assignment_program(
-            self.instance, objective="jobs", least_speed=self.value * (1 - EXACT), whole=True
-        )  # fmt: skip
         served = int(self.best.assigned.sum())
         most = most_possible(self.instance)
         bound = float(most)
         if served < most and not self.time.over:
-            answer = self._solved(program, engine)
+            least = self.value * (1 - EXACT)
+            program = assignment_program(self.instance, objective="jobs", least_speed=least, whole=True)
+            answer = self._solved(program, engine, tells=False)
             if answer.bound is not None:
                 bound = max(float(served), min(bound, np.floor(-answer.bound + 1e-6)))
             if answer.point is not None:
@@ -234,7 +233,8 @@ class Search:
         answer = solve_program(fixed.program, engine=engine, time_limit=self.part(1.0, 60.0).left)
         return found if answer.point is None else fixed.assignment(answer.point)
 
-    def _solved(self, program: AdmissionProgram, engine: str) -> EngineAnswer:
+    def _solved(self, program: AdmissionProgram, engine: str, tells: bool = True) -> EngineAnswer:
+        """What the engine makes of a program, begun at the best answer; it `tells` its bounds when they are on speed."""
         scale = program.scale
 
         def tell(seconds: float, objective: float | None, bound: float | None, words: str) -> None:
@@ -245,4 +245,4 @@ class Search:
         limit = self.time.left
         if limit is not None:
             limit = max(limit, 1e-2)
-        return solve_program(program.program, engine=engine, time_limit=limit, start=begin, report=tell)
+        return solve_program(program.program, engine=engine, time_limit=limit, start=begin, report=tell if tells else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,9 +24,10 @@ from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.admission.local_search import best_cores, local_search
 from cotenant.solvers.admission.optimal import most_jobs, optimal
+from cotenant.solvers.admission.prices import good_prices, relaxation_prices
 from cotenant.solvers.admission.serving import most_possible, serve_most
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 SAME = 1e-7
 """Two values of one optimum, worked out by different engines, differ by no more, relative to 1 + value."""
@@ -257,6 +259,19 @@ def test_the_certificate_of_prices_can_be_worked_out_again() -> None:
     assert price_bound(instance, prices) == pytest.approx(outcome.certificate["price_bound"])
     assert outcome.bound is not None
     assert outcome.bound <= outcome.certificate["price_bound"] * (1 + SAME)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed: int) -> None:
+    instance = middle(seed)
+    program = assignment_program(instance, ordered=False)
+    relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
+    value = solve_program(relaxed).objective
+    found = relaxation_prices(instance, Clock())
+    assert value is not None
+    assert found is not None
+    assert found[1] == pytest.approx(-value * program.scale, rel=1e-5)
+    assert good_prices(instance, 0.9 * found[1], Clock())[1] >= found[1] * (1 - 1e-5)
 
 
 def most_of_one(instance: Admission, v: int, jobs: tuple[int, ...]) -> float:

@@ -67,6 +67,7 @@ _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
+_NUMA = "Llull (thesis 2017)"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -105,6 +106,13 @@ METHODS: tuple[Method, ...] = (
     Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
+    Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate", f"{_NUMA} 4.5.1, as an LP"),
+    Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power", f"{_NUMA} 4.5.4, as an LP"),
+    Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95", "this package: policies by the shares of the LP"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {
@@ -118,6 +126,11 @@ ANALYSES: dict[str, dict[str, str]] = {
         "frontier": "cotenant.analysis.admission.frontier maps an instance to many answers",
         "rounds": "cotenant.analysis.admission.rounds runs a scheme until every job has run",
         "best_completion": "cotenant.analysis.admission.completion enumerates small cases",
+    },
+    "numa": {
+        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from empty and from saturated",
+        "burst": "cotenant.analysis.numa.sustained.burst sends a burst through a policy",
+        "technology": "cotenant.analysis.numa.technology recomputes the figures of the technology model",
     },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""

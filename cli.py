@@ -321,8 +321,8 @@ def _fail(error: Exception, code: int) -> None:
 def _console() -> Console:
     from rich.console import Console
 
-    # Not a terminal: wide enough that no column is cut; rich would assume 80.
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False)
+    # Not a terminal: wide enough that no column is cut; rich would assume 80. No markup: "[s]" is a unit, not a style.
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False)
 
 
 def _print_json(content: Any) -> None:

@@ -118,7 +118,7 @@ def test_fair_equals_enumeration_on_both_levels(reference: ModuleType, engine: s
         partner = reference.partners_of(instance, found.solution)
         assert reference.slack(instance, partner) == pytest.approx(expected.least_slack, abs=CLOSE), instance.name
         first, second = found.certificate["levels"]
-        assert (first["objective"], second["objective"]) == ("slack", "mean_penalty")
+        assert (first["objective"], second["objective"]) == ("slack", "penalty")
         assert first["status"] == second["status"] == "optimal"
         assert second["value"] == pytest.approx(expected.penalty_at_least_slack, abs=CLOSE), instance.name
 
@@ -428,6 +428,18 @@ def test_complete_repairs_many_different_agents_with_one_exchange() -> None:
     found = complete(instance, partial)
     check(instance, found)
     assert np.triu(np.minimum(found.beside(), partial.beside())).sum() == 148
+
+
+def test_two_large_groups_of_odd_size_that_may_not_mix_are_infeasible_at_once() -> None:
+    group = np.repeat([0, 1], [151, 149])
+    penalty = np.where(group[:, None] == group, np.random.default_rng(0).random((300, 300)), np.inf)
+    instance = Colocation(penalty, np.ones(300, dtype=int))
+    assert optimal(instance).status is Status.INFEASIBLE
+    joined = instance.replace(machines=151.0)
+    found = optimal(joined)
+    assert found.status is Status.OPTIMAL
+    assert isinstance(found.solution, Pairing)
+    assert found.solution.single.sum() == 2
 
 
 # Frontiers

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
+from enumeration import every_matching
 
 from cotenant.solvers.roommates import UNRANKED, blocking_pairs, ranks_from_cost
 from cotenant.solvers.roommates.reduced import possible_pairs
-
-
-def matchings(free: list[int], allowed: np.ndarray) -> Iterator[list[tuple[int, int]]]:
-    if not free:
-        yield []
-        return
-    first, rest = free[0], free[1:]
-    yield from matchings(rest, allowed)  # first stays alone
-    for other in rest:
-        if allowed[first, other]:
-            yield from ([(first, other), *tail] for tail in matchings([a for a in rest if a != other], allowed))
 
 
 def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_inside_them() -> None:
@@ -32,10 +20,10 @@ def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_insi
         kept = possible_pairs(rank)
         assert (kept == kept.T).all()
         restricted = np.where(kept, rank, UNRANKED)
-        for pairs in matchings(list(range(agents)), rank < UNRANKED):
-            partner = np.full(agents, -1)
-            for i, j in pairs:
-                partner[i], partner[j] = j, i
+        for partner in every_matching(agents):
+            pairs = [(i, j) for i, j in enumerate(partner.tolist()) if i < j]
+            if not all(rank[i, j] < UNRANKED for i, j in pairs):
+                continue
             if len(blocking_pairs(rank, partner)) == 0:
                 stable += 1
                 assert all(kept[i, j] for i, j in pairs)

@@ -1,9 +1,8 @@
 """The fewest blocking pairs: against all matchings, against an integer programme, and when it is cut short."""
 
-from functools import cache
-
 import numpy as np
 import pytest
+from enumeration import every_matching
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (
@@ -19,23 +18,6 @@ from cotenant.solvers.roommates import (
 )
 from cotenant.solvers.roommates.deletions import DeletionSearch
 from cotenant.solvers.roommates.ranks import lists_of
-
-
-@cache
-def every_matching(agents):
-    """All matchings of the complete graph, one row of partners each, -1 = without partner."""
-
-    def extend(partner, free):
-        if not free:
-            yield partner
-            return
-        yield from extend(partner, free[1:])
-        for other in free[1:]:
-            together = list(partner)
-            together[free[0]], together[other] = other, free[0]
-            yield from extend(together, [agent for agent in free[1:] if agent != other])
-
-    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32)
 
 
 def fewest_by_enumeration(rank):

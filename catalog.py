@@ -67,6 +67,7 @@ _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
+_FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
 METHODS: tuple[Method, ...] = (
@@ -106,6 +107,26 @@ METHODS: tuple[Method, ...] = (
     Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
+    Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
+    Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
+    Method(
+        "DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic", "unfairness", f"{_FAIR} 7.1, fig. 9"
+    ),
+    Method("ROUNDROBIN", "scheduling", "baselines.scheduling:round_robin", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("FAIRSHARE", "scheduling", "baselines.scheduling:fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("UTFAIRSHARE", "scheduling", "baselines.scheduling:ut_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("CURRFAIRSHARE", "scheduling", "baselines.scheduling:curr_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("FIFO", "scheduling", "baselines.scheduling:fifo", "heuristic", "unfairness", "first in, first out over all"),
+    Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic", "unfairness", "the floor"),
+    Method(
+        "max-utilization",
+        "scheduling",
+        "solvers.scheduling.optimum:max_utilization",
+        "exact",
+        "utilization",
+        f"{_FAIR} 6",
+    ),
+    Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact", "utility", f"{_FAIR} 6"),
     Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate", f"{_NUMA} 4.5.1, as an LP"),
     Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power", f"{_NUMA} 4.5.4, as an LP"),
     Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
@@ -126,6 +147,11 @@ ANALYSES: dict[str, dict[str, str]] = {
         "frontier": "cotenant.analysis.admission.frontier maps an instance to many answers",
         "rounds": "cotenant.analysis.admission.rounds runs a scheme until every job has run",
         "best_completion": "cotenant.analysis.admission.completion enumerates small cases",
+    },
+    "scheduling": {
+        "audit": "cotenant audit LOG judges a log's own schedule",
+        "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
+        "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations gain by manipulating jobs",
     },
     "numa": {
         "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from empty and from saturated",

@@ -1,4 +1,4 @@
-"""The command line: `cotenant solve compare check methods show generate convert fetch schema`."""
+"""The command line: `cotenant solve compare check methods show generate convert fetch schema reproduce audit`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def compare(
     method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
     option: Options = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
-    time_limit: TimeLimit = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,
@@ -292,6 +292,30 @@ def reproduce(
         _print_json({"experiment": asdict(entry), "seconds": seconds, "findings": [asdict(finding) for finding in findings]})
     else:
         _console().print(findings_table(entry, findings, seconds))
+
+
+@app.command()
+def audit(
+    log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
+    option: Options = None,
+    out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over time."""
+    from .analysis.scheduling.audit import audit_file, audit_tables
+    from .instances.problem.files import write_text
+    from .instances.problem.options import parse_options
+
+    options = parse_options(audit_file, option or [], "the audit")
+    _writable(out)
+    found = audit_file(log, **options)
+    if out is not None:
+        write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
+    if as_json:
+        _print_json(found.document())
+    else:
+        for table in audit_tables(found):
+            _console().print(table)
 
 
 def main() -> None:

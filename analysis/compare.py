@@ -25,6 +25,9 @@ from .runs import Cell, Row, append_row, failed_row, finished_rows, run_cell
 if TYPE_CHECKING:
     import pandas
 
+TIME_LIMIT = 60.0
+"""Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for ever."""
+
 Progress = Callable[[int, int, Row], None]
 
 
@@ -116,7 +119,7 @@ def compare(
     solve: Callable[..., Result],
     catalogue: Callable[[str], Sequence[Any]],
     seeds: Sequence[int] = (0,),
-    time_limit: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
     jobs: int = 1,
@@ -129,7 +132,7 @@ def compare(
     ----------
     instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem. An exact method
         does not depend on the seed and runs once.
-    time_limit : seconds for each run.
+    time_limit : seconds for each run; None for no limit, with which an exact method may never end.
     options : given to every method that takes them (engine, ...), and to the metrics of all (alpha); an option that
         neither takes is an error.
     predict : share of the penalties that is sampled; methods then see penalties predicted from the sample and their

@@ -66,6 +66,8 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
+_ADMITTED = ("DA1", "DA2", "proposed")
+_HINES = "Hines and Romano, Matching Theory and VMs"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
@@ -81,6 +83,31 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method(
+        "optimal",
+        "admission",
+        "solvers.admission.optimal:optimal",
+        "exact",
+        "total_speed",
+        f"{_HINES} III.A, as a MIP",
+        _ADMITTED,
+    ),
+    Method(
+        "most-jobs",
+        "admission",
+        "solvers.admission.optimal:most_jobs",
+        "exact",
+        "assigned",
+        f"{_HINES} III.A, as a MIP",
+        _ADMITTED,
+    ),
+    Method(
+        "local-search", "admission", "solvers.admission.local_search:local_search", "heuristic", "total_speed", "this package"
+    ),
+    Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed", f"{_HINES} IV"),
+    Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
+    Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
+    Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
     Method(
@@ -116,6 +143,11 @@ ANALYSES: dict[str, dict[str, str]] = {
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
+    },
+    "admission": {
+        "frontier": "cotenant.analysis.admission.frontier maps an instance to many answers",
+        "rounds": "cotenant.analysis.admission.rounds runs a scheme until every job has run",
+        "best_completion": "cotenant.analysis.admission.completion enumerates small cases",
     },
     "scheduling": {
         "audit": "cotenant audit LOG judges a log's own schedule",

@@ -69,11 +69,12 @@ def solve_with_highs(
 class LivingProgram:
     """A continuous program that grows by rows and columns and is solved again from its last basis.
 
-    For column generation and cutting planes; `solve` answers with row multipliers.
+    For column generation and cutting planes; `solve` answers with row multipliers. `options` are HiGHS's own, such as an
+    interior point method for a program solved once.
     """
 
-    def __init__(self, program: LinearProgram) -> None:
-        self._solver = _solver(None, None)
+    def __init__(self, program: LinearProgram, *, options: dict[str, Any] | None = None) -> None:
+        self._solver = _solver(None, options)
         self._solver.passModel(_model(program))
 
     def add_columns(self, cost: Floats, upper: Floats, starts: npt.ArrayLike, rows: npt.ArrayLike, values: Floats) -> None:

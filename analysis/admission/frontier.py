@@ -1,0 +1,125 @@
+"""What stability costs: the most total speed for every number of blocking pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...baselines.admission import POLICIES
+from ...instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
+from ...instances.problem.errors import InvalidOption
+from ...models.admission.blocking import blocking_program
+from ...solvers.admission.optimal import optimal
+from ...solvers.engines import solve_program
+from ...solvers.outcome import Clock, Report, Status
+
+LARGEST = 3_000
+"""Entries of J x V x C up to which the exact frontier is attempted."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrontierPoint:
+    """The most total speed with no more blocking pairs than these.
+
+    Attributes
+    ----------
+    blocking_pairs : of the assignment found, counted by us.
+    total_speed : its total speed.
+    bound : the most total speed of any assignment with at most `allowed` blocking pairs, proved.
+    allowed : the number of pairs that was allowed; inf for the unconstrained optimum.
+    status : "optimal" when the bound meets the value.
+    assignment : the answer.
+    """
+
+    blocking_pairs: int
+    total_speed: float
+    bound: float
+    allowed: float
+    status: Status
+    assignment: Assignment
+
+
+def frontier(
+    instance: Admission,
+    *,
+    time_limit: float | None = None,
+    rng: np.random.Generator | None = None,
+    engine: str = "highs",
+    report: Report | None = None,
+) -> list[FrontierPoint]:
+    """The frontier of total speed against blocking pairs, fewest pairs first.
+
+    From the optimum down: allow one pair fewer than the last answer has, and solve again (epsilon-constraints), until an
+    answer without blocking pairs. Where every point is "optimal" the list is the whole frontier. Zero pairs are always
+    possible (`proposed` has none), but the best such assignment can be faster than `proposed`: a VM may hand a job cores
+    that are not the job's fastest, as long as no other VM offers it more.
+
+    Parameters
+    ----------
+    instance : J x V x C at most `LARGEST`: about that many 0/1 columns are added.
+    time_limit : seconds in all, half of what is left for each point in turn; points are then perhaps only "feasible".
+    rng : of the optimum's local search.
+    engine : "highs" or "cp-sat".
+    report : progress.
+
+    Raises
+    ------
+    InvalidOption
+        The instance is too large, or an option is out of range.
+    """
+    clock = Clock(time_limit, report)
+    if instance.jobs * instance.cores.size > LARGEST:
+        raise InvalidOption(
+            f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types are too many for the exact "
+            f"frontier; expected a product of at most {LARGEST}"
+        )
+    best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
+    assert isinstance(best.solution, Assignment)
+    assert best.bound is not None
+    points = [_point(instance, best.solution, best.bound, np.inf)]
+    known = [best.solution, *(policy(instance) for policy in POLICIES.values())]
+    while points[-1].blocking_pairs > 0:
+        allowed = points[-1].blocking_pairs - 1
+        fitting = [one for one in known if blocking_pairs(instance, one).count <= allowed]
+        start = max(fitting, key=lambda one: total_speed(instance, one))
+        clock.note(total_speed(instance, start), points[-1].bound, f"at most {allowed} blocking pairs")
+        found, bound = _solved(instance, allowed, start, points[-1].bound, clock, engine)
+        known.append(found)
+        points.append(_point(instance, found, bound, allowed))
+    kept: list[FrontierPoint] = []
+    for point in reversed(points):  # more pairs are worth a point only when they bring speed
+        if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):
+            kept.append(point)
+    return kept
+
+
+def _solved(
+    instance: Admission, allowed: int, start: Assignment, bound: float, clock: Clock, engine: str
+) -> tuple[Assignment, float]:
+    """The best assignment with at most so many blocking pairs, and a bound on all of them."""
+    program = blocking_program(instance, allowed)
+    if clock.over:
+        return start, bound
+    answer = solve_program(
+        program.base.program, engine=engine, time_limit=_half(clock), start=program.point(instance, start)
+    )  # fmt: skip
+    if answer.bound is not None and answer.status is not Status.UNKNOWN:
+        bound = min(bound, -answer.bound * program.base.scale)
+    best = start
+    if answer.point is not None:
+        found = program.base.assignment(answer.point)
+        check(instance, found)
+        if blocking_pairs(instance, found).count <= allowed and total_speed(instance, found) > total_speed(instance, start):
+            best = found
+    return best, max(bound, total_speed(instance, best))
+
+
+def _point(instance: Admission, assignment: Assignment, bound: float, allowed: float) -> FrontierPoint:
+    value, pairs = total_speed(instance, assignment), blocking_pairs(instance, assignment).count
+    met = bound - value <= 1e-8 * max(1.0, value)
+    return FrontierPoint(pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment)
+
+
+def _half(clock: Clock) -> float | None:
+    return None if clock.left is None else max(clock.left / 2, 1e-2)

@@ -1,0 +1,152 @@
+"""Several rounds until every job has run: "unchosen jobs are submitted with the next round" (section III.A)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...baselines.admission import POLICIES
+from ...instances.admission import Admission, Assignment, check, job_speeds
+from ...instances.admission.instance import Floats, Integers
+from ...instances.problem.errors import NoSolution, UnknownName
+from ...solvers.admission.local_search import local_search
+from ...solvers.admission.optimal import most_jobs, optimal
+from ...solvers.outcome import Outcome, validate_time_limit
+
+Method = Callable[..., Any]
+
+METHODS: dict[str, Method] = {**POLICIES, "local-search": local_search, "optimal": optimal, "most-jobs": most_jobs}
+"""What can be run round by round, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """What ran when.
+
+    Attributes
+    ----------
+    assignments : one per round, over all jobs of the instance; who does not run in it has machine -1.
+    round : (J,) the round in which each job runs, from 0.
+    start, duration : (R,) when each round begins and how long it lasts, the time of its slowest job; None without lengths.
+    computation : (J,) length / speed of each job; None without lengths.
+    """
+
+    assignments: tuple[Assignment, ...]
+    round: Integers
+    start: Floats | None = None
+    duration: Floats | None = None
+    computation: Floats | None = None
+
+    @property
+    def finish(self) -> Floats | None:
+        """(J,) when each job itself is done: the start of its round plus its computation; None without lengths."""
+        if self.start is None or self.computation is None:
+            return None
+        done: Floats = self.start[self.round] + self.computation
+        return done
+
+    def facts(self) -> dict[str, float]:
+        """The figures of a run.
+
+        - `rounds`;
+        - `computation_time` = sum of length / speed, waiting left out (section III.B.4);
+        - `completion_time` = sum over jobs of start of its round + length / speed;
+        - `completion_time_together` = the same when a round's jobs all complete at its end ("chosen jobs are completed
+          simultaneously", section III.A);
+        - `makespan` = when the last round ends.
+
+        All but the first only when jobs have lengths.
+        """
+        facts = {"rounds": float(len(self.assignments))}
+        if self.start is not None and self.duration is not None and self.computation is not None:
+            ends = self.start + self.duration
+            facts["computation_time"] = float(self.computation.sum())
+            facts["completion_time"] = float((self.start[self.round] + self.computation).sum())
+            facts["completion_time_together"] = float(ends[self.round].sum())
+            facts["makespan"] = float(ends[-1])
+        return facts
+
+
+def run_rounds(
+    instance: Admission,
+    method: str | Method = "proposed",
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    **options: Any,
+) -> Rounds:
+    """Assign, run everybody who is assigned until the slowest is done, and submit the others again, until all have run.
+
+    Parameters
+    ----------
+    instance : with `length` for times.
+    method : a name in `METHODS`, or a function of an instance that returns an Assignment or an Outcome.
+    rng, options : given to the method in every round.
+    time_limit : seconds for each round of a method that takes one.
+
+    Raises
+    ------
+    NoSolution
+        There is no core at all, or the method assigns nobody in some round.
+    UnknownName, InvalidOption
+        Before any work starts.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> run_rounds(cotenant.read("admission/tiny"), "proposed").facts()["rounds"]
+    2.0
+    """
+    validate_time_limit(time_limit)
+    function = _function(method)
+    if not instance.cores.any():
+        raise NoSolution("there is no core on any VM: no job can ever run")
+    house = {"rng": rng, "time_limit": time_limit}
+    call = partial(function, **{name: value for name, value in house.items() if value is not None}, **options)
+    waiting = np.arange(instance.jobs)
+    when = np.full(instance.jobs, -1)
+    assignments: list[Assignment] = []
+    while len(waiting):
+        answer = call(instance.only(waiting))
+        found = answer.solution if isinstance(answer, Outcome) else answer
+        if not isinstance(found, Assignment) or not found.assigned.any():
+            raise NoSolution(f"{method} assigns nobody in round {len(assignments)} with {len(waiting)} jobs waiting")
+        whole = _spread(instance, found, waiting)
+        check(instance, whole)
+        when[waiting[found.assigned]] = len(assignments)
+        assignments.append(whole)
+        waiting = waiting[~found.assigned]
+    return timed(instance, tuple(assignments), when)
+
+
+def timed(instance: Admission, assignments: tuple[Assignment, ...], when: Integers) -> Rounds:
+    """The rounds with their times, when jobs have lengths."""
+    if instance.length is None:
+        return Rounds(assignments, when)
+    speeds = np.array([job_speeds(instance, one) for one in assignments])[when, np.arange(instance.jobs)]
+    computation = instance.length / speeds
+    duration = np.array([computation[when == r].max() for r in range(len(assignments))])
+    return Rounds(assignments, when, np.cumsum(duration) - duration, duration, computation)
+
+
+def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignment:
+    """An assignment of some jobs as one of all."""
+    machine = np.full(instance.jobs, -1)
+    cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
+    machine[jobs], cores[jobs] = found.machine, found.cores
+    return Assignment(machine, cores)
+
+
+def _function(method: str | Method) -> Method:
+    if callable(method):
+        return method
+    if method not in METHODS:
+        raise UnknownName("admission method", method, METHODS)
+    return METHODS[method]
+
+
+__all__ = ["METHODS", "Rounds", "run_rounds", "timed"]

@@ -1,0 +1,180 @@
+"""SM, DA1, DA2 and the proposed algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.admission.instance import Admission, Assignment, Floats, Integers
+from ...instances.admission.rules import job_ranking, speeds_on
+from ...instances.problem.errors import InvalidOption
+from ...solvers.admission.draft import Draft, serial_dictatorship
+from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
+from ...solvers.outcome import validate_time_limit
+
+Serving = Literal["index", "ranking"]
+Route = Literal["serial", "rounds"]
+
+
+def simple_matching(
+    instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Assignment:
+    """SM: each job applies to its favourite empty VM, and each VM serves its applicants in index order.
+
+    "Each user applies for a VM without knowing how many others are also applying"; who comes when the cores are gone is
+    not assigned, and applies nowhere else.
+
+    Parameters
+    ----------
+    rng : not needed.
+    time_limit : seconds, checked and otherwise not needed.
+
+    Notes
+    -----
+    O(J V C). Source: section IV, simple matching; the order of serving is ours, the paper names none.
+    """
+    validate_time_limit(time_limit)
+    empty = speeds_on(instance, instance.cores)
+    favourite = np.where(empty.max(axis=1) > 0, empty.argmax(axis=1), -1)
+    draft = Draft(instance)
+    draft.serve(range(instance.jobs), favourite)
+    return draft.assignment()
+
+
+def deferred_quotas(
+    instance: Admission,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    serving: Serving = "index",
+) -> Assignment:
+    """DA1: one deferred acceptance on preferences for empty VMs, each VM admitting ceil(J / V) jobs.
+
+    Each VM then serves the jobs it admitted; as in SM, cores may run out before all are served.
+
+    Parameters
+    ----------
+    rng : not needed.
+    time_limit : seconds, checked and otherwise not needed.
+    serving : in which order a VM serves whom it admitted, which the paper does not say: "index", as SM does (with it DA1
+        is slower than SM and assigns most jobs, as in the paper's tables), or "ranking", the VM's own preference, most
+        threads first.
+
+    Raises
+    ------
+    InvalidOption
+        A serving or time limit out of range.
+
+    Notes
+    -----
+    O(J V (C + J / V)). Source: section IV, the second scheme.
+    """
+    validate_time_limit(time_limit)
+    if serving not in get_args(Serving):
+        raise InvalidOption(f"serving is {serving!r}; expected one of {', '.join(get_args(Serving))}")
+    quota = np.full(instance.machines, -(-instance.jobs // instance.machines))
+    admitted = _accepted(instance, speeds_on(instance, instance.cores), quota)
+    draft = Draft(instance)
+    draft.serve(job_ranking(instance.threads).tolist() if serving == "ranking" else range(instance.jobs), admitted)
+    return draft.assignment()
+
+
+def deferred_rounds(
+    instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Assignment:
+    """DA2: rounds of one-to-one deferred acceptance on the cores free now; all pairs of a round are fixed.
+
+    Until every job is matched or every VM is full.
+
+    Parameters
+    ----------
+    rng : not needed.
+    time_limit : seconds, checked and otherwise not needed.
+
+    Notes
+    -----
+    O(R J V C) for R rounds, R at most the number of jobs. Source: section IV, the third scheme.
+    """
+    validate_time_limit(time_limit)
+    draft = Draft(instance)
+    waiting = np.arange(instance.jobs)
+    while len(waiting):
+        matched = _accepted(instance, speeds_on(instance, draft.free, waiting), None, waiting)
+        if (matched < 0).all():
+            break
+        for j, v in zip(waiting.tolist(), matched.tolist(), strict=True):
+            if v >= 0:
+                draft.place(j, v)
+        waiting = waiting[matched < 0]
+    return draft.assignment()
+
+
+def proposed(
+    instance: Admission,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    route: Route = "serial",
+) -> Assignment:
+    """The proposed algorithm: match one to one, fix only the pair of the most preferred job, update, repeat.
+
+    Every VM ranks the jobs alike, so the most preferred job always gets its first choice: the algorithm *is* serial
+    dictatorship, jobs in decreasing order of threads, each taking its fastest VM on the cores left. Both routes give
+    the same assignment. For the same reason it has no blocking pair, and up to ties it is the only such assignment in
+    which every job takes its fastest free cores. (When a VM may hand out its cores otherwise there are others, some of
+    more total speed: `analysis.admission.frontier`.)
+
+    Parameters
+    ----------
+    rng : not needed.
+    time_limit : seconds, checked and otherwise not needed.
+    route : "serial" (serial dictatorship, O(J V C)) or "rounds" (Algorithm 1 to the letter, O(J^2 V C)).
+
+    Raises
+    ------
+    InvalidOption
+        A route or time limit out of range.
+
+    Notes
+    -----
+    Source: section III.B, Algorithm 1.
+    """
+    validate_time_limit(time_limit)
+    if route not in get_args(Route):
+        raise InvalidOption(f"route is {route!r}; expected one of {', '.join(get_args(Route))}")
+    return (serial_dictatorship if route == "serial" else _algorithm_1)(instance)
+
+
+def _algorithm_1(instance: Admission) -> Assignment:
+    draft = Draft(instance)
+    waiting = np.arange(instance.jobs)
+    importance = np.empty(instance.jobs, dtype=np.int64)
+    importance[job_ranking(instance.threads)] = np.arange(instance.jobs)
+    while len(waiting):
+        matched = _accepted(instance, speeds_on(instance, draft.free, waiting), None, waiting)
+        pairs = np.flatnonzero(matched >= 0)
+        if not len(pairs):
+            break
+        first = pairs[np.argmin(importance[waiting[pairs]])]
+        draft.place(int(waiting[first]), int(matched[first]))
+        waiting = np.delete(waiting, first)
+    return draft.assignment()
+
+
+def _accepted(instance: Admission, speeds: Floats, quota: Integers | None, jobs: Integers | None = None) -> Integers:
+    """(K,) the VM each job (or each of `jobs`) ends at in deferred acceptance, -1 for none."""
+    threads = instance.threads if jobs is None else instance.threads[jobs]
+    order = preference_order(np.where(speeds > 0, -speeds, np.inf))
+    score = np.broadcast_to(-threads, (instance.machines, len(threads)))
+    return deferred_acceptance(order, score, quota).partner()
+
+
+POLICIES: Mapping[str, Callable[..., Assignment]] = {
+    "SM": simple_matching,
+    "DA1": deferred_quotas,
+    "DA2": deferred_rounds,
+    "proposed": proposed,
+}
+"""The paper's names for them."""

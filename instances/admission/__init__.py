@@ -1,0 +1,33 @@
+"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano, "Matching Theory and Virtual Machines")."""
+
+from __future__ import annotations
+
+from ..problem.registry import Problem
+from .instance import Admission, Assignment, check
+from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_on, total_speed
+
+PROBLEM = Problem(
+    name="admission",
+    title="jobs to virtual machines with typed cores",
+    instance=Admission,
+    solution=Assignment,
+    check=check,
+    document="instances.admission.document:AdmissionDocument",
+    generators={
+        "table-i": "instances.admission.generators:table_i",
+        "uniform": "instances.admission.generators:uniform",
+    },
+    formats={"admission-csv": "instances.admission.formats:admission_csv"},
+)
+
+__all__ = [
+    "PROBLEM",
+    "Admission",
+    "Assignment",
+    "BlockingPairs",
+    "blocking_pairs",
+    "check",
+    "job_speeds",
+    "speeds_on",
+    "total_speed",
+]

@@ -1,0 +1,99 @@
+"""Generators: the paper's three comparisons (Table I), and instances of a given size."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Admission
+
+Comparison = Literal["I", "II", "III"]
+
+
+class Ranges(NamedTuple):
+    """One column of Table I; every range starts at 1."""
+
+    simulations: int
+    machines: int
+    jobs: int
+    types: int
+    cores: int
+    threads: int
+    speed: float
+
+
+TABLE_I: dict[str, Ranges] = {
+    "I": Ranges(500, 20, 50, 5, 25, 50, 100.0),
+    "II": Ranges(100, 50, 100, 10, 50, 200, 200.0),
+    "III": Ranges(100, 20, 100, 5, 50, 50, 200.0),
+}
+"""The ranges of the three comparisons, and how many simulations the paper ran of each."""
+
+
+def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.random.Generator) -> Admission:
+    """One draw from a column of Table I, read directly.
+
+    The numbers of VMs, jobs and core types are uniform on 1..max; so are cores[v, c] and threads[j], entry by entry;
+    speeds are uniform reals on [1, max]. (The paper does not say whether "max. number of cores per type" is drawn once
+    a simulation or bounds every entry; read directly, the speeds of its Table IV come out.)
+
+    Parameters
+    ----------
+    comparison : column of Table I.
+    lengths : give jobs lengths too, uniform on [1, 1000] (not in the paper).
+    rng : source of the draw.
+    """
+    if comparison not in TABLE_I:
+        raise InvalidOption(f"comparison is {comparison!r}; expected one of {', '.join(TABLE_I)}")
+    ranges = TABLE_I[comparison]
+    machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (ranges.machines, ranges.jobs, ranges.types))
+    return _drawn(
+        machines, jobs, types, ranges.cores, ranges.threads, ranges.speed, lengths, rng,
+        f"hines-romano-{comparison}", f"synthetic: Table I, comparison {comparison}, of Hines and Romano",
+    )  # fmt: skip
+
+
+def uniform(
+    *,
+    machines: int = 20,
+    jobs: int = 50,
+    types: int = 5,
+    cores: int = 25,
+    threads: int = 50,
+    speed: float = 100.0,
+    lengths: bool = False,
+    rng: np.random.Generator,
+) -> Admission:
+    """An instance of a given size: cores and threads uniform on 1..max, speeds uniform reals on [1, max].
+
+    Parameters
+    ----------
+    machines, jobs, types : V, J and C.
+    cores, threads, speed : the largest value of each entry.
+    lengths : give jobs lengths too, uniform on [1, 1000].
+    rng : source of the draw.
+    """
+    for name, value in (("machines", machines), ("jobs", jobs), ("types", types), ("cores", cores), ("threads", threads)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidOption(f"{name} is {value!r}; expected a whole number, at least 1")
+    if not 1 <= speed < np.inf:
+        raise InvalidOption(f"speed is {speed}; expected the largest speed, a number from 1 on")
+    size = f"{jobs} jobs, {machines} VMs, {types} core types"
+    name = f"uniform-{jobs}x{machines}x{types}"
+    return _drawn(machines, jobs, types, cores, threads, speed, lengths, rng, name, f"synthetic: uniform, {size}")
+
+
+def _drawn(
+    machines: int, jobs: int, types: int, cores: int, threads: int, speed: float, lengths: bool,
+    rng: np.random.Generator, name: str, source: str,
+) -> Admission:  # fmt: skip
+    return Admission(
+        cores=rng.integers(1, cores + 1, (machines, types)),
+        threads=rng.integers(1, threads + 1, jobs),
+        speed=rng.uniform(1.0, speed, (jobs, types)),
+        length=rng.uniform(1.0, 1000.0, jobs) if lengths else None,
+        name=name,
+        source=source,
+    )

@@ -1,0 +1,223 @@
+"""What is given (Admission), what an answer is (Assignment), and the checker of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+LARGEST_COUNT = 2**31
+"""Cores of one VM and type, and threads of one job, stay below this: sums over VMs and jobs must fit in 64 bits."""
+
+SMALLEST, LARGEST = 1e-9, 1e12
+"""Speeds and lengths lie between these: what is beyond is a matter of units, and sums and quotients must stay finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Admission(Instance):
+    """Jobs that apply to V virtual machines whose cores are of C types.
+
+    Parameters
+    ----------
+    cores : (V, C) array of whole numbers
+        Cores of each type on each VM, 0 allowed; a VM without any core is never filled.
+    threads : (J,) array of whole numbers
+        The most cores each job can use, at least 1.
+    speed : (J, C) array
+        Work per unit of time that a job does on one core of each type, above 0. A job's speed is the sum over its cores.
+    length : (J,) array, optional
+        Work of each job, above 0: it runs for length / speed.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure.
+    """
+
+    problem: ClassVar[str] = "admission"
+
+    cores: Integers
+    threads: Integers
+    speed: Floats
+    length: Floats | None = None
+
+    def __post_init__(self) -> None:
+        cores = _valid_cores(self.cores)
+        threads = frozen_array("threads", self.threads, np.int64, 1)
+        if len(threads) == 0:
+            raise InvalidInstance("threads", "empty", "at least one job")
+        _counts("threads", threads, 1, "a number of threads, at least 1", "A job without threads cannot run: leave it out")
+        speed = frozen_array("speed", self.speed, float, 2)
+        if speed.shape != (len(threads), cores.shape[1]):
+            raise InvalidInstance(
+                "speed", f"of shape {speed.shape}", f"shape {(len(threads), cores.shape[1])}",
+                "One row per entry of threads, one column per column of cores",
+            )  # fmt: skip
+        _positive("speed", speed, "a speed on one core, above 0")
+        if self.length is not None:
+            length = frozen_array("length", self.length, float, 1)
+            if len(length) != len(threads):
+                raise InvalidInstance("length", f"of length {len(length)}", f"{len(threads)} entries, one per job")
+            _positive("length", length, "an amount of work, above 0")
+            set_field(self, "length", length)
+        for name, value in (("cores", cores), ("threads", threads), ("speed", speed)):
+            set_field(self, name, value)
+
+    @property
+    def machines(self) -> int:
+        """V, the number of virtual machines."""
+        return len(self.cores)
+
+    @property
+    def jobs(self) -> int:
+        """J, the number of jobs."""
+        return len(self.threads)
+
+    @property
+    def types(self) -> int:
+        """C, the number of core types."""
+        return int(self.cores.shape[1])
+
+    @property
+    def size(self) -> int:
+        """The number of jobs."""
+        return self.jobs
+
+    def only(self, jobs: npt.ArrayLike) -> Admission:
+        """The instance with these jobs alone, in the order given."""
+        chosen = np.asarray(jobs, dtype=np.int64)
+        length = None if self.length is None else self.length[chosen]
+        return self.replace(threads=self.threads[chosen], speed=self.speed[chosen], length=length)
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people: size, and how the threads asked for compare with the cores there are."""
+        total, wanted = int(self.cores.sum()), int(self.threads.sum())
+        facts: dict[str, object] = {
+            **super().summary(),
+            "jobs": self.jobs,
+            "VMs": self.machines,
+            "core types": self.types,
+            "cores": total,
+            "threads": wanted,
+            "threads per core": f"{wanted / total:.2f}" if total else "no core at all",
+            "speeds": f"{self.speed.min():g} to {self.speed.max():g}",
+        }
+        if self.length is not None:
+            facts["lengths"] = f"{self.length.min():g} to {self.length.max():g}"
+        return facts
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON values; `length` is absent when there is none."""
+        content = {name: plain(getattr(self, name)) for name in ("cores", "threads", "speed")}
+        if self.length is not None:
+            content["length"] = plain(self.length)
+        return content
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment(Solution):
+    """Where each job runs, and on how many cores of each type.
+
+    Parameters
+    ----------
+    machine : (J,) the VM of each job, -1 for a job that is not assigned.
+    cores : (J, C) cores of each type it holds there; all 0 for a job that is not assigned.
+    """
+
+    problem: ClassVar[str] = "admission"
+
+    machine: Integers
+    cores: Integers
+
+    def __post_init__(self) -> None:
+        set_field(self, "machine", frozen_array("machine", self.machine, np.int64, 1))
+        set_field(self, "cores", frozen_array("cores", self.cores, np.int64, 2))
+
+    @classmethod
+    def nobody(cls, instance: Admission) -> Assignment:
+        """The assignment of no job at all, feasible for every instance."""
+        return cls(np.full(instance.jobs, -1), np.zeros((instance.jobs, instance.types), dtype=np.int64))
+
+    @property
+    def assigned(self) -> Booleans:
+        """(J,) whether each job is assigned."""
+        chosen: Booleans = self.machine >= 0
+        return chosen
+
+    def held(self, machines: int) -> Integers:
+        """(V, C) cores of each type in use on each VM."""
+        used = np.zeros((machines, self.cores.shape[1]), dtype=np.int64)
+        np.add.at(used, self.machine[self.assigned], self.cores[self.assigned])
+        return used
+
+
+def check(instance: Admission, assignment: Assignment) -> None:
+    """Decide whether an assignment is feasible: one VM a job, at most its threads, no core used twice.
+
+    A job that holds no core is not assigned: its machine is -1.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first rule that is broken.
+    """
+    machine, cores = assignment.machine, assignment.cores
+    if machine.shape != (instance.jobs,) or cores.shape != (instance.jobs, instance.types):
+        raise InfeasibleSolution(
+            f"machine is of shape {machine.shape} and cores of {cores.shape}; "
+            f"expected {(instance.jobs,)} and {(instance.jobs, instance.types)}"
+        )
+    _refuse((machine < -1) | (machine >= instance.machines), machine, f"is on VM {{}}; VMs are 0 to {instance.machines - 1}")
+    if (cores < 0).any():
+        j, c = (int(i) for i in np.argwhere(cores < 0)[0])
+        raise InfeasibleSolution(f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more")
+    number = cores.sum(axis=1)
+    _refuse((machine < 0) & (number > 0), number, "is not assigned but holds {} cores")
+    _refuse((machine >= 0) & (number == 0), machine, "is on VM {} without a core; the machine of such a job is -1")
+    if (number > instance.threads).any():
+        j = int(np.argmax(number > instance.threads))
+        raise InfeasibleSolution(f"job {j} holds {number[j]} cores; it has {instance.threads[j]} threads")
+    used = assignment.held(instance.machines)
+    if (used > instance.cores).any():
+        v, c = (int(i) for i in np.argwhere(used > instance.cores)[0])
+        raise InfeasibleSolution(f"VM {v}: {used[v, c]} cores of type {c} are in use; there are {instance.cores[v, c]}")
+
+
+def _refuse(broken: Booleans, value: Integers, text: str) -> None:
+    if broken.any():
+        j = int(np.argmax(broken))
+        raise InfeasibleSolution(f"job {j} {text.format(value[j])}")
+
+
+def _valid_cores(given: Any) -> Integers:
+    cores = frozen_array("cores", given if len(given) else np.zeros((0, 0)), np.int64, 2)
+    if cores.size == 0:
+        raise InvalidInstance("cores", "empty", "at least one VM with at least one core type", "One row per VM")
+    _counts("cores", cores, 0, "a number of cores, 0 or more", "Write 0 where a VM has no core of a type")
+    return cores
+
+
+def _counts(field: str, values: Integers, least: int, expected: str, cure: str) -> None:
+    wrong = (values < least) | (values >= LARGEST_COUNT)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        if values[place] >= LARGEST_COUNT:
+            expected, cure = f"a number below {LARGEST_COUNT}", ""
+        raise InvalidInstance(f"{field}[{', '.join(map(str, place))}]", values[place], expected, cure)
+
+
+def _positive(field: str, values: Floats, expected: str) -> None:
+    wrong = ~((values >= SMALLEST) & (values <= LARGEST))  # NaN is wrong too
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        cure = f"Choose a unit in which it lies between {SMALLEST:g} and {LARGEST:g}" if values[place] > 0 else ""
+        raise InvalidInstance(f"{field}[{', '.join(map(str, place))}]", values[place], expected, cure)

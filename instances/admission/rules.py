@@ -1,0 +1,116 @@
+"""The conventions all schemes share: what a job takes of a VM, how fast it runs there, how each side ranks the other.
+
+A job takes free cores in order of decreasing speed (ties: the lowest core type) until it has its threads or none is left;
+its speed is their sum (section III.B, step 1). Every VM ranks jobs by threads, most first, ties to the lowest job (the paper
+assumes no indifference, but thread counts tie all the time in its own ranges).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .instance import Admission, Assignment, Booleans, Floats, Integers
+
+STRICTLY = 1e-9
+"""A job is strictly faster elsewhere when it gains more than this, relative to the larger of 1 and its speed now."""
+
+
+@dataclass(frozen=True)
+class BlockingPairs:
+    """Who would leave for whom.
+
+    Attributes
+    ----------
+    job, machine : (K,) the pairs, sorted by job, then VM.
+    """
+
+    job: Integers
+    machine: Integers
+
+    @property
+    def count(self) -> int:
+        """How many pairs block."""
+        return len(self.job)
+
+
+def core_order(speed: Floats) -> Integers:
+    """(J, C) core types in each job's order: decreasing speed, ties to the lowest type."""
+    order: Integers = np.argsort(-speed, axis=1, kind="stable")
+    return order
+
+
+def job_ranking(threads: Integers) -> Integers:
+    """(J,) jobs in the order in which every VM ranks them: decreasing threads, ties to the lowest job."""
+    order: Integers = np.argsort(-threads, kind="stable")
+    return order
+
+
+def taken(free: Integers, order: Integers, threads: int) -> Integers:
+    """Cores of each type that one job takes of the free ones.
+
+    Parameters
+    ----------
+    free : (..., C) free cores.
+    order : (C,) the job's core types, fastest first.
+    threads : the most it takes.
+    """
+    ordered = free[..., order]
+    before = np.cumsum(ordered, axis=-1) - ordered
+    result = np.empty_like(free)
+    result[..., order] = np.clip(threads - before, 0, ordered)
+    return result
+
+
+def speed_on(free: Integers, speed: Floats, order: Integers, threads: int) -> Floats:
+    """(V,) the speed of one job on the free cores (V, C) of each VM; 0 where there is none.
+
+    Added up core type by core type, fastest first, so that the same free cores give the same float in every scheme.
+    """
+    cores = taken(free, order, threads)
+    total = np.zeros(len(free))
+    for c in order.tolist():
+        total += speed[c] * cores[:, c]
+    return total
+
+
+def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None) -> Floats:
+    """(J, V) the speed of each job (or of `jobs`) on the free cores (V, C) of each VM; O(J V C)."""
+    chosen = np.arange(instance.jobs) if jobs is None else jobs
+    order = core_order(instance.speed[chosen])
+    threads = instance.threads[chosen].tolist()
+    rows = [speed_on(free, instance.speed[j], order[i], threads[i]) for i, j in enumerate(chosen.tolist())]
+    return np.array(rows).reshape(len(chosen), instance.machines)
+
+
+def job_speeds(instance: Admission, assignment: Assignment) -> Floats:
+    """(J,) the speed of each job on the cores it holds; 0 for a job that is not assigned."""
+    speeds: Floats = (instance.speed * assignment.cores).sum(axis=1)
+    return speeds
+
+
+def total_speed(instance: Admission, assignment: Assignment) -> float:
+    """Sum of the speeds of all jobs: the objective of `optimal`."""
+    return float(job_speeds(instance, assignment).sum())
+
+
+def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs:
+    """The pairs (job j, VM v) that block: j is not at v and would be strictly faster there (Definition 4).
+
+    What v offers j are its cores that are free or held by jobs it ranks below j; what jobs ranked above j hold is not
+    offered. Strictly: by more than `STRICTLY`. O(J V C).
+    """
+    now = job_speeds(instance, assignment)
+    order = core_order(instance.speed)
+    offered = np.array(instance.cores)
+    blocks: Booleans = np.zeros((instance.jobs, instance.machines), dtype=bool)
+    for j in job_ranking(instance.threads).tolist():
+        there = speed_on(offered, instance.speed[j], order[j], int(instance.threads[j]))
+        blocks[j] = there - now[j] > STRICTLY * max(1.0, now[j])
+        at = assignment.machine[j]
+        if at >= 0:
+            blocks[j, at] = False
+            offered[at] -= assignment.cores[j]
+    job, machine = np.nonzero(blocks)
+    return BlockingPairs(job, machine)

@@ -1,0 +1,250 @@
+"""Column generation: one column for a set of jobs on a VM, priced by branch and bound over sets of jobs.
+
+    most   sum over VMs v and sets S of F_v(S) z[v, S]
+    such that   sum over S of z[v, S] <= 1            a VM runs one set of jobs
+                sum over v and S with j in S of z <= 1   a job is on at most one VM
+
+F_v(S) is the most total speed of the jobs S on v's cores. The relaxation is stronger than that of `models.admission`: for
+any job prices pi >= 0 no assignment has more total speed than
+
+    sum over j of pi[j] + sum over v of max over S of (F_v(S) - pi(S)),
+
+and the sets whose F_v(S) - pi(S) is further below its maximum than the bound is above an answer in hand are in no better
+answer. When the others are few enough to list, an integer program over them proves the optimum. VMs of equal cores are one
+row with their number on the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ...instances.admission.instance import Admission, Assignment, Floats, Integers
+from ...instances.admission.prices import gains_at_prices
+from ...instances.admission.rules import job_speeds, total_speed
+from ...models.program import ProgramBuilder
+from ..engines import EngineAnswer, LivingProgram, solve_program
+from ..outcome import Clock, Report, Status, Stop
+from .local_search import best_cores
+from .prices import heed
+
+LISTED = 40_000
+"""Sets listed at most for the final program."""
+
+_MEMBERS = 20 * LISTED
+_EFFORT = (1_000, 40_000)  # trials of a job per pricing search: while columns come easily, and when they no longer do
+_LISTING = 300_000  # the same when all near sets are wanted
+_KEPT = 4  # columns taken from one pricing search
+_CENTRE = 0.7  # weight of the best prices so far in the prices that are tried (smoothing)
+_STEPS = 40  # subgradient steps on a VM's rents per pricing
+_AGREE = 1e-7  # relative: the relaxation has converged
+
+Column = tuple[int, tuple[int, ...]]
+"""A kind of VM and the jobs on it, ascending."""
+
+
+class ColumnGeneration:
+    """The relaxation over sets of jobs, its bound, and the integer program over its columns.
+
+    Parameters
+    ----------
+    instance : what is given.
+    rents : (V, C) good prices of cores to begin with.
+    bound : the bound on total speed they prove.
+
+    Attributes
+    ----------
+    bound : the least bound on total speed so far.
+    price : (J,) the job prices that prove it.
+    scale : the largest speed.
+    """
+
+    def __init__(self, instance: Admission, rents: Floats, bound: float) -> None:
+        from .kernels import RELATIVE
+
+        self.instance = instance
+        self.bound = bound
+        self.price = np.maximum(0.0, gains_at_prices(instance, rents)[0].max(axis=1))
+        self._kinds, first, kind = np.unique(instance.cores, axis=0, return_index=True, return_inverse=True)
+        self._kind = kind.reshape(-1)
+        self._right = np.concatenate([np.bincount(self._kind), np.ones(instance.jobs)]).astype(float)
+        self._rents = np.array(rents[first], dtype=float)
+        self.scale = float(instance.speed.max())
+        self._noise = RELATIVE * self.scale
+        self._worth: dict[Column, float] = {}
+        empty = ProgramBuilder()
+        empty.columns(1, upper=0.0)  # a program needs a column
+        nothing = np.zeros(0, dtype=np.int64)
+        empty.block(nothing, nothing, 1.0, np.full(len(self._right), -np.inf), self._right)
+        self._living = LivingProgram(empty.build())
+        self._start = np.zeros(LISTED + 1, dtype=np.int64)
+        self._member = np.zeros(_MEMBERS, dtype=np.int64)
+        self._value = np.zeros(LISTED)
+
+    @property
+    def size(self) -> int:
+        """How many columns there are."""
+        return len(self._worth)
+
+    def take(self, assignment: Assignment) -> None:
+        """Make columns of an assignment's VMs."""
+        self._append(self._columns_of(best_cores(self.instance, assignment.machine)))
+
+    def improve(self, clock: Clock, value: float) -> Iterator[float]:
+        """Price and add columns until nothing is to be gained or the time is up; yields the bound after each round."""
+        effort = 0
+        while not clock.over:
+            answer = self._living.solve(clock.left)
+            heed(answer)
+            if answer.row_dual is None or answer.objective is None:
+                return
+            master = np.maximum(0.0, -answer.row_dual)[len(self._kinds) :] * self.scale
+            relaxed = -answer.objective * self.scale
+            added, complete = 0, False
+            for price in (_CENTRE * self.price + (1 - _CENTRE) * master, master):
+                found, _, complete = self._priced(price, _EFFORT[effort], clock)
+                added = self._append(found)
+                if added or clock.over:
+                    break
+            yield self.bound
+            if self.bound <= max(relaxed, value) * (1 + _AGREE):
+                return
+            if not added:
+                if complete or effort + 1 == len(_EFFORT):
+                    return
+                effort += 1
+
+    def list_all(self, clock: Clock, value: float) -> bool:
+        """Add every set that an answer better than `value` could use; False when there are too many, or no time."""
+        from .kernels import best_sets
+
+        price = self.price
+        found, top, _ = self._priced(price, _EFFORT[-1], clock)
+        self._append(found)
+        room = self._total(price, top) - value + 1e-9 * abs(value)  # by these prices: another bound says nothing of sets
+        for k in range(len(self._kinds)):
+            space = LISTED - len(self._worth)
+            if clock.over or space <= 0 or not np.isfinite(room):
+                return False
+            rents, margin = self._margins(k, price)
+            number, _, complete = best_sets(
+                self.instance.speed, self.instance.threads, self._kinds[k], price, margin, rents,
+                top[k] - room, True, _LISTING, self._noise, self._start[: space + 1], self._member, self._value,
+            )  # fmt: skip
+            self._append(self._sets(k, range(number)))
+            if not complete:
+                return False
+        return True
+
+    def solve(self, start: Assignment, time_limit: float | None, report: Report | None) -> tuple[EngineAnswer, Assignment]:
+        """The integer program over the columns there are, and the better of its assignment and `start`.
+
+        Its value and bound are negated and divided by the largest speed; the bound is one on all assignments only
+        together with `start`, and only when `list_all` said True.
+        """
+        columns = list(self._worth)
+        if not columns:
+            return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="no sets of jobs yet"), start
+        rows = ProgramBuilder()
+        z = rows.columns(len(columns), upper=1.0, cost=[-self._worth[c] / self.scale for c in columns], integer=True)
+        row, place = self._entries(columns)
+        rows.block(row, z[place], 1.0, np.full(len(self._right), -np.inf), self._right)
+        chosen = {column for column, _ in self._columns_of(start)}
+        begin = np.array([float(column in chosen) for column in columns])
+        answer = solve_program(rows.build(), time_limit=time_limit, start=begin, report=report)
+        if answer.point is None:
+            return answer, start
+        found = self._assignment([columns[i] for i in np.flatnonzero(answer.point > 0.5).tolist()])
+        return answer, max(start, found, key=lambda one: total_speed(self.instance, one))
+
+    def _priced(self, price: Floats, effort: int, clock: Clock) -> tuple[list[tuple[Column, float]], Floats, bool]:
+        """Sets worth more than their price and any column's, bounds on what a set is worth beyond its price, by kind of
+        VM, and whether the search for them was complete.
+
+        Moves `bound` and `price` when they prove a lower one.
+        """
+        from .kernels import best_sets
+        from .rents import core_prices
+
+        given = self.instance
+        line = self._lines(price) + 1e-9 * self.scale
+        top = np.full(len(self._kinds), np.inf)
+        found: list[tuple[Column, float]] = []
+        whole = True
+        for k, cores in enumerate(self._kinds):
+            if clock.over:
+                return found, top, False
+            core_prices(given.speed, given.threads, cores, price, line[k], _STEPS, self._rents[k])
+            rents, margin = self._margins(k, price)
+            number, top[k], complete = best_sets(
+                given.speed, given.threads, cores, price, margin, rents, line[k], False, effort, self._noise,
+                self._start, self._member, self._value,
+            )  # fmt: skip
+            whole = whole and complete
+            found += self._sets(k, range(max(0, number - _KEPT), number))
+        if (bound := self._total(price, top)) < self.bound:
+            self.bound, self.price = bound, price
+        return found, top, whole
+
+    def _total(self, price: Floats, top: Floats) -> float:
+        """The bound that job prices prove with these bounds by kind of VM."""
+        return float(price.sum() + self._right[: len(self._kinds)] @ top)
+
+    def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
+        from .rents import margins
+
+        margin = np.empty(self.instance.jobs)
+        given = self.instance
+        return margins(given.speed, given.threads, self._kinds[k], price, self._rents[k], margin), margin
+
+    def _lines(self, price: Floats) -> Floats:
+        """(kinds,) the most that a column of each kind is worth beyond its price, at least 0 (nobody)."""
+        line = np.zeros(len(self._kinds))
+        if self._worth:
+            columns = list(self._worth)
+            members = np.concatenate([np.array(jobs, dtype=np.int64) for _, jobs in columns])
+            first = np.cumsum([0, *(len(jobs) for _, jobs in columns[:-1])])
+            net = np.array(list(self._worth.values())) - np.add.reduceat(price[members], first)
+            np.maximum.at(line, np.array([kind for kind, _ in columns]), net)
+        return line
+
+    def _sets(self, k: int, places: Iterable[int]) -> list[tuple[Column, float]]:
+        """The sets a kernel has written at these places."""
+        found = []
+        for i in places:
+            jobs = self._member[self._start[i] : self._start[i + 1]]
+            found.append(((k, tuple(sorted(jobs.tolist()))), float(self._value[i])))
+        return found
+
+    def _append(self, found: Iterable[tuple[Column, float]]) -> int:
+        """Add the columns that are new; returns how many."""
+        new = {column: worth for column, worth in found if column not in self._worth}
+        if new:
+            self._worth |= new
+            row, place = self._entries(list(new))
+            starts = np.searchsorted(place, np.arange(len(new)))
+            cost = -np.array(list(new.values())) / self.scale
+            self._living.add_columns(cost, np.full(len(new), np.inf), starts, row, np.ones(len(row)))
+        return len(new)
+
+    def _entries(self, columns: list[Column]) -> tuple[Integers, Integers]:
+        """Row and place in the list of every entry of the columns, column by column."""
+        row = [np.array([k, *(len(self._kinds) + j for j in jobs)], dtype=np.int64) for k, jobs in columns]
+        return np.concatenate(row), np.repeat(np.arange(len(columns)), [len(rows) for rows in row])
+
+    def _columns_of(self, assignment: Assignment) -> list[tuple[Column, float]]:
+        speeds = job_speeds(self.instance, assignment)
+        found = []
+        for v in np.unique(assignment.machine[assignment.assigned]).tolist():
+            here = np.flatnonzero(assignment.machine == v)
+            found.append(((int(self._kind[v]), tuple(here.tolist())), float(speeds[here].sum())))
+        return found
+
+    def _assignment(self, columns: list[Column]) -> Assignment:
+        """Columns that respect the rows, each on a VM of its kind."""
+        machine = np.full(self.instance.jobs, -1)
+        free = [np.flatnonzero(self._kind == k).tolist() for k in range(len(self._kinds))]
+        for k, jobs in columns:
+            machine[list(jobs)] = free[k].pop(0)
+        return best_cores(self.instance, machine)

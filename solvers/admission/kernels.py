@@ -1,0 +1,330 @@
+"""Compiled kernels: how the jobs of one VM share its cores best, and what each change of its jobs is worth.
+
+For fixed jobs this is a transportation problem: jobs with threads, core types with cores, speed per core. It is solved by
+adding one job after the other, each along best augmenting paths: the newcomer takes a core of some type; its holder may
+move to another type, and so on, until a free core is used or somebody gives one up. The gains of successive paths do not
+increase, so stopping at the first without gain is optimal (successive shortest paths in the residual network).
+
+`best_sets` finds the jobs one VM would best take when every job has a price. With F(S) the most total speed of a set S, it
+branches over sets and bounds in two ways. F is submodular (sources of a transportation problem are substitutes; Shapley
+1962), so what a job adds falls as the set grows:
+
+    F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) - price[j]);
+
+and the rents of `rents` bound it by another sum over the jobs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+
+Array = NDArray[Any]
+
+RELATIVE = 1e-11
+"""A path must gain more than this times the largest speed."""
+
+
+DEEPEST = 200
+"""Larger sets are not looked at one by one; a bound covers them."""
+
+
+@compiled
+def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float) -> float:
+    """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing; returns the gain.
+
+    held (number, C) and free (C,) are changed in place; the last row of held is 0 on entry.
+    """
+    types = speed.shape[1]
+    new = number - 1
+    move = np.empty((types, types))
+    mover = np.empty((types, types), np.int64)
+    drop = np.empty(types)
+    dropper = np.empty(types, np.int64)
+    gain = np.empty(types)
+    before = np.empty(types, np.int64)
+    total = 0.0
+    left = threads[new]
+    while left > 0:
+        for c in range(types):
+            drop[c] = -np.inf
+            for d in range(types):
+                move[c, d] = -np.inf
+        for i in range(number):
+            for c in range(types):
+                if held[i, c] > 0:
+                    if i != new and -speed[i, c] > drop[c]:
+                        drop[c] = -speed[i, c]
+                        dropper[c] = i
+                    for d in range(types):
+                        if d != c and speed[i, d] - speed[i, c] > move[c, d]:
+                            move[c, d] = speed[i, d] - speed[i, c]
+                            mover[c, d] = i
+        for c in range(types):
+            gain[c] = speed[new, c]
+            before[c] = -1
+        for _ in range(types):
+            changed = False
+            for c in range(types):
+                for d in range(types):
+                    if gain[c] + move[c, d] > gain[d] + noise:
+                        gain[d] = gain[c] + move[c, d]
+                        before[d] = c
+                        changed = True
+            if not changed:
+                break
+        best = noise
+        end = -1
+        dropped = False
+        for c in range(types):
+            if free[c] > 0 and gain[c] > best:
+                best, end, dropped = gain[c], c, False
+            if drop[c] > -np.inf and gain[c] + drop[c] > best:
+                best, end, dropped = gain[c] + drop[c], c, True
+        if end < 0:
+            break
+        units = min(left, held[dropper[end], end]) if dropped else min(left, free[end])
+        d = end
+        steps = 0
+        while before[d] >= 0 and steps <= types:
+            c = before[d]
+            units = min(units, held[mover[c, d], c])
+            d = c
+            steps += 1
+        if steps > types:  # noise has closed the path into a ring: stop here, the sharing stays feasible
+            break
+        if dropped:
+            held[dropper[end], end] -= units
+        else:
+            free[end] -= units
+        d = end
+        while before[d] >= 0:
+            c = before[d]
+            held[mover[c, d], c] -= units
+            held[mover[c, d], d] += units
+            d = c
+        held[new, d] += units
+        left -= units
+        total += units * best
+    return total
+
+
+@compiled
+def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float) -> float:
+    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free; returns the total speed."""
+    for c in range(len(cores)):
+        free[c] = cores[c]
+    total = 0.0
+    for i in range(number):
+        for c in range(len(cores)):
+            held[i, c] = 0
+        total += insert(speed, threads, held, free, i + 1, noise)
+    return total
+
+
+@compiled
+def changes(
+    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, add: Array, remove: Array, swap: Array
+) -> float:
+    """What each change of the jobs on VM v is worth, against its best sharing now; returns the value of that.
+
+    add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j comes (all of other jobs
+    j; no columns when swaps are not wanted). Other entries are left as they are.
+    """
+    jobs, types = speed.shape
+    here = np.empty(jobs, np.int64)
+    size = 0
+    for j in range(jobs):
+        if machine[j] == v:
+            here[size] = j
+            size += 1
+    rows = np.empty((size + 1, types))
+    width = np.empty(size + 1, np.int64)
+    held = np.empty((size + 1, types), np.int64)
+    trial = np.empty((size + 1, types), np.int64)
+    free = np.empty(types, np.int64)
+    rest = np.empty(types, np.int64)
+    value = 0.0
+    for out in range(-1, size):  # first everybody stays, then one after the other leaves
+        number = 0
+        for i in range(size):
+            if i != out:
+                for c in range(types):
+                    rows[number, c] = speed[here[i], c]
+                width[number] = threads[here[i]]
+                number += 1
+        now = share(rows, width, cores, held, free, number, noise)
+        if out < 0:
+            value = now
+        else:
+            remove[here[out]] = now - value
+            if swap.shape[1] == 0:
+                continue
+        for j in range(jobs):
+            if machine[j] != v:
+                for c in range(types):
+                    rest[c] = free[c]
+                    rows[number, c] = speed[j, c]
+                    trial[number, c] = 0
+                    for i in range(number):
+                        trial[i, c] = held[i, c]
+                width[number] = threads[j]
+                gain = insert(rows, width, trial, rest, number + 1, noise)
+                if out < 0:
+                    add[j] = gain
+                else:
+                    swap[here[out], j] = now - value + gain
+    return value
+
+
+@compiled
+def best_sets(
+    speed: Array,
+    threads: Array,
+    cores: Array,
+    price: Array,
+    margin: Array,
+    rents: float,
+    cutoff: float,
+    collect: bool,
+    work: int,
+    noise: float,
+    start: Array,
+    member: Array,
+    worth: Array,
+) -> tuple[int, float, bool]:
+    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in `rents.margins`.
+
+    With `collect` all of them; else only sets each better than the ones before, the last being the best. Written to
+    start (one more than sets), member and worth = F(S); returns how many, a bound on the best (the cutoff when nothing is
+    above it), and whether the search was complete: not after `work` trials of a job or when the arrays are full.
+    """
+    jobs, types = speed.shape
+    largest = min(jobs, cores.sum())
+    deepest = min(largest, DEEPEST)
+    chosen = np.empty(deepest + 1, np.int64)
+    rows = np.empty((deepest + 1, types))
+    width = np.empty(deepest + 1, np.int64)
+    held = np.zeros((deepest + 1, deepest + 1, types), np.int64)  # depth, job of the set, core type
+    free = np.empty((deepest + 1, types), np.int64)
+    value = np.zeros(deepest + 1)  # F(S)
+    net = np.zeros(deepest + 1)  # F(S) - price(S)
+    lend = np.zeros(deepest + 1)  # rents + margins of S
+    queue = np.empty((deepest + 1, jobs), np.int64)
+    adds = np.empty((deepest + 1, jobs))
+    size = np.zeros(deepest + 1, np.int64)
+    place = np.zeros(deepest + 1, np.int64)
+    trial = np.empty((deepest + 1, types), np.int64)
+    rest = np.empty(types, np.int64)
+    gain = np.empty(jobs)
+    found = 0
+    start[0] = 0
+    line = cutoff
+    bound = cutoff
+    complete = True
+    visited = 0
+    depth = 0
+    for c in range(types):
+        free[0, c] = cores[c]
+    lend[0] = rents
+    pool = np.empty(jobs, np.int64)
+    for j in range(jobs):
+        pool[j] = j
+    count = jobs
+    fresh = True
+    while depth >= 0:
+        if fresh:  # a node just opened: what each job of the pool would add, and which of them still can matter
+            fresh = False
+            rented = lend[depth]
+            for k in range(count):
+                rented += max(0.0, margin[pool[k]])
+            number = 0
+            if depth < deepest:
+                for k in range(count):  # the second bound first: it costs nothing
+                    if rented + min(0.0, margin[pool[k]]) > line:
+                        pool[number] = pool[k]
+                        number += 1
+            elif depth < largest and count > 0:
+                complete = False
+                bound = max(bound, rented)
+            count = number
+            visited += 1 + count
+            positive = 0.0
+            for k in range(count):
+                j = pool[k]
+                for c in range(types):
+                    rest[c] = free[depth, c]
+                    rows[depth, c] = speed[j, c]
+                    trial[depth, c] = 0
+                    for i in range(depth):
+                        trial[i, c] = held[depth, i, c]
+                width[depth] = threads[j]
+                gain[k] = insert(rows, width, trial, rest, depth + 1, noise) - price[j]
+                positive += max(0.0, gain[k])
+            number = 0
+            for k in range(count):
+                others = positive - max(0.0, gain[k])
+                if net[depth] + gain[k] + others > line and (collect or gain[k] > 0.0):
+                    spot = number  # sorted by what they add
+                    while spot > 0 and adds[depth, spot - 1] < gain[k]:
+                        adds[depth, spot] = adds[depth, spot - 1]
+                        queue[depth, spot] = queue[depth, spot - 1]
+                        spot -= 1
+                    adds[depth, spot] = gain[k]
+                    queue[depth, spot] = pool[k]
+                    number += 1
+            size[depth] = number
+            place[depth] = 0
+        at = place[depth]
+        most = net[depth]
+        rented = lend[depth]
+        for k in range(at, size[depth]):
+            most += max(0.0, adds[depth, k])
+            rented += max(0.0, margin[queue[depth, k]])
+        most = min(most, rented)
+        if at < size[depth] and most > line and (visited >= work or not complete):
+            complete = False
+            bound = max(bound, most)
+            at = size[depth]
+        if at < size[depth] and net[depth] + min(0.0, adds[depth, at]) <= line and adds[depth, at] <= 0.0:
+            at = size[depth]  # nothing that is left adds anything, and what it takes away is too much
+        if at >= size[depth] or most <= line:
+            depth -= 1
+            if depth >= 0:
+                place[depth] += 1
+            continue
+        j = queue[depth, at]
+        chosen[depth] = j
+        for c in range(types):
+            rows[depth, c] = speed[j, c]
+            free[depth + 1, c] = free[depth, c]
+            held[depth + 1, depth, c] = 0
+            for i in range(depth):
+                held[depth + 1, i, c] = held[depth, i, c]
+        width[depth] = threads[j]
+        value[depth + 1] = value[depth] + insert(rows, width, held[depth + 1], free[depth + 1], depth + 1, noise)
+        net[depth + 1] = net[depth] + adds[depth, at]
+        lend[depth + 1] = lend[depth] + margin[j]
+        count = size[depth] - at - 1
+        for k in range(count):
+            pool[k] = queue[depth, at + 1 + k]
+        depth += 1
+        fresh = True
+        if net[depth] > line:
+            if found + 1 >= len(start) or start[found] + depth > len(member):
+                complete = False
+                bound = max(bound, net[depth])
+                continue
+            for i in range(depth):
+                member[start[found] + i] = chosen[i]
+            start[found + 1] = start[found] + depth
+            worth[found] = value[depth]
+            found += 1
+            bound = max(bound, net[depth])
+            if not collect:
+                line = net[depth]
+    return found, bound, complete

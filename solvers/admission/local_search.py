@@ -1,0 +1,182 @@
+"""Local search: move, bring in and swap jobs between VMs, each VM's cores shared in the best way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.admission.instance import Admission, Assignment, Integers, check
+from ...instances.admission.rules import total_speed
+from ...instances.problem.base import Solution
+from ...instances.problem.errors import InvalidOption
+from ..outcome import Clock
+from .draft import serial_dictatorship
+
+SWAPS_UP_TO = 500
+"""Jobs up to which swaps are looked at: they take a table of jobs x jobs."""
+
+_WORTH = 1e-9  # a move must gain more than this times the largest speed
+
+
+def local_search(
+    instance: Admission,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    kicks: int = 50,
+) -> Assignment:
+    """Most total speed by moving, bringing in and swapping jobs until nothing helps, then shaking and trying again.
+
+    The jobs of a VM share its cores in the best way (a transportation problem solved exactly), not first come first
+    served. The best single move of a job to another VM (or into one), or swap of two jobs, is made until none gains
+    (swaps for at most `SWAPS_UP_TO` jobs); then a few jobs are thrown onto random VMs and the descent is repeated from
+    there, worse results being taken back.
+
+    Parameters
+    ----------
+    rng : of the shaking; `default_rng(0)` when not given.
+    time_limit : seconds.
+    start : an assignment to begin from; jobs by decreasing threads, each to its fastest VM, when not given.
+    kicks : how often to shake, at most.
+
+    Raises
+    ------
+    InvalidOption
+        Kicks below 0, a start that is no assignment, or a time limit out of range.
+
+    Notes
+    -----
+    A move costs two VMs' tables again: about J C^2 operations for each job on them.
+    """
+    clock = Clock(time_limit)
+    if isinstance(kicks, bool) or kicks < 0:
+        raise InvalidOption(f"kicks is {kicks}; expected a whole number, 0 or more")
+    return improved(instance, start_assignment(instance, start), clock, rng, kicks)[0]
+
+
+def improved(
+    instance: Admission, first: Assignment, clock: Clock, rng: np.random.Generator | None, kicks: int
+) -> tuple[Assignment, bool]:
+    """What `local_search` makes of an assignment, and whether it was interrupted."""
+    draw = rng or np.random.default_rng(0)
+    search = _Search(instance, first.machine)
+    kept, total, interrupted = first.machine, -np.inf, False
+    try:
+        search.descend(clock)
+        kept, total = search.machine.copy(), search.total
+        for _ in range(kicks):
+            if clock.over or (instance.machines == 1 and instance.jobs == 1):
+                break
+            search.shake(draw)
+            search.descend(clock)
+            if search.total < total:
+                search.place(kept)
+            else:
+                kept, total = search.machine.copy(), search.total
+    except KeyboardInterrupt:  # the best so far is in hand
+        interrupted = True
+        kept = search.machine if total == -np.inf else kept  # the first descent only ever gains
+    found = best_cores(instance, kept)
+    return (found if total_speed(instance, found) >= total_speed(instance, first) else first), interrupted
+
+
+def start_assignment(instance: Admission, start: Solution | None) -> Assignment:
+    """The start given, checked; else jobs by decreasing threads, each on its fastest VM (serial dictatorship)."""
+    if start is not None:
+        if not isinstance(start, Assignment):
+            raise InvalidOption(f"start is {type(start).__name__}; expected an Assignment")
+        check(instance, start)
+        return start
+    return serial_dictatorship(instance)
+
+
+def best_cores(instance: Admission, machine: Integers) -> Assignment:
+    """The assignment of most total speed with each job on the VM given (-1 for none); a job left without a core goes."""
+    from .kernels import RELATIVE, share
+
+    noise = RELATIVE * float(instance.speed.max())
+    cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
+    for v in np.unique(machine[machine >= 0]).tolist():
+        here = np.flatnonzero(machine == v)
+        held = np.empty((len(here), instance.types), dtype=np.int64)
+        share(instance.speed[here], instance.threads[here], instance.cores[v], held, np.empty_like(held[0]), len(here), noise)
+        cores[here] = held
+    return Assignment(np.where(cores.any(axis=1), machine, -1), cores)
+
+
+class _Search:
+    """The jobs' VMs, and what each change is worth."""
+
+    def __init__(self, instance: Admission, machine: Integers) -> None:
+        from .kernels import RELATIVE, changes
+
+        self.instance = instance
+        self._changes = changes
+        self._noise = RELATIVE * float(instance.speed.max())
+        self._least = _WORTH * float(instance.speed.max())
+        swaps = instance.jobs if instance.jobs <= SWAPS_UP_TO else 0
+        self._value = np.zeros(instance.machines)
+        self._add = np.zeros((instance.machines, instance.jobs))
+        self._remove = np.zeros(instance.jobs)
+        self._swap = np.zeros((instance.jobs, swaps))
+        self.place(machine)
+
+    @property
+    def total(self) -> float:
+        """Total speed, each VM's cores shared best."""
+        return float(self._value.sum())
+
+    def place(self, machine: Integers) -> None:
+        """Begin from these VMs."""
+        self.machine = np.array(machine, dtype=np.int64)
+        self._refresh(range(self.instance.machines))
+
+    def descend(self, clock: Clock) -> None:
+        """Make the best move or swap until none gains."""
+        while not clock.over:
+            j, v, gain = self._best_move()
+            i, k, other = self._best_swap()
+            if max(gain, other) <= self._least:
+                return
+            if gain >= other:
+                touched = {int(self.machine[j]), v}
+                self.machine[j] = v
+            else:
+                touched = {int(self.machine[i]), int(self.machine[k])}
+                self.machine[i], self.machine[k] = self.machine[k], self.machine[i]
+            self._refresh(touched)
+
+    def shake(self, draw: np.random.Generator) -> None:
+        """Throw a few jobs onto random VMs."""
+        number = min(self.instance.jobs, int(draw.integers(2, 5)))
+        jobs = draw.choice(self.instance.jobs, number, replace=False)
+        before = set(self.machine[jobs].tolist())
+        self.machine[jobs] = draw.integers(0, self.instance.machines, number)
+        self._refresh(before | set(self.machine[jobs].tolist()))
+
+    def _refresh(self, machines: object) -> None:
+        given = self.instance
+        for v in machines:  # type: ignore[attr-defined]
+            if v >= 0:
+                self._value[v] = self._changes(
+                    given.speed, given.threads, given.cores[v], self.machine, v, self._noise,
+                    self._add[v], self._remove, self._swap,
+                )  # fmt: skip
+        away = self.machine < 0
+        self._remove[away] = 0.0
+        self._swap[away] = 0.0
+
+    def _best_move(self) -> tuple[int, int, float]:
+        worth = self._add + self._remove
+        here = self.machine >= 0
+        worth[self.machine[here], np.flatnonzero(here)] = -np.inf
+        v, j = np.unravel_index(int(worth.argmax()), worth.shape)
+        return int(j), int(v), float(worth[v, j])
+
+    def _best_swap(self) -> tuple[int, int, float]:
+        if not self._swap.shape[1]:
+            return 0, 0, -np.inf
+        worth = self._swap + self._swap.T
+        worth[self.machine[:, None] == self.machine[None, :]] = -np.inf
+        i, k = np.unravel_index(int(worth.argmax()), worth.shape)
+        return int(i), int(k), float(worth[i, k])

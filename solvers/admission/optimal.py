@@ -1,0 +1,132 @@
+"""Most total speed, most jobs served, and one after the other, exactly."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ...instances.admission.instance import Admission
+from ...instances.admission.rules import total_speed
+from ...instances.problem.base import Solution
+from ...instances.problem.errors import InvalidOption
+from ..engines import validate_engine
+from ..outcome import Clock, Outcome, Report, Status
+from .local_search import start_assignment
+from .search import Search
+from .serving import most_possible, serve_most
+
+Route = Literal["auto", "columns", "program"]
+Then = Literal["jobs", "nothing"]
+ThenSpeed = Literal["speed", "nothing"]
+
+
+def optimal(
+    instance: Admission,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    report: Report | None = None,
+    then: Then = "nothing",
+    route: Route = "auto",
+    engine: str = "highs",
+) -> Outcome:
+    """Most total speed any assignment can have, cores chosen by type inside each VM.
+
+    Jobs need not take the fastest free cores first, as they do in the paper's schemes: the optimum hands out each VM's
+    cores as is best for all.
+
+    Parameters
+    ----------
+    rng : of the local search; `default_rng(0)` when not given.
+    time_limit : seconds; the best assignment so far and a proved bound are returned when they are up.
+    start : an assignment to begin from.
+    report : progress.
+    then : "jobs": among the assignments of most total speed (to 1e-9, relative), one that serves most jobs.
+    route : "columns": sets of jobs per VM (`columns`), then what is left open by the assignment program; "program": the
+        assignment program alone; "auto": the program for small instances, else columns.
+    engine : "highs" or "cp-sat", of the assignment program.
+
+    Returns
+    -------
+    Outcome
+        Its certificate says where the final bound comes from (`bound_from`). By way of the columns it holds `prices`
+        (V, C) of cores that prove `price_bound` (`instances.admission.prices`: anyone can work it out again), the
+        `job_prices` at which sets of jobs prove theirs, and `sets_listed` when all that matter were listed; by way of
+        the program, its size and how many pairs of job and VM the prices had ruled out.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range, before any work starts.
+
+    Notes
+    -----
+    Strongly NP-hard (one core type and equal speeds: jobs of indivisible demand).
+    """
+    _choice("then", then, Then)
+    _choice("route", route, Route)
+    validate_engine(engine)
+    run = Search(instance, Clock(time_limit, report), start_assignment(instance, start))
+    with run.keeping():
+        run.search(rng, route, engine)
+        if then == "jobs":
+            run.then_jobs(engine)
+    return run.outcome("total_speed", run.value, run.bound)
+
+
+def most_jobs(
+    instance: Admission,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    report: Report | None = None,
+    then: ThenSpeed = "speed",
+    engine: str = "highs",
+) -> Outcome:
+    """Most jobs served, and among those assignments most total speed.
+
+    Serving a job takes one core of any VM, so the most is the smaller of the jobs and the cores there are: no search.
+    What is hard is the second level, most total speed while so many jobs run.
+
+    Parameters
+    ----------
+    rng : of the local search; `default_rng(0)` when not given.
+    time_limit : seconds; the bounds are valid and the answer feasible when they are up.
+    start : an assignment to begin from.
+    report : progress of the second level, in total speed.
+    then : "speed", or "nothing" for any assignment that serves most.
+    engine : "highs" or "cp-sat".
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range, before any work starts.
+    """
+    _choice("then", then, ThenSpeed)
+    validate_engine(engine)
+    clock = Clock(time_limit, report)
+    most = most_possible(instance)
+    first = serve_most(instance, start_assignment(instance, start))
+    run = Search(instance, clock, first)
+    share = most / instance.jobs
+    if then == "speed":
+        with run.keeping():
+            run.search_serving(rng, most, engine)
+        if run.best.assigned.sum() < most:  # interrupted before it was seen to
+            run.best = serve_most(instance, run.best)
+            run.value = total_speed(instance, run.best)
+        status = Status.OPTIMAL if run.proved else Status.FEASIBLE
+        run.certificate["levels"] = [
+            {"objective": "assigned", "value": share, "bound": share, "status": Status.OPTIMAL.value},
+            {"objective": "total_speed", "value": run.value, "bound": run.bound, "status": status.value},
+        ]
+    served = float(run.best.assigned.sum()) / instance.jobs
+    return run.outcome("assigned", served, share)
+
+
+def _choice(name: str, value: object, choices: Any) -> None:
+    if value not in get_args(choices):
+        raise InvalidOption(f"{name} is {value!r}; expected one of {', '.join(get_args(choices))}")

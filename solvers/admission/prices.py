@@ -1,0 +1,87 @@
+"""Good prices: the least bound on total speed that prices of cores prove."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...instances.admission.instance import Admission, Floats
+from ...instances.admission.prices import gains_at_prices, price_bound
+from ...models.admission import assignment_program
+from ..engines import EngineAnswer, LivingProgram
+from ..outcome import Clock, Stop
+
+RELAXED_UP_TO = 20_000
+"""Entries of J x V x C up to which the linear relaxation is solved after the subgradient steps."""
+
+_PATIENCE = 12  # steps without progress before the step is shortened
+_SHORTEST = 1e-5
+_PROGRESS = 1e-6
+_INTERIOR = {
+    "solver": "ipm",
+    "run_crossover": "off",  # any prices prove a bound: a vertex is not worth the wait
+    "primal_feasibility_tolerance": 1e-7,
+    "dual_feasibility_tolerance": 1e-7,
+    "ipm_optimality_tolerance": 1e-6,
+}
+
+
+def good_prices(instance: Admission, value: float, clock: Clock, *, steps: int = 600) -> tuple[Floats, float]:
+    """Prices (V, C) of cores and the bound on total speed they prove, not far above the linear relaxation's.
+
+    Polyak's steps towards the value of an assignment in hand, shortened when they stop helping.
+
+    Parameters
+    ----------
+    value : total speed of some assignment.
+    clock : stops early when its time is up.
+    steps : at most so many, each O(J V C log C).
+    """
+    prices = np.zeros(instance.cores.shape)
+    best, least = prices, np.inf
+    length, idle = 1.0, 0
+    for _ in range(steps):
+        gain, cores = gains_at_prices(instance, prices)
+        chosen = gain.argmax(axis=1)
+        gained = gain[np.arange(instance.jobs), chosen]
+        bound = float((prices * instance.cores).sum() + np.maximum(gained, 0.0).sum())
+        idle = 0 if bound < least * (1 - _PROGRESS) else idle + 1
+        if bound < least:
+            best, least = prices, bound
+        if least <= value or clock.over or length < _SHORTEST:
+            break
+        if idle > _PATIENCE:
+            length, idle, prices = length / 2, 0, best
+            continue
+        used = np.zeros(instance.cores.shape)
+        np.add.at(used, chosen, cores)
+        slack = instance.cores - used
+        norm = float((slack**2).sum())
+        if norm == 0:
+            break
+        prices = np.maximum(0.0, prices - length * (bound - value) / norm * slack)
+    return best, least
+
+
+def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float] | None:
+    """The prices (V, C) of the linear relaxation and the bound they prove; None when there is no time or no answer.
+
+    By an interior point method; the bound is worked out from the prices by us, so it holds however exact they are.
+    """
+    if clock.over:
+        return None
+    program = assignment_program(instance, ordered=False)
+    relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
+    answer = LivingProgram(relaxed, options=_INTERIOR).solve(clock.left)
+    heed(answer)
+    if answer.row_dual is None:
+        return None
+    prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(instance.cores.shape)
+    return prices, price_bound(instance, prices)
+
+
+def heed(answer: EngineAnswer) -> None:
+    """Raise KeyboardInterrupt when an engine was interrupted: it keeps its best answer and says so, the steps after it end."""
+    if answer.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt

@@ -1,0 +1,248 @@
+"""Several rounds, the best completion time, the paper's claims and its tables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.admission import claims
+from cotenant.analysis.admission.completion import best_completion
+from cotenant.analysis.admission.experiments import PRINTED, frontier_table, table_ii
+from cotenant.analysis.admission.rounds import METHODS, run_rounds
+from cotenant.baselines.admission import POLICIES, proposed
+from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
+from cotenant.instances.admission.generators import uniform
+from cotenant.instances.problem import InvalidOption, NoSolution, UnknownName
+
+
+def test_rounds_of_the_tiny_instance_worked_by_hand() -> None:
+    instance = cotenant.read("admission/tiny")
+    assert isinstance(instance, Admission)
+    run = run_rounds(instance, "SM")
+    # Round 1: job 0 at speed 11 (30/11), job 2 at speed 8 (2). Round 2: job 1 at 8 on VM 0 (7/4); job 3 also applies to
+    # VM 0 and takes the core of type 1 that is left, at speed 2 (2).
+    assert run.round.tolist() == [0, 1, 0, 1]
+    assert run.computation == pytest.approx([30 / 11, 14 / 8, 2, 2])
+    assert run.start == pytest.approx([0, 30 / 11])
+    assert run.duration == pytest.approx([30 / 11, 2])
+    assert run.finish == pytest.approx([30 / 11, 30 / 11 + 14 / 8, 2, 30 / 11 + 2])
+    facts = run.facts()
+    assert facts["makespan"] == pytest.approx(30 / 11 + 2)
+    assert facts["completion_time"] == pytest.approx(3 * 30 / 11 + 14 / 8 + 2 + 2)
+    assert facts["completion_time_together"] == pytest.approx(2 * 30 / 11 + 2 * (30 / 11 + 2))
+    assert facts["computation_time"] == pytest.approx(30 / 11 + 14 / 8 + 2 + 2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_runs_every_job_once_in_rounds(name: str) -> None:
+    instance = uniform(machines=2, jobs=9, types=2, cores=2, threads=4, lengths=True, rng=np.random.default_rng(1))
+    run = run_rounds(instance, name)
+    ran = np.zeros(instance.jobs, dtype=int)
+    for number, one in enumerate(run.assignments):
+        check(instance, one)
+        ran += one.assigned
+        assert (run.round[one.assigned] == number).all()
+    assert (ran == 1).all()
+    facts = run.facts()
+    assert facts["computation_time"] <= facts["completion_time"] <= facts["completion_time_together"] + 1e-9
+
+
+def test_rounds_without_lengths_have_no_times() -> None:
+    run = run_rounds(uniform(machines=1, jobs=4, rng=np.random.default_rng(0)), "proposed")
+    assert run.finish is None
+    assert set(run.facts()) == {"rounds"}
+
+
+def test_rounds_refuse_what_can_never_run() -> None:
+    instance = Admission([[0]], [1], [[1.0]])  # type: ignore[arg-type]
+    with pytest.raises(NoSolution, match="no core on any VM"):
+        run_rounds(instance)
+    with pytest.raises(UnknownName, match="no admission method is named 'propose'; did you mean proposed"):
+        run_rounds(instance, "propose")
+    with pytest.raises(NoSolution, match="assigns nobody in round 0 with 4 jobs waiting"):
+        run_rounds(cotenant.read("admission/tiny"), Assignment.nobody)  # type: ignore[arg-type]
+
+
+def timely(seed: int) -> Admission:
+    rng = np.random.default_rng([51, seed])
+    machines, jobs, types = int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    cores = rng.integers(0, 3, (machines, types))
+    cores[0, 0] = max(1, cores[0, 0])
+    return Admission(cores, rng.integers(1, 4, jobs), rng.uniform(1, 9, (jobs, types)), rng.uniform(1, 50, jobs))
+
+
+def one_round(instance: Admission, jobs: tuple[int, ...]) -> list[list[float]]:
+    """The times of these jobs in every way to run all of them in one round, from the definition."""
+    length = instance.length
+    assert length is not None
+    vectors = list(itertools.product(*(range(int(n) + 1) for n in instance.cores.max(axis=0))))
+    found = []
+    for machine in itertools.product(range(instance.machines), repeat=len(jobs)):
+        for held in itertools.product(vectors, repeat=len(jobs)):
+            used = np.zeros_like(instance.cores)
+            for v, row in zip(machine, held, strict=True):
+                used[v] += row
+            fits = all(1 <= sum(row) <= instance.threads[j] for j, row in zip(jobs, held, strict=True))
+            if fits and (used <= instance.cores).all():
+                found.append([float(length[j] / (instance.speed[j] @ row)) for j, row in zip(jobs, held, strict=True)])
+    return found
+
+
+def in_order(jobs: tuple[int, ...]) -> list[list[tuple[int, ...]]]:
+    """Every sequence of sets that runs these jobs."""
+    if not jobs:
+        return [[]]
+    return [
+        [first, *rest]
+        for size in range(1, len(jobs) + 1)
+        for first in itertools.combinations(jobs, size)
+        for rest in in_order(tuple(j for j in jobs if j not in first))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_completion_equals_enumeration(seed: int) -> None:
+    instance = timely(seed)
+    everybody = tuple(range(instance.jobs))
+    together = [sum(times) for times in one_round(instance, everybody)]
+    if together:
+        assert best_completion(instance).value == pytest.approx(min(together))
+    else:
+        with pytest.raises(NoSolution, match="do not fit on"):
+            best_completion(instance)
+    costs = {"completion": math.inf, "completion-together": math.inf, "makespan": math.inf}
+    rounds = {
+        jobs: one_round(instance, jobs) for n in range(1, len(everybody) + 1) for jobs in itertools.combinations(everybody, n)
+    }
+    for sequence in in_order(everybody):
+        for ways in itertools.product(*(rounds[jobs] for jobs in sequence)):
+            start = own = ends = 0.0
+            for times in ways:
+                own += sum(start + time for time in times)
+                start += max(times)
+                ends += start * len(times)
+            for goal, value in (("completion", own), ("completion-together", ends), ("makespan", start)):
+                costs[goal] = min(costs[goal], value)
+    names = {"completion": "completion_time", "completion-together": "completion_time_together", "makespan": "makespan"}
+    for goal, value in costs.items():
+        best = best_completion(instance, goal=goal)  # type: ignore[arg-type]
+        assert best.value == pytest.approx(value)
+        assert best.rounds.facts()[names[goal]] == pytest.approx(value)
+        for policy in POLICIES:
+            assert run_rounds(instance, policy).facts()[names[goal]] >= value - 1e-9
+
+
+def test_the_best_completion_refuses_what_it_cannot_enumerate() -> None:
+    with pytest.raises(InvalidOption, match="the jobs have no lengths"):
+        best_completion(Admission([[1]], [1], [[1.0]]))  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="there are 8 jobs; complete enumeration takes at most 7"):
+        best_completion(uniform(jobs=8, lengths=True, rng=np.random.default_rng(0)))
+    with pytest.raises(InvalidOption, match="ways to share its cores"):
+        best_completion(uniform(jobs=7, lengths=True, rng=np.random.default_rng(0)))
+    with pytest.raises(InvalidOption, match="goal is 'speed'"):
+        best_completion(cotenant.read("admission/tiny"), goal="speed")  # type: ignore[arg-type]
+
+
+def test_the_proposed_algorithm_does_not_minimise_total_completion_time_under_its_condition() -> None:
+    instance = claims.COMPLETION
+    assert instance.length is not None
+    # The condition of III.B.4: job 0 has more threads and takes longer on any core than job 1 on any.
+    assert instance.threads[0] > instance.threads[1]
+    assert (instance.length[0] / instance.speed[0].sum()) > (instance.length[1] / instance.speed[1]).max()
+    total = (instance.length / job_speeds(instance, proposed(instance))).sum()
+    assert total == pytest.approx(2000 / 10.1 + 99 / 1)
+    assert total == pytest.approx(297.0198, abs=1e-4)
+    best = best_completion(instance)
+    assert best.value == pytest.approx(2000 / 10 + 99 / 100)
+    assert best.value == pytest.approx(200.9900, abs=1e-4)
+
+
+def test_the_proposed_algorithm_need_not_use_most_cores_under_its_condition() -> None:
+    assert claims.uses_most(claims.UTILIZATION) == (3, 3)
+    assert proposed(claims.UTILIZATION).cores.sum() == 6
+    everything = Assignment([1, 0, 0], [[3], [2], [2]])  # type: ignore[arg-type]
+    check(claims.UTILIZATION, everything)
+    assert everything.cores.sum() == claims.UTILIZATION.cores.sum() == 7
+
+
+def test_each_iteration_under_the_condition_uses_the_most_its_job_could() -> None:
+    for seed in range(100):
+        rng = np.random.default_rng([61, seed])
+        held, most = claims.uses_most(uniform(machines=3, jobs=6, types=2, cores=4, threads=8, rng=rng))
+        assert held == most
+
+
+def test_stability_is_the_proposed_algorithms_alone() -> None:
+    found = claims.unstable(0, 100)
+    assert found["proposed"] == 0
+    assert all(found[name] > 0 for name in ("SM", "DA1", "DA2"))
+
+
+def test_a_stable_assignment_is_not_unique_when_vms_choose_which_cores_to_give() -> None:
+    other = Assignment([0, 0], [[0, 1], [1, 0]])  # type: ignore[arg-type]
+    check(claims.STABLE_NOT_UNIQUE, other)
+    assert blocking_pairs(claims.STABLE_NOT_UNIQUE, other).count == 0
+    assert other != proposed(claims.STABLE_NOT_UNIQUE)
+
+
+def test_the_claims_come_out_as_stated() -> None:
+    verdicts = {finding.what: finding.verdict for finding in claims.claims(instances=40)}
+    assert verdicts["III.B.3: the proposed matching is stable"] == "reproduced"
+    assert verdicts["III.B.4: tau = dtau (1 - 1/f)"] == "differs"
+    assert verdicts["III.B.4: the longer job gains more from a factor f"] == "reproduced"
+    assert verdicts["III.B.4: least total completion time when jobs with more threads take longer"] == "differs"
+    assert list(verdicts.values()).count("differs") == 3
+
+
+def test_the_printed_changes_are_the_changes_of_the_printed_means() -> None:
+    for rows in PRINTED.values():
+        means = rows["speed_score"]
+        assert rows["change"] == pytest.approx([100 * (value / means[0] - 1) for value in means], abs=0.1)
+
+
+def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
+    findings = {finding.what: finding for finding in table_ii(simulations=6, optima=2, time_limit=1.0)}
+    speed = findings["average speed score"]
+    assert speed.paper == "780 / 722 / 942 / 989"
+    assert "optimum" in speed.ours
+    shares = findings["total speed, mean share of the optimum [%]"]
+    assert shares.verdict == "not in the paper"
+    assert all(0 <= float(value) <= 100 for value in shares.ours.split(" / "))
+    assert table_ii(simulations=3, optima=0)[0].ours == table_ii(simulations=3, optima=0)[0].ours
+    with pytest.raises(InvalidOption, match="simulations is 0"):
+        table_ii(simulations=0)
+
+
+def test_the_frontier_table_rises_with_blocking_pairs() -> None:
+    rows = [finding for finding in frontier_table(time_limit=30) if finding.what.startswith("at most")]
+    speeds = [float(row.ours.split()[-1]) for row in rows]
+    assert speeds == sorted(speeds)
+
+
+def test_what_is_an_analysis_is_no_method() -> None:
+    with pytest.raises(InvalidOption, match=r"is an analysis, not a method: cotenant\.analysis\.admission\.frontier"):
+        cotenant.solve(cotenant.read("admission/tiny"), "frontier")
+
+
+def run(*arguments: str) -> Any:
+    command = [sys.executable, "-m", "cotenant.cli", *arguments, "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
+    path, answer = str(tmp_path / "one.json"), str(tmp_path / "answer.json")
+    command = [sys.executable, "-m", "cotenant.cli", "generate", "admission", "-o", "comparison=III", "--out", path]
+    subprocess.run(command, check=True, capture_output=True)
+    solved = run("solve", path, "-m", "DA1", "-o", "serving=ranking", "--out", answer)
+    assert solved["result"]["metrics"]["assigned"] > 0
+    assert run("check", path, answer)["ok"] is True
+    rows = run("compare", "admission/tiny")
+    assert {row["method"] for row in rows} == {method.name for method in cotenant.methods("admission")}

@@ -1,0 +1,454 @@
+"""The optimum, the most jobs and the frontier: against enumeration, against each other, and when they are cut short."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.admission.frontier import frontier
+from cotenant.baselines.admission import POLICIES, proposed
+from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
+from cotenant.instances.admission.generators import uniform
+from cotenant.instances.admission.prices import gains_at_prices, pair_bounds, price_bound
+from cotenant.instances.problem import InfeasibleSolution, InvalidOption
+from cotenant.models.admission import assignment_program
+from cotenant.models.admission.blocking import blocking_program
+from cotenant.models.admission.readable import readable
+from cotenant.models.program import from_pyomo
+from cotenant.solvers.admission.local_search import best_cores, local_search
+from cotenant.solvers.admission.optimal import most_jobs, optimal
+from cotenant.solvers.admission.prices import good_prices, relaxation_prices
+from cotenant.solvers.admission.serving import most_possible, serve_most
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+
+SAME = 1e-7
+"""Two values of one optimum, worked out by different engines, differ by no more, relative to 1 + value."""
+
+
+def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every way to give at most `number` cores to so many jobs."""
+    if parts == 0:
+        yield ()
+        return
+    for first in range(number + 1):
+        for rest in splits(number - first, parts - 1):
+            yield (first, *rest)
+
+
+def assignments(instance: Admission) -> Iterator[Assignment]:
+    """Every feasible assignment, from the definition."""
+    cores, threads = instance.cores.tolist(), instance.threads.tolist()
+    types, jobs = range(instance.types), instance.jobs
+    for machine in itertools.product(range(-1, instance.machines), repeat=jobs):
+        ways = []
+        for v in range(instance.machines):
+            here = [j for j in range(jobs) if machine[j] == v]
+            shared = itertools.product(*(splits(cores[v][c], len(here)) for c in types))
+            ways.append([
+                [(j, [way[c][i] for c in types]) for i, j in enumerate(here)] for way in shared
+                if all(1 <= sum(way[c][i] for c in types) <= threads[j] for i, j in enumerate(here))
+            ])  # fmt: skip
+        for chosen in itertools.product(*ways):
+            held = [[0] * instance.types for _ in range(jobs)]
+            for j, row in itertools.chain.from_iterable(chosen):
+                held[j] = row
+            yield Assignment(machine, held)  # type: ignore[arg-type]
+
+
+def tiny(seed: int) -> Admission:
+    rng = np.random.default_rng([23, seed])
+    machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (3, 3, 2))
+    speed = rng.integers(1, 8, (jobs, types)).astype(float) if seed % 2 else rng.uniform(1, 9, (jobs, types))
+    cores = rng.integers(0, 3, (machines, types))
+    if seed % 5 == 0:
+        cores[:] = cores[0]  # interchangeable VMs
+    return Admission(cores, rng.integers(1, 4, jobs), speed)
+
+
+@cache
+def enumerated(seed: int) -> list[tuple[float, int, int]]:
+    """(total speed, jobs assigned, blocking pairs) of every assignment of `tiny(seed)`."""
+    instance = tiny(seed)
+    return [
+        (float((instance.speed * one.cores).sum()), int((one.machine >= 0).sum()), blocking_pairs(instance, one).count)
+        for one in assignments(instance)
+    ]
+
+
+SEEDS = range(30)
+
+
+def proved(instance: Admission, outcome: Outcome, value: float) -> None:
+    """The outcome is feasible, worth this much, and says so with a matching bound."""
+    assert isinstance(outcome.solution, Assignment)
+    check(instance, outcome.solution)
+    assert total_speed(instance, outcome.solution) == pytest.approx(value, abs=SAME * (1 + value))
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.stop is Stop.FINISHED
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"engine": "cp-sat"}, {"route": "columns"}, {"route": "program"}],
+    ids=["auto", "cp-sat", "columns", "program"],
+)
+def test_the_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> None:
+    outcome = optimal(tiny(seed), **options)
+    best = max(value for value, _, _ in enumerated(seed))
+    proved(tiny(seed), outcome, best)
+    assert outcome.bound == pytest.approx(best, abs=SAME * (1 + best))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_scheme_is_faster_than_the_enumerated_best(seed: int) -> None:
+    best = max(value for value, _, _ in enumerated(seed))
+    for policy in [*POLICIES.values(), local_search]:
+        answer = policy(tiny(seed))
+        check(tiny(seed), answer)
+        assert total_speed(tiny(seed), answer) <= best + SAME
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_most_jobs_and_then_most_speed_equal_enumeration(seed: int) -> None:
+    instance = tiny(seed)
+    most, speed = max((jobs, value) for value, jobs, _ in enumerated(seed))
+    assert most == most_possible(instance)
+    outcome = most_jobs(instance)
+    proved(instance, outcome, speed)
+    assert outcome.solution.assigned.sum() == most  # type: ignore[union-attr]
+    first, second = outcome.certificate["levels"]
+    assert first["value"] == first["bound"] == outcome.bound == most / instance.jobs
+    assert second["status"] == "optimal"
+    assert second["bound"] == pytest.approx(speed, abs=SAME * (1 + speed))
+    assert most_jobs(instance, then="nothing").solution.assigned.sum() == most  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_most_speed_and_then_most_jobs_equal_enumeration(seed: int) -> None:
+    best = max(value for value, _, _ in enumerated(seed))
+    jobs = max(jobs for value, jobs, _ in enumerated(seed) if value >= best - SAME)
+    outcome = optimal(tiny(seed), then="jobs")
+    proved(tiny(seed), outcome, best)
+    assert outcome.solution.assigned.sum() == jobs  # type: ignore[union-attr]
+    assert outcome.certificate["levels"][1]["status"] == "optimal"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_frontier_equals_enumeration(seed: int) -> None:
+    expected: list[tuple[int, float]] = []
+    for pairs in sorted({pairs for _, _, pairs in enumerated(seed)}):
+        best = max(value for value, _, count in enumerated(seed) if count == pairs)
+        if not expected or best > expected[-1][1] + SAME:
+            expected.append((pairs, best))
+    points = frontier(tiny(seed))
+    assert all(point.status is Status.OPTIMAL for point in points)
+    assert [point.blocking_pairs for point in points] == [pairs for pairs, _ in expected]
+    assert [point.total_speed for point in points] == pytest.approx([best for _, best in expected], abs=1e-6)
+
+
+def test_the_frontier_begins_at_or_above_proposed_and_ends_at_the_optimum() -> None:
+    instance = uniform(machines=3, jobs=6, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(3))
+    points = frontier(instance)
+    assert points[0].blocking_pairs == 0
+    assert points[0].total_speed >= total_speed(instance, proposed(instance))
+    assert points[-1].total_speed == pytest.approx(cotenant.solve(instance, "optimal").objective)
+    for point in points:
+        check(instance, point.assignment)
+        assert blocking_pairs(instance, point.assignment).count == point.blocking_pairs
+        assert point.total_speed <= point.bound + SAME
+
+
+def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
+    instance = uniform(machines=4, jobs=10, types=3, cores=6, threads=10, speed=10.0, rng=np.random.default_rng(3))
+    for point in frontier(instance, time_limit=0.5):
+        check(instance, point.assignment)
+        assert point.total_speed <= point.bound + SAME
+
+
+def test_a_frontier_of_a_large_instance_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="too many for the exact frontier; expected a product of at most 3000"):
+        frontier(uniform(rng=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_blocking_program_holds_every_assignment_with_its_own_number_of_pairs(seed: int) -> None:
+    instance = tiny(seed)
+    if not instance.cores.any():
+        return
+    for number, one in enumerate(assignments(instance)):
+        if number % 7 == 0:
+            pairs = blocking_pairs(instance, one).count
+            program = blocking_program(instance, pairs)
+            assert program.base.program.holds(program.point(instance, one))
+            if pairs:
+                tighter = blocking_program(instance, pairs - 1)
+                assert not tighter.base.program.holds(tighter.point(instance, one))
+
+
+def middle(seed: int) -> Admission:
+    rng = np.random.default_rng([31, seed])
+    return uniform(machines=4, jobs=9, types=3, cores=4, threads=8, speed=10.0, rng=rng)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_engines_and_two_formulations_agree_on_middle_instances(seed: int) -> None:
+    instance = middle(seed)
+    outcomes = [optimal(instance, route="program"), optimal(instance, route="columns")]
+    outcomes.append(optimal(instance, route="program", engine="cp-sat"))
+    value = outcomes[0].bound
+    assert value is not None
+    for outcome in outcomes:
+        proved(instance, outcome, value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("least", [0, 3])
+def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: int) -> None:
+    instance = tiny(seed) if seed % 2 else middle(seed)
+    least = min(least, most_possible(instance))
+    arrays = assignment_program(instance, least_jobs=least)
+    stated = from_pyomo(readable(instance, least_jobs=least))
+    values = [solve_program(arrays.program).objective, solve_program(stated).objective]
+    assert values[0] is not None
+    assert values[1] == pytest.approx(values[0] * arrays.scale, abs=1e-6)
+
+
+def test_ordering_equal_vms_keeps_the_optimum_and_accepts_any_start() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        cores = np.repeat(rng.integers(0, 4, (2, 2)), [3, 2], axis=0)[rng.permutation(5)]
+        instance = Admission(cores, rng.integers(1, 5, 7), rng.uniform(1, 9, (7, 2)))
+        ordered, free = assignment_program(instance), assignment_program(instance, ordered=False)
+        for policy in POLICIES.values():
+            point = ordered.point(policy(instance))
+            assert point is not None
+            assert ordered.program.holds(point)
+            again = ordered.assignment(point)
+            check(instance, again)
+            assert total_speed(instance, again) == pytest.approx(total_speed(instance, policy(instance)))
+        assert solve_program(ordered.program).objective == pytest.approx(solve_program(free.program).objective, abs=1e-6)
+
+
+def test_every_price_proves_a_bound_and_none_lets_the_optimum_escape() -> None:
+    rng = np.random.default_rng(6)
+    for seed in SEEDS:
+        instance, best = tiny(seed), max(value for value, _, _ in enumerated(seed))
+        for scale in (0.0, 1.0, 5.0):
+            prices = rng.uniform(0, 1, instance.cores.shape) * scale
+            assert price_bound(instance, prices) >= best - SAME
+            bounds = pair_bounds(instance, prices)
+            assert (bounds <= price_bound(instance, prices) + SAME).all()
+            for one in itertools.islice(assignments(instance), 0, None, 11):
+                for j in np.flatnonzero(one.machine >= 0):
+                    assert total_speed(instance, one) <= bounds[j, one.machine[j]] + SAME
+
+
+def test_the_certificate_of_prices_can_be_worked_out_again() -> None:
+    instance = uniform(machines=6, jobs=20, types=3, rng=np.random.default_rng(2))
+    outcome = optimal(instance, route="columns", time_limit=10)
+    prices = np.array(outcome.certificate["prices"])
+    assert price_bound(instance, prices) == pytest.approx(outcome.certificate["price_bound"])
+    assert outcome.bound is not None
+    assert outcome.bound <= outcome.certificate["price_bound"] * (1 + SAME)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed: int) -> None:
+    instance = middle(seed)
+    program = assignment_program(instance, ordered=False)
+    relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
+    value = solve_program(relaxed).objective
+    found = relaxation_prices(instance, Clock())
+    assert value is not None
+    assert found is not None
+    assert found[1] == pytest.approx(-value * program.scale, rel=1e-5)
+    assert good_prices(instance, 0.9 * found[1], Clock())[1] >= found[1] * (1 - 1e-5)
+
+
+def most_of_one(instance: Admission, v: int, jobs: tuple[int, ...]) -> float:
+    """F(S) by enumeration of all sharings of one VM."""
+    best = 0.0
+    types = range(instance.types)
+    for way in itertools.product(*(splits(int(instance.cores[v, c]), len(jobs)) for c in types)):
+        held = [[way[c][i] for c in types] for i in range(len(jobs))]
+        if all(sum(row) <= instance.threads[j] for row, j in zip(held, jobs, strict=True)):
+            best = max(best, sum(float(instance.speed[j] @ row) for row, j in zip(held, jobs, strict=True)))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -> None:
+    from cotenant.solvers.admission.kernels import best_sets
+    from cotenant.solvers.admission.rents import core_prices, margins
+
+    rng = np.random.default_rng([41, seed])
+    instance = uniform(machines=1, jobs=5, types=2, cores=3, threads=4, speed=9.0, rng=rng)
+    price = rng.uniform(0, 14, 5)
+    net = {}
+    for size in range(6):
+        for jobs in itertools.combinations(range(5), size):
+            machine = np.full(5, -1)
+            machine[list(jobs)] = 0
+            shared = total_speed(instance, best_cores(instance, machine))
+            assert shared == pytest.approx(most_of_one(instance, 0, jobs), abs=SAME)
+            net[jobs] = shared - price[list(jobs)].sum()
+    rents, margin = np.zeros(2), np.empty(5)
+    proven = core_prices(instance.speed, instance.threads, instance.cores[0], price, 0.0, 50, rents)
+    assert proven >= max(net.values()) - SAME
+    base = margins(instance.speed, instance.threads, instance.cores[0], price, rents, margin)
+    start, member, worth = np.zeros(40, np.int64), np.zeros(400, np.int64), np.zeros(40)
+    top = max(net.values())
+    found, bound, complete = best_sets(
+        instance.speed, instance.threads, instance.cores[0], price, margin, base, 0.0, False, 10**6, 1e-9, start, member, worth
+    )
+    assert complete
+    assert bound == pytest.approx(max(0.0, top), abs=SAME)
+    if top > SAME:
+        last = tuple(sorted(member[start[found - 1] : start[found]].tolist()))
+        assert net[last] == pytest.approx(top, abs=SAME)
+    cutoff = top - 6.0
+    found, _, complete = best_sets(
+        instance.speed, instance.threads, instance.cores[0], price, margin, base, cutoff, True, 10**6, 1e-9, start, member, worth
+    )
+    assert complete
+    listed = {tuple(sorted(member[start[i] : start[i + 1]].tolist())) for i in range(found)}
+    assert listed == {jobs for jobs, value in net.items() if value > cutoff and jobs}
+    _, bound, complete = best_sets(
+        instance.speed, instance.threads, instance.cores[0], price, margin, base, 0.0, False, 1, 1e-9, start, member, worth
+    )
+    assert bound >= top - SAME  # cut short, the bound still holds
+
+
+def test_gains_at_no_price_are_the_speeds_on_empty_vms() -> None:
+    from cotenant.instances.admission import speeds_on
+
+    instance = uniform(machines=3, jobs=7, types=3, rng=np.random.default_rng(9))
+    gain, cores = gains_at_prices(instance, np.zeros(instance.cores.shape))
+    assert gain == pytest.approx(speeds_on(instance, instance.cores))
+    assert (instance.speed * cores).sum(axis=1) == pytest.approx(gain.max(axis=1))
+
+
+def test_local_search_never_loses_its_start_and_repeats_by_seed() -> None:
+    for seed in range(5):
+        instance = uniform(machines=5, jobs=20, types=3, rng=np.random.default_rng(seed))
+        start = POLICIES["DA2"](instance)
+        found = local_search(instance, start=start, kicks=3, rng=np.random.default_rng(1))
+        check(instance, found)
+        assert total_speed(instance, found) >= total_speed(instance, start)
+        assert found == local_search(instance, start=start, kicks=3, rng=np.random.default_rng(1))
+
+
+def test_relabelling_changes_neither_the_optimum_nor_the_most_jobs() -> None:
+    rng = np.random.default_rng(12)
+    for seed in range(4):
+        instance = middle(seed)
+        jobs, machines, types = (rng.permutation(n) for n in (instance.jobs, instance.machines, instance.types))
+        renamed = Admission(instance.cores[machines][:, types], instance.threads[jobs], instance.speed[jobs][:, types])
+        for method in ("optimal", "most-jobs"):
+            before, after = cotenant.solve(instance, method), cotenant.solve(renamed, method)
+            assert after.metrics["total_speed"] == pytest.approx(before.metrics["total_speed"], rel=1e-8)
+            assert after.bound == pytest.approx(before.bound, rel=1e-8)
+
+
+def test_serving_most_changes_a_feasible_assignment_into_one_that_serves_all_it_can() -> None:
+    for seed in SEEDS:
+        instance = tiny(seed)
+        for start in (Assignment.nobody(instance), *(policy(instance) for policy in POLICIES.values())):
+            found = serve_most(instance, start)
+            check(instance, found)
+            assert found.assigned.sum() == most_possible(instance)
+
+
+def hard() -> Admission:
+    return uniform(machines=20, jobs=60, types=5, cores=25, threads=50, speed=100.0, rng=np.random.default_rng(4))
+
+
+@pytest.mark.parametrize("method", ["optimal", "most-jobs"])
+def test_cut_short_by_time_the_answer_is_feasible_and_the_bound_holds(method: str) -> None:
+    result = cotenant.solve(hard(), method, time_limit=1.0)
+    assert result.solution is not None
+    assert result.stop in (Stop.TIME_LIMIT, Stop.FINISHED)
+    assert result.bound is not None
+    assert result.bound >= result.objective - SAME  # type: ignore[operator]
+    if method == "most-jobs":
+        assert result.status is Status.OPTIMAL  # how many can be served needs no search
+        assert result.certificate["levels"][1]["status"] == "feasible"
+
+
+@pytest.mark.parametrize("method", [optimal, most_jobs])
+@pytest.mark.parametrize("after", [0, 1, 2, 4])
+def test_interrupted_it_keeps_the_best_answer_so_far(method: Any, after: int) -> None:
+    calls = itertools.count()
+
+    def report(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+        if next(calls) == after:
+            raise KeyboardInterrupt
+
+    outcome = method(hard(), report=report)
+    check(hard(), outcome.solution)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert outcome.bound is not None
+    if method is most_jobs:
+        assert outcome.solution.assigned.sum() == most_possible(hard())
+
+
+def test_a_start_is_checked_and_never_lost() -> None:
+    instance = cotenant.read("admission/hines-romano-I")
+    assert isinstance(instance, Admission)
+    best = optimal(instance, time_limit=20).solution
+    assert isinstance(best, Assignment)
+    again = optimal(instance, start=best, time_limit=0.01)
+    assert isinstance(again.solution, Assignment)
+    assert total_speed(instance, again.solution) >= total_speed(instance, best) - SAME
+    with pytest.raises(InfeasibleSolution, match="machine is of shape"):
+        optimal(instance, start=Assignment([0], [[1, 0, 0]]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"route": "both"}, "route is 'both'; expected one of auto, columns, program"),
+        ({"then": "speed"}, "then is 'speed'; expected one of jobs, nothing"),
+        ({"engine": "gurobi"}, "engine is 'gurobi'; expected one of highs, cp-sat"),
+        ({"time_limit": -1.0}, "time_limit is -1.0"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        optimal(tiny(0), **options)
+
+
+def test_kicks_below_zero_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="kicks is -1"):
+        local_search(tiny(0), kicks=-1)
+
+
+@pytest.mark.slow
+def test_a_hundred_jobs_on_fifty_vms_with_ten_core_types_have_a_small_gap() -> None:
+    rng = np.random.default_rng(1)
+    instance = uniform(machines=50, jobs=100, types=10, cores=50, threads=200, speed=200.0, rng=rng)
+    result = cotenant.solve(instance, "optimal", time_limit=60)
+    assert result.gap is not None
+    assert result.gap < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_the_routes_agree_on_larger_instances(seed: int) -> None:
+    instance = uniform(machines=10, jobs=25, types=3, cores=8, threads=16, rng=np.random.default_rng(seed))
+    outcomes = [optimal(instance, route=route, time_limit=60) for route in ("columns", "program")]
+    value = max(total_speed(instance, one.solution) for one in outcomes if isinstance(one.solution, Assignment))
+    for one in outcomes:
+        assert one.bound is not None
+        assert one.bound >= value * (1 - 1e-9)
+        if one.status is Status.OPTIMAL:
+            assert one.bound == pytest.approx(value, rel=1e-8)

@@ -1,0 +1,210 @@
+"""Admission: what is given, what an answer is, its checker, files, CSV tables and generators."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.admission import Admission, Assignment, check
+from cotenant.instances.admission.formats import admission_csv
+from cotenant.instances.admission.generators import TABLE_I, table_i, uniform
+from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption, problem_named, write
+
+FIELDS: dict[str, Any] = {"cores": [[2, 1], [0, 3]], "threads": [2, 4], "speed": [[5.0, 1.0], [2.0, 3.0]]}
+
+BAD = {
+    "negative cores": ({"cores": [[2, -1], [0, 3]]}, r"cores\[0, 1\] is -1; expected a number of cores, 0 or more"),
+    "no VM": ({"cores": []}, "cores is empty; expected at least one VM"),
+    "no core type": ({"cores": [[], []]}, "cores is empty; expected at least one VM"),
+    "half a core": ({"cores": [[2, 1.5], [0, 3]]}, r"cores\[0, 1\] is 1.5; expected a whole number"),
+    "ragged cores": ({"cores": [[2, 1], [3]]}, "cores is ragged or not numeric"),
+    "too many cores": ({"cores": [[2, 2**40], [0, 3]]}, r"cores\[0, 1\] is 1099511627776; expected a number below"),
+    "job without threads": ({"threads": [2, 0]}, r"threads\[1\] is 0; .*leave it out"),
+    "negative threads": ({"threads": [-1, 4]}, r"threads\[0\] is -1"),
+    "no job": ({"threads": [], "speed": []}, "threads is empty; expected at least one job"),
+    "speed zero": ({"speed": [[5.0, 0.0], [2.0, 3.0]]}, r"speed\[0, 1\] is 0.0; expected a speed on one core, above 0"),
+    "speed negative": ({"speed": [[5.0, 1.0], [-2.0, 3.0]]}, r"speed\[1, 0\] is -2.0"),
+    "speed NaN": ({"speed": [[5.0, np.nan], [2.0, 3.0]]}, r"speed\[0, 1\] is nan"),
+    "speed infinite": ({"speed": [[5.0, np.inf], [2.0, 3.0]]}, r"speed\[0, 1\] is inf; .*Choose a unit"),
+    "a core type too few in speed": ({"speed": [[5.0], [2.0]]}, r"speed is of shape \(2, 1\); expected shape \(2, 2\)"),
+    "a job too few in speed": ({"speed": [[5.0, 1.0]]}, r"speed is of shape \(1, 2\); expected shape \(2, 2\)"),
+    "length zero": ({"length": [1.0, 0.0]}, r"length\[1\] is 0.0; expected an amount of work, above 0"),
+    "a length too few": ({"length": [1.0]}, "length is of length 1; expected 2 entries, one per job"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
+def test_bad_instances_are_refused_with_field_value_and_cure(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInstance, match=message):
+        Admission(**{**FIELDS, **change})
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
+def test_bad_files_are_refused_with_the_place(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    text = json.dumps({"cotenant": 1, "problem": "admission", **FIELDS, **change})
+    path.write_text(text)
+    with pytest.raises((InvalidInstance, InvalidFile), match=r"bad\.json") as caught:
+        cotenant.read(path)
+    assert next(iter(change)) in str(caught.value) or "not JSON" in str(caught.value)
+
+
+def test_an_unknown_field_is_refused_with_the_near_one(tmp_path: Path) -> None:
+    path = tmp_path / "misspelt.json"
+    path.write_text(json.dumps({"cotenant": 1, "problem": "admission", **FIELDS, "lenght": [1.0, 2.0]}))
+    with pytest.raises(InvalidInstance, match="did you mean length"):
+        cotenant.read(path)
+
+
+def test_a_vm_without_cores_is_allowed_and_never_filled() -> None:
+    instance = Admission(**{**FIELDS, "cores": [[0, 0], [1, 3]]})
+    for name in ("SM", "DA1", "DA2", "proposed", "optimal", "most-jobs"):
+        assert (cotenant.solve(instance, name).solution.machine != 0).all(), name
+
+
+def test_without_any_core_nobody_is_assigned() -> None:
+    instance = Admission(**{**FIELDS, "cores": [[0, 0], [0, 0]]})
+    for method in cotenant.methods("admission"):
+        result = cotenant.solve(instance, method.name)
+        assert (result.solution.machine == -1).all(), method.name
+        assert result.metrics["total_speed"] == 0
+        assert "cores_used" not in result.metrics
+        if method.kind == "exact":
+            assert result.status.value == "optimal"
+
+
+@pytest.mark.parametrize("length", [None, [3.0, 0.25]])
+def test_reading_and_writing_are_exact_inverses(length: list[float] | None, tmp_path: Path) -> None:
+    instance = Admission(**{**FIELDS, "speed": [[0.1 + 0.2, 1e-9], [1e12, 1 / 3]]}, length=length, name="n", source="s")  # type: ignore[arg-type]
+    for name in ("a.json", "a.json.gz"):
+        assert cotenant.read(write(instance, tmp_path / name)) == instance
+
+
+def test_bundled_instances_read_and_say_where_they_come_from() -> None:
+    for name in ("tiny", "hines-romano-I"):
+        instance = cotenant.read(f"admission/{name}")
+        assert isinstance(instance, Admission)
+        assert instance.source
+
+
+BROKEN = {
+    "wrong shape": ([0], [[1, 0], [0, 0]], r"machine is of shape \(1,\)"),
+    "no such VM": ([2, -1], [[1, 0], [0, 0]], "job 0 is on VM 2; VMs are 0 to 1"),
+    "machine below -1": ([-2, -1], [[0, 0], [0, 0]], "job 0 is on VM -2"),
+    "negative cores": ([0, -1], [[1, -1], [0, 0]], "job 0 holds -1 cores of type 1"),
+    "cores without a VM": ([-1, -1], [[0, 0], [0, 1]], "job 1 is not assigned but holds 1 cores"),
+    "a VM without cores": ([0, 1], [[1, 0], [0, 0]], "job 1 is on VM 1 without a core"),
+    "more cores than threads": ([0, -1], [[2, 1], [0, 0]], "job 0 holds 3 cores; it has 2 threads"),
+    "a core used twice": ([0, 0], [[1, 1], [1, 1]], "VM 0: 2 cores of type 1 are in use; there are 1"),
+}
+
+
+@pytest.mark.parametrize(("machine", "cores", "message"), BROKEN.values(), ids=BROKEN)
+def test_the_checker_names_the_rule_that_is_broken(machine: Any, cores: Any, message: str) -> None:
+    with pytest.raises(InfeasibleSolution, match=message):
+        check(Admission(**FIELDS), Assignment(machine, cores))
+
+
+def test_the_checker_accepts_a_full_vm() -> None:
+    check(Admission(**FIELDS), Assignment([0, 1], [[2, 0], [0, 3]]))  # type: ignore[arg-type]
+
+
+def test_a_result_file_is_checked_again(tmp_path: Path) -> None:
+    result = cotenant.solve(cotenant.read("admission/tiny"), "optimal")
+    again = type(result).read(result.write(tmp_path / "r.json"))
+    assert again.solution == result.solution
+
+
+def tables(folder: Path, **changes: str) -> Path:
+    texts = {
+        "cores": "vm,gpu,cpu\nleft,2,1\nright,0,3\n",
+        "jobs": "job,threads,length\nfirst,2,10\nsecond,4,2.5\n",
+        "speed": "job,cpu,gpu\nsecond,3,2\nfirst,1,5\n",
+    }
+    for name, text in {**texts, **changes}.items():
+        (folder / f"{name}.csv").write_text(text)
+    return folder
+
+
+def test_three_csv_tables_are_matched_by_name(tmp_path: Path) -> None:
+    expected = Admission(**FIELDS, length=[10.0, 2.5])  # type: ignore[arg-type]
+    for source in (tables(tmp_path), tmp_path / "cores.csv"):
+        read = admission_csv(source)
+        assert read.replace(name="", source="") == expected
+
+
+def test_tables_of_other_names_are_given_by_option(tmp_path: Path) -> None:
+    tables(tmp_path)
+    (tmp_path / "jobs.csv").rename(tmp_path / "who.csv")
+    read = admission_csv(tmp_path / "cores.csv", jobs=str(tmp_path / "who.csv"))
+    assert read.threads.tolist() == [2, 4]
+
+
+BAD_TABLES = {
+    "a job only in speeds": ({"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"}, "do not name the same jobs: second, third"),
+    "a type only in cores": ({"speed": "job,cpu\nsecond,3\nfirst,1\n"}, "do not name the same core types: gpu"),
+    "no number": ({"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"}, "cores.csv, row 2, column 'gpu': 'two' is no number"),
+    "a row too short": ({"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"}, "row 2: 2 columns; the header has 3"),
+    "no threads": ({"jobs": "job,length\nfirst,10\nsecond,2\n"}, "expected job, threads and perhaps length"),
+    "a name twice": ({"jobs": "job,threads\nfirst,2\nfirst,4\n"}, "gives the row 'first' twice"),
+    "no rows": ({"cores": "vm,gpu,cpu\n"}, "cores.csv has no rows"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_bad_tables_are_refused(change: dict[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        admission_csv(tables(tmp_path, **change))
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    tables(tmp_path)
+    (tmp_path / "speed.csv").unlink()
+    with pytest.raises(InvalidFile, match=r"speed\.csv does not exist"):
+        admission_csv(tmp_path)
+
+
+def test_values_in_tables_follow_the_rules_of_the_problem(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstance, match=r"threads\[0\] is 0"):
+        admission_csv(tables(tmp_path, jobs="job,threads\nfirst,0\nsecond,4\n"))
+
+
+@pytest.mark.parametrize("comparison", TABLE_I)
+def test_the_generator_stays_in_the_ranges_of_table_i(comparison: Any) -> None:
+    ranges = TABLE_I[comparison]
+    drawn = [table_i(comparison=comparison, rng=np.random.default_rng(seed)) for seed in range(60)]
+    for one in drawn:
+        assert 1 <= one.machines <= ranges.machines
+        assert 1 <= one.jobs <= ranges.jobs
+        assert 1 <= one.types <= ranges.types
+        assert one.cores.min() >= 1
+        assert one.cores.max() <= ranges.cores
+        assert one.threads.min() >= 1
+        assert one.threads.max() <= ranges.threads
+        assert one.speed.min() >= 1
+        assert one.speed.max() <= ranges.speed
+    assert max(one.cores.max() for one in drawn) == ranges.cores
+    assert max(one.threads.max() for one in drawn) == ranges.threads
+
+
+def test_generators_repeat_by_seed_and_refuse_bad_options() -> None:
+    assert table_i(rng=np.random.default_rng(4)) == table_i(rng=np.random.default_rng(4))
+    assert uniform(lengths=True, rng=np.random.default_rng(4)).length is not None
+    with pytest.raises(InvalidOption, match="comparison is 'IV'; expected one of I, II, III"):
+        table_i(comparison="IV", rng=np.random.default_rng(0))  # type: ignore[arg-type]
+    for name in ("machines", "jobs", "types", "cores", "threads"):
+        with pytest.raises(InvalidOption, match=f"{name} is 0"):
+            uniform(**{name: 0}, rng=np.random.default_rng(0))
+    with pytest.raises(InvalidOption, match=r"speed is 0\.5"):
+        uniform(speed=0.5, rng=np.random.default_rng(0))
+
+
+def test_the_problem_is_registered_with_readers_that_exist() -> None:
+    problem = problem_named("admission")
+    assert problem.solution is Assignment
+    assert set(problem.formats) == {"admission-csv"}

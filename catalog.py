@@ -65,6 +65,7 @@ STARTS_UP_TO = 5000
 
 _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
+_FUGA = "Xu and Yu (2014)"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -78,6 +79,17 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    # packing
+    Method("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
+    Method("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
+    Method("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),
+    Method("dot", "packing", "baselines.packing:dot_product", "heuristic", "servers", "Panigrahy et al. (2011)"),
+    Method("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers", "Panigrahy et al. (2011)"),
+    Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers", f"{_FUGA} 4.2"),
+    Method("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility", f"{_FUGA} 5.3"),
+    Method("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
+    Method("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
+    Method("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {

@@ -68,9 +68,9 @@ _STARTS = ("SMR", "GR")
 _FUGA = "Xu and Yu (2014)"
 
 METHODS: tuple[Method, ...] = (
-    Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
+    Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs", f"{_COOPER} III.B", _STARTS),
-    Method("fair", "colocation", "solvers.colocation.fair:fair", "exact", "slack", f"{_COOPER} II, fair attribution", _STARTS),
+    Method("fair", "colocation", "solvers.colocation:fair", "exact", "slack", f"{_COOPER} II, fair attribution", _STARTS),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method(
@@ -119,7 +119,7 @@ def find(problem: str, name: str) -> Method:
         if name == method.name or name in method.aliases:
             return method
     if name in ANALYSES.get(problem, {}):
-        raise UnknownName("method", name, [f"no method but an analysis: {ANALYSES[problem][name]}"])
+        raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
     raise UnknownName(f"{problem} method", name, [method.name for method in known])
 
 

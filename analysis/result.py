@@ -107,6 +107,7 @@ class Result:
             "bound": self.bound,
             "gap": self.gap,
             "gap_absolute": self.gap_absolute,
+            "levels": self.certificate.get("levels", []),
             "seconds": self.seconds,
             "options": dict(self.options),
             "metrics": dict(self.metrics),

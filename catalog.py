@@ -80,6 +80,10 @@ METHODS: tuple[Method, ...] = (
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
     # packing
+    Method("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers", "vector packing portfolio"),
+    Method("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost", "vector packing portfolio"),
+    Method("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers", "declarative model", ("FFD", "dot")),
+    Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers", "Brandão and Pedroso (2016)", ("FFD", "dot")),
     Method("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
     Method("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
     Method("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),

@@ -14,7 +14,7 @@ from ...models.packing.arc_flow import arc_flow_program
 from ..engines import solve_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
-from .fitting import Counts
+from .fitting import Counts, trimmed
 from .reduction import Reduced, reduce
 
 Load = tuple[int, ...]
@@ -214,6 +214,4 @@ def _paths(problem: Reduced, graph: FlowGraph, flow: Integers) -> Counts:
                 node = int(graph.head[arc])
             rows.append(row)
             kinds.append(c)
-    from .exhaustion import trimmed
-
     return trimmed(np.array(rows).reshape(-1, problem.types), np.array(kinds, dtype=np.int64), problem.request)

@@ -12,7 +12,7 @@ from ...models.packing.columns import pattern_program
 from ..engines import solve_cp_sat, solve_program
 from ..outcome import Status, Stop
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
-from .fitting import Counts
+from .fitting import Counts, trimmed
 from .patterns import all_patterns
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _integer_program(
     program = pattern_program(
         table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
     )
-    answer = solve_program(program, engine="highs", time_limit=_seconds(search, seconds), report=_interruptions(search))
+    answer = solve_program(program, engine="highs", time_limit=_seconds(search, seconds))
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.point is None:
@@ -118,19 +118,6 @@ def _integer_program(
     number = np.round(answer.point[: len(table)]).astype(np.int64)
     chosen = np.repeat(np.arange(len(table)), number)
     return trimmed(table[chosen], kind[chosen], problem.request), False
-
-
-def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
-    """Without VMs beyond the request, taken from the last servers, and without servers that hold nothing."""
-    before = np.cumsum(count, axis=0) - count
-    kept = np.clip(request - before, 0, count)
-    full = kept.any(axis=1)
-    return kept[full], kind[full]
-
-
-def _interruptions(search: Search):  # type: ignore[no-untyped-def]
-    """A report that only listens: the engine polls it, and the caller's own report may raise KeyboardInterrupt."""
-    return lambda seconds, objective, bound, text: None
 
 
 def _seconds(search: Search, seconds: float) -> float:

@@ -80,6 +80,14 @@ def decreasing(problem: Reduced) -> Integers:
     return np.argsort(-size, kind="stable")
 
 
+def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
+    """Without VMs beyond the request, taken from the last servers, and without servers that hold nothing."""
+    before = np.cumsum(count, axis=0) - count
+    kept = np.clip(request - before, 0, count)
+    full = kept.any(axis=1)
+    return kept[full], kind[full]
+
+
 def _room(problem: Reduced) -> tuple[Integers, Integers, Integers]:
     """Empty arrays for as many servers as any greedy answer can use."""
     most = int(min(problem.limit.sum(), problem.vms))

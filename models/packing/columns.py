@@ -37,11 +37,11 @@ def pattern_program(
     builder = ProgramBuilder()
     types, number = len(request), len(table)
     cost = price[kind].astype(float)
-    upper = np.ones(number)
-    for place in range(number):
-        needed = table[place] > 0
-        upper[place] = np.max(-(-request[needed] // table[place][needed]), initial=0)
-    columns = builder.columns(number, cost=cost, integer=integer, upper=np.minimum(upper, servers[kind]) if integer else np.inf)
+    upper: npt.ArrayLike = np.inf
+    if integer:  # more servers of a pattern than its rarest need asks for serve nobody
+        rounds = np.where(table > 0, -(-request[None, :] // np.maximum(table, 1)), 0)
+        upper = np.minimum(rounds.max(axis=1, initial=0), servers[kind])
+    columns = builder.columns(number, cost=cost, integer=integer, upper=upper)
     place, item = np.nonzero(table)
     rows, where, values = [item], [columns[place]], [table[place, item]]
     if penalty is not None:

@@ -48,7 +48,7 @@ def dive(
             return None
         here = np.flatnonzero(todo)
         rest = replace(problem, demand=problem.demand[here], request=todo[here], servers=servers)
-        pool = _restricted(relaxation.pool, here, todo[here])
+        pool = _restricted(problem, relaxation, here, todo[here])
         left = clock.seconds
         solved = generate(
             rest, pool, _silent(clock), upper=target - spent + 1, enough=target - spent, seconds=max(until - left, 0.05), nodes=20_000
@@ -95,13 +95,14 @@ def _choice(
     return [(int(rng.choice(len(chance), p=chance / chance.sum())), 1)]
 
 
-def _restricted(pool: Pool, here: Integers, todo: Integers) -> Pool:
-    """The patterns cut to what is left to place."""
-    table, kind = pool.arrays()
-    result = Pool(len(here))
-    for row, c in zip(np.minimum(table[:, here], todo), kind, strict=True):
-        result.add(row, int(c))
-    return result
+def _restricted(problem: Reduced, relaxation: Relaxation, here: Integers, todo: Integers) -> Pool:
+    """The patterns that the relaxation's prices like best, cut to what is left to place."""
+    table, kind = relaxation.pool.arrays()
+    part = np.minimum(table[:, here], todo)
+    price = problem.price[kind] * float(relaxation.prices.scale)
+    merit = part @ relaxation.prices.profit[here].astype(float) / price
+    order = np.argsort(-merit, kind="stable")[: max(300, 5 * len(here))]
+    return Pool.of(part[order], kind[order])
 
 
 def _silent(clock: Clock) -> Clock:

@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.packing.instance import Integers
 from ...models.packing.assignment import assignment_model
 from ...models.packing.columns import pattern_program
-from ..engines import solve_cp_sat, solve_program
+from ..engines import solve_apart, solve_cp_sat, solve_program
 from ..outcome import Status, Stop
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import Counts, trimmed
@@ -18,8 +18,11 @@ from .patterns import all_patterns
 if TYPE_CHECKING:
     from .minimum import Search
 
-MOST_PATTERNS = 60_000
+MOST_PATTERNS = 6_000
 """So many patterns are listed for one integer programme at effort 1."""
+
+APART = 2_000
+"""Programmes with more columns run in a process of their own: HiGHS overruns its time limit on some, ten-fold and more."""
 
 FEW_TYPES = 24
 MOST_ASSIGNED = 4000
@@ -110,7 +113,8 @@ def _integer_program(
     program = pattern_program(
         table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
     )
-    answer = solve_program(program, engine="highs", time_limit=_seconds(search, seconds))
+    solve = solve_apart if len(table) > APART else solve_program
+    answer = solve(program, time_limit=_seconds(search, seconds))
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.point is None:

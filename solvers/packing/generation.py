@@ -86,7 +86,7 @@ def generate(
     program = LivingProgram(
         pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=False, penalty=penalty)
     )
-    entered = len(pool)
+    first = entered = len(pool)
     best = Prices(np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0))
     value, weight, complete, rounds = None, np.zeros(0), False, 0
     while True:
@@ -94,7 +94,7 @@ def generate(
         if answer.row_dual is None or answer.point is None:
             break
         rounds += 1
-        value, weight = float(answer.objective or 0.0), _own(answer.point, entered, problem.types, table_first=len(table))
+        value, weight = float(answer.objective or 0.0), _own(answer.point, entered, problem.types, table_first=first)
         profit, rent = _whole_duals(problem, answer.row_dual, scale, penalty)
         tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
         prices = prices_of(problem, profit, tops, scale)

@@ -76,6 +76,9 @@ def min_cost(
     return _minimum(instance, rng, time_limit, start, report, random_starts, costs=True)
 
 
+_DIVES = 12
+
+
 @dataclass
 class Search:
     """Where the portfolio stands: the best answer, the best bound, and who found them."""
@@ -227,13 +230,15 @@ def _columns(search: Search) -> None:
 
 
 def _dives(search: Search) -> None:
-    """A deterministic dive, then drawn ones, for an answer at the bound."""
+    """A deterministic dive, then drawn ones, for an answer at the bound: half of the time left, or a dozen."""
     assert search.relaxation is not None
-    for attempt in range(4):
-        if not search.open:
+    share = search.slice(0.5)
+    until = np.inf if share is None else search.clock.seconds + share
+    for attempt in range(_DIVES if share is None else 100 * _DIVES):
+        if not search.open or search.clock.seconds >= until:
             return
         rng = None if attempt == 0 else search.rng
-        seconds = search.slice(0.3, 2.0) or 30.0
+        seconds = min(until - search.clock.seconds, 60.0)
         search.offer(dive(search.problem, search.relaxation, search.lower, search.clock, rng, seconds=seconds), "diving")
 
 

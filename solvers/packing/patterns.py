@@ -21,29 +21,39 @@ class Pool:
     """Distinct patterns with the class of server each is for."""
 
     def __init__(self, types: int) -> None:
-        self._rows: list[Integers] = []
-        self._kind: list[int] = []
-        self._known: set[tuple[int, bytes]] = set()
         self.types = types
+        self._table = np.zeros((64, types), dtype=np.int64)
+        self._kind = np.zeros(64, dtype=np.int64)
+        self._known: set[tuple[int, bytes]] = set()
+
+    @classmethod
+    def of(cls, table: Integers, kind: Integers) -> Pool:
+        """The distinct ones of these patterns that are not empty."""
+        pool = cls(table.shape[1])
+        for row, c in zip(table, kind.tolist(), strict=True):
+            pool.add(row, c)
+        return pool
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._known)
 
     def add(self, pattern: Integers, kind: int) -> bool:
         """Add a pattern that is not there yet; returns whether it is new."""
-        row = np.asarray(pattern, dtype=np.int64)
-        key = (kind, row.tobytes())
-        if key in self._known or not row.any():
+        key = (kind, pattern.astype(np.int64, copy=False).tobytes())
+        if key in self._known or not pattern.any():
             return False
+        place = len(self._known)
+        if place == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+            self._kind = np.concatenate([self._kind, np.zeros_like(self._kind)])
         self._known.add(key)
-        self._rows.append(row)
-        self._kind.append(kind)
+        self._table[place] = pattern
+        self._kind[place] = kind
         return True
 
     def arrays(self, first: int = 0) -> tuple[Integers, Integers]:
-        """(n, s) patterns and (n,) classes from the first on."""
-        rows = np.array(self._rows[first:], dtype=np.int64).reshape(-1, self.types)
-        return rows, np.array(self._kind[first:], dtype=np.int64)
+        """(n, s) patterns and (n,) classes from the first on; views, not to be written to."""
+        return self._table[first : len(self)], self._kind[first : len(self)]
 
 
 def penalty_of(problem: Reduced) -> int:

@@ -8,7 +8,7 @@ from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidInstance
 from ...solvers.outcome import validate_time_limit
-from ...solvers.packing.cluster import Cluster, fixed_cluster
+from ...solvers.packing.cluster import fixed_cluster
 
 
 def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
@@ -110,4 +110,4 @@ def _server(free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: 
     return int(np.argmax(room))
 
 
-__all__ = ["Cluster", "InvalidInstance", "best_fit", "drf", "fair_slots", "fill_elastic", "first_fit"]
+

@@ -128,7 +128,7 @@ def played(game: Game, choice: Integers, stop: Stop, told: dict[str, Any]) -> Ou
         "utilities": worth,
         "fairness_variance": variance,
         "strategies": [len(entry.combination) for entry in game.strategies],
-        "leaves": leaves if leaves < 2**53 else f"{leaves:.3e}",
+        "leaves": leaves if leaves < 2**53 else f"about 10^{len(str(leaves)) - 1}",
         "alpha": game.alpha,
     }
     return Outcome(Placement(choice, game.kind), None, Status.FEASIBLE, stop, certificate)

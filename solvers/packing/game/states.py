@@ -12,7 +12,7 @@ from ....instances.problem.errors import InvalidOption
 from ...outcome import Clock
 from .strategies import Game
 
-MOST_STATES = 40_000_000
+MOST_STATES = 60_000_000
 """Keys of all levels together that are kept, about 10 bytes each."""
 
 

@@ -110,7 +110,13 @@ ANALYSES: dict[str, dict[str, str]] = {
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
-    }
+    },
+    "packing": {
+        "alpha-sweep": "cotenant.analysis.packing.sweeps.alpha_sweep runs policies at many alphas",
+        "size-sweep": "cotenant.analysis.packing.sweeps.size_sweep runs policies on growing clusters",
+        "audit": "cotenant.analysis.packing.audits.audit judges a placement",
+        "simulation": "cotenant.analysis.packing.simulation.simulate runs a policy over a trace",
+    },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 

@@ -9,18 +9,18 @@ from ...instances.packing.game import FairShare, min_utilization, server_utiliza
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
-    Metric("servers", "servers used", digits=0),
-    Metric("cost", "cost of the servers used", digits=0),
-    Metric("vms", "VMs placed", "max", digits=0),
-    Metric("disutility", "total disutility of the servers"),
-    Metric("fairness_variance", "fairness variance"),
+    Metric("servers", "servers used", digits=0, short="servers"),
+    Metric("cost", "cost of the servers used", digits=0, short="cost"),
+    Metric("vms", "VMs placed", "max", digits=0, short="VMs"),
+    Metric("disutility", "total disutility of the servers", short="disutility"),
+    Metric("fairness_variance", "fairness variance", short="unfairness v"),
     Metric("skewness", "mean skewness of the servers"),
     Metric("min_utilization", "mean least utilization of the servers", "max"),
-    Metric("utilization", "mean utilization over resources", "max"),
+    Metric("utilization", "mean utilization over resources", "max", short="utilization"),
     Metric("utilization_least", "utilization of the least used resource", "max"),
     Metric("utilization_most", "utilization of the most used resource", "max"),
-    Metric("dominant_share_min", "least dominant share", "max"),
-    Metric("envy", "users who envy another", digits=0),
+    Metric("dominant_share_min", "least dominant share", "max", short="least share"),
+    Metric("envy", "users who envy another", digits=0, short="envy"),
 )
 
 

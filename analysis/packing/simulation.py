@@ -70,6 +70,7 @@ def simulate(
     *,
     slot: float = 300.0,
     slots: int | None = None,
+    rounds: int = 1,
     seed: int = 0,
     **options: Any,
 ) -> Simulated:
@@ -87,18 +88,22 @@ def simulate(
     policy : a method for fixed servers by name, or a function.
     slot : seconds between decisions.
     slots : how many decisions; until the last arrival when not given.
+    rounds : how often a decision may be repeated on what is left, until it places nothing. A game leaves requests unserved
+        when all combinations in its strategy sets are larger than what is still asked for.
     options : the policy's own (alpha, eta, ...).
     """
     if not slot > 0:
         raise InvalidOption(f"slot is {slot}; expected seconds above 0")
     if slots is not None and slots < 1:
         raise InvalidOption(f"slots is {slots}; expected at least 1")
+    if rounds < 1:
+        raise InvalidOption(f"rounds is {rounds}; expected at least 1")
     if (trace.end < trace.start).any():
         raise InvalidInstance("end", "before start for some VM", "every VM to end after it starts")
     state = _State(trace, np.repeat(np.asarray(capacity, dtype=np.int64), np.asarray(servers, dtype=np.int64), axis=0))
     begin = float(trace.start.min())
     number = slots or int(np.ceil((trace.start.max() - begin) / slot)) + 1
-    rows = [state.decide(begin + step * slot, policy, seed + step, options) for step in range(1, number + 1)]
+    rows = [state.decide(begin + step * slot, policy, seed + step, options, rounds) for step in range(1, number + 1)]
     return Simulated(policy if isinstance(policy, str) else getattr(policy, "__name__", "policy"), trace.resources, tuple(rows))
 
 
@@ -114,7 +119,7 @@ class _State:
         self.waiting: list[list[int]] = [[] for _ in range(len(trace.demand))]
         self.running: list[tuple[float, int, int]] = []
 
-    def decide(self, now: float, policy: Policy, seed: int, options: dict[str, Any]) -> Slot:
+    def decide(self, now: float, policy: Policy, seed: int, options: dict[str, Any], rounds: int) -> Slot:
         """Let VMs leave and arrive, share what is free, and say where things stand."""
         staying = []
         for leaves, server, kind in self.running:
@@ -128,7 +133,12 @@ class _State:
             vm = int(self.order[self.arrived])
             self.waiting[int(self.trace.kind[vm])].append(vm)
             self.arrived += 1
-        placed = self._place(now, policy, seed, options)
+        placed = 0
+        for _ in range(rounds):
+            more = self._place(now, policy, seed, options)
+            placed += more
+            if more == 0:
+                break
         wait = sum(map(len, self.waiting))
         total = self.space.sum(axis=0)
         used = (self.space - self.free).sum(axis=0)

@@ -25,7 +25,9 @@ APART = 2_000
 """Programmes with more columns run in a process of their own: HiGHS overruns its time limit on some, ten-fold and more."""
 
 FEW_TYPES = 24
-MOST_ASSIGNED = 4000
+"""Arc-flow is tried up to so many VM types."""
+
+MOST_ASSIGNED = 4_000
 """CP-SAT with fixed servers is tried up to so many server x type counts."""
 
 
@@ -74,10 +76,10 @@ def by_enumeration(search: Search, effort: float) -> None:
 def by_arc_flow(search: Search, effort: float) -> None:
     """Arc-flow on HiGHS, in a process of its own, when types are few."""
     problem = search.problem
-    if problem.types > FEW_TYPES or effort < 3:
+    if problem.types > FEW_TYPES:
         return
     try:
-        graph = flow_graph(problem, most=int(30_000 * effort))
+        graph = flow_graph(problem, most=int(20_000 * effort))
     except GraphTooLarge:
         return
     counts, bound = solve_graph(problem, graph, time_limit=_seconds(search, 10.0 * effort))

@@ -13,7 +13,7 @@ from ...instances.problem.errors import InvalidOption
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .diving import dive
-from .exhaustion import by_arc_flow, by_assignment, by_enumeration, by_master
+from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
 from .generation import Relaxation, generate
 from .patterns import Pool
@@ -234,7 +234,8 @@ def _dives(search: Search) -> None:
     assert search.relaxation is not None
     share = search.slice(0.5)
     until = np.inf if share is None else search.clock.seconds + share
-    for attempt in range(_DIVES if share is None else 100 * _DIVES):
+    few = search.problem.types <= FEW_TYPES  # arc-flow may be quicker
+    for attempt in range(4 if few else _DIVES if share is None else 100 * _DIVES):
         if not search.open or search.clock.seconds >= until:
             return
         rng = None if attempt == 0 else search.rng
@@ -246,7 +247,7 @@ def _prove(search: Search) -> None:
     """In turns, more time each: the programme over the patterns met, all patterns by reduced cost, further dives, others."""
     effort = 1.0
     while search.open:
-        for part in (by_enumeration, by_master, by_arc_flow, _more_dives, by_assignment):
+        for part in (by_arc_flow, by_enumeration, by_master, _more_dives, by_assignment):
             if not search.open:
                 return
             part(search, effort)

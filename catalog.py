@@ -83,15 +83,29 @@ METHODS: tuple[Method, ...] = (
     Method("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers", "vector packing portfolio"),
     Method("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost", "vector packing portfolio"),
     Method("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers", "declarative model", ("FFD", "dot")),
-    Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers", "Brandão and Pedroso (2016)", ("FFD", "dot")),
+    Method(
+        "arc-flow",
+        "packing",
+        "solvers.packing.arc_flow:arc_flow",
+        "exact",
+        "servers",
+        "Brandão and Pedroso (2016)",
+        ("FFD", "dot"),
+    ),
     Method("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility", f"{_FUGA} 4.3, played exactly"),
     Method("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium", "disutility", f"{_FUGA} 4.3, fig. 3"),
     Method(
         "FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic", "disutility", f"{_FUGA} Algorithm 1"
     ),
-    Method("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact", "disutility", f"{_FUGA} eq. 14, summed"),
-    Method("max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact", "dominant_share_min", "leximin", ("DRF",)),
-    Method("max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact", "utilization", f"{_FUGA} 4.2", ("DRF",)),
+    Method(
+        "joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact", "disutility", f"{_FUGA} eq. 14, summed"
+    ),
+    Method(
+        "max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact", "dominant_share_min", "leximin", ("DRF",)
+    ),
+    Method(
+        "max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact", "utilization", f"{_FUGA} 4.2", ("DRF",)
+    ),
     Method("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
     Method("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
     Method("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),

@@ -57,7 +57,10 @@ def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
     return [
         counts
         for counts in itertools.product(*(range(m + 1) for m in most))
-        if all(sum(c * int(d) for c, d in zip(counts, instance.demand[:, j], strict=True)) <= instance.capacity[kind, j] for j in range(instance.capacity.shape[1]))
+        if all(
+            sum(c * int(d) for c, d in zip(counts, instance.demand[:, j], strict=True)) <= instance.capacity[kind, j]
+            for j in range(instance.capacity.shape[1])
+        )
     ]
 
 
@@ -85,7 +88,9 @@ def random_requests(rng: np.random.Generator, classes: int = 1, vms: int = 7) ->
     demand[:, 0] = np.maximum(demand[:, 0], 1)
     request = 1 + rng.multinomial(max(vms - s, 0), np.full(s, 1 / s))
     servers = np.where(rng.random(classes) < 0.5, np.inf, rng.integers(1, 5, classes).astype(float))
-    return Packing(capacity=capacity, demand=demand, request=request.astype(float), servers=servers, cost=rng.integers(1, 5, classes))
+    return Packing(
+        capacity=capacity, demand=demand, request=request.astype(float), servers=servers, cost=rng.integers(1, 5, classes)
+    )
 
 
 def random_cluster(rng: np.random.Generator, capped: bool = False, most: int = 3) -> Packing:

@@ -57,9 +57,7 @@ def utility_by_hand(instance: Packing, choices: list[tuple[int, tuple[int, ...]]
     v = sum(abs(x[i][j] / total[j] - share * d[i][j]) ** (alpha - 1) for i in users for j in resources) ** (1 / alpha)
     c, counts = choices[player]
     start, free = instance.start[c], instance.capacity[c]
-    used = [
-        1 - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users)) / int(start[j]) for j in resources
-    ]
+    used = [1 - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users)) / int(start[j]) for j in resources]
     mean = sum(used) / len(used)
     return -v - (math.sqrt(sum((u / mean - 1) ** 2 for u in used)) if mean > 1e-12 else 0.0)
 
@@ -74,7 +72,20 @@ def test_the_papers_fair_share_is_8_23() -> None:
 
 def test_server_1_has_13_combinations_not_12() -> None:
     table = pre_combination(EXAMPLE.demand, EXAMPLE.capacity[0], np.full(3, UNCAPPED))
-    printed = {(2, 0, 0), (1, 2, 0), (1, 1, 0), (1, 0, 1), (0, 2, 1), (0, 1, 1), (0, 4, 0), (0, 3, 0), (0, 2, 0), (0, 1, 0), (0, 0, 2), (0, 0, 1)}
+    printed = {
+        (2, 0, 0),
+        (1, 2, 0),
+        (1, 1, 0),
+        (1, 0, 1),
+        (0, 2, 1),
+        (0, 1, 1),
+        (0, 4, 0),
+        (0, 3, 0),
+        (0, 2, 0),
+        (0, 1, 0),
+        (0, 0, 2),
+        (0, 0, 1),
+    }
     assert set(map(tuple, table.tolist())) - printed == {(1, 0, 0)}
     assert len(table) == 13
     assert table.tolist() == sorted(table.tolist())
@@ -183,7 +194,10 @@ def test_backward_induction_written_apart_gives_the_same_play(brute) -> None:
 def _has_near_ties(game: Game, instance: Packing) -> bool:
     """Whether some player has two ends that differ by less than 1e-9, so that float order decides."""
     ends = [
-        [utility_by_hand(instance, list(zip(game.kind.tolist(), map(tuple, moves), strict=True)), player, 2.0) for player in range(game.players)]
+        [
+            utility_by_hand(instance, list(zip(game.kind.tolist(), map(tuple, moves), strict=True)), player, 2.0)
+            for player in range(game.players)
+        ]
         for moves in itertools.product(*(game.moves(place).combination.tolist() for place in range(game.players)))
     ]
     return any(np.min(np.diff(np.unique(np.array(column))), initial=1.0) < 1e-9 for column in zip(*ends, strict=True)) or len(

@@ -26,7 +26,10 @@ GOOD = {"capacity": [[4, 8], [6, 6]], "demand": [[1, 2], [3, 1]], "request": [2.
 BAD = {
     "a negative size": ({"demand": [[1, -2], [3, 1]]}, "demand[0, 1] is -2"),
     "a fractional size": ({"demand": [[1, 2.5], [3, 1]]}, "demand[0, 1] is 2.5"),
-    "a VM larger than every server": ({"demand": [[1, 2], [9, 1]], "names": ("web", "batch")}, "larger than every server for VM type 'batch'"),
+    "a VM larger than every server": (
+        {"demand": [[1, 2], [9, 1]], "names": ("web", "batch")},
+        "larger than every server for VM type 'batch'",
+    ),
     "a VM that fits no single server": ({"demand": [[1, 2], [5, 7]]}, "no single server has all of it"),
     "a server without anything": ({"capacity": [[4, 8], [0, 0]]}, "capacity[1] is zero in every resource"),
     "a resource nowhere": ({"capacity": [[4, 0], [6, 0]], "demand": [[1, 0], [3, 0]]}, "capacity[:, 1] is zero of '1'"),
@@ -83,7 +86,12 @@ def test_bad_input_in_a_file_is_refused_naming_the_line(tmp_path, case: str) -> 
 
 def test_reading_is_the_inverse_of_writing(tmp_path, brute) -> None:
     rng = np.random.default_rng(3)
-    made = [brute.random_requests(rng, classes=2), brute.random_cluster(rng, capped=True), paper_example(rng=rng), vm_types(rng=rng)]
+    made = [
+        brute.random_requests(rng, classes=2),
+        brute.random_cluster(rng, capped=True),
+        paper_example(rng=rng),
+        vm_types(rng=rng),
+    ]
     for number, instance in enumerate(made):
         path = write(instance, tmp_path / f"{number}.json")
         assert read(path) == instance
@@ -248,7 +256,18 @@ def test_generators_refuse_what_they_cannot_make() -> None:
 def test_every_method_runs_through_the_face_on_a_bundled_instance() -> None:
     whole = cotenant.read("packing/tiny")
     shared = cotenant.read("packing/paper-example")
-    elastic = {"FUGA", "FUGA-tree", "FUGA-algorithm-1", "joint-optimum", "max-min-share", "max-utilization", "DRF", "fair-slots", "first-fit", "best-fit"}
+    elastic = {
+        "FUGA",
+        "FUGA-tree",
+        "FUGA-algorithm-1",
+        "joint-optimum",
+        "max-min-share",
+        "max-utilization",
+        "DRF",
+        "fair-slots",
+        "first-fit",
+        "best-fit",
+    }
     for method in cotenant.methods("packing"):
         given = shared if method.name in elastic else whole
         result = cotenant.solve(given, method.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import time
-
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +93,13 @@ def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least(bru
         if truth is None:
             continue
         relaxed = generate(problem, Pool(problem.types), Clock(), upper=None)
-        for bound in (volume_bound(problem), large_items_bound(problem), exclusion_bound(problem), best_bound(problem).value, relaxed.bound):
+        for bound in (
+            volume_bound(problem),
+            large_items_bound(problem),
+            exclusion_bound(problem),
+            best_bound(problem).value,
+            relaxed.bound,
+        ):
             assert bound <= truth
         assert relaxed.complete or relaxed.bound >= np.ceil(relaxed.value - 1e-6)
         for method in GREEDY:

@@ -126,7 +126,10 @@ def _held(amounts: Integers, instance: Packing) -> Integers:
     """VMs of each user in 1/s of these amounts, in whole numbers."""
     users = instance.types
     return np.array(
-        [min(int(amount) // (users * int(need)) for amount, need in zip(amounts, row, strict=True) if need > 0) for row in instance.demand]
+        [
+            min(int(amount) // (users * int(need)) for amount, need in zip(amounts, row, strict=True) if need > 0)
+            for row in instance.demand
+        ]
     )
 
 

@@ -31,7 +31,9 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     """
     leaves = [node for node in tree if tree.out_degree(node) == 0]
     if len(leaves) > MOST_LEAVES:
-        raise InvalidOption(f"the tree has {len(leaves)} leaves; at most {MOST_LEAVES} can be read. Draw a game with a smaller eta")
+        raise InvalidOption(
+            f"the tree has {len(leaves)} leaves; at most {MOST_LEAVES} can be read. Draw a game with a smaller eta"
+        )
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -81,7 +81,10 @@ def figure_6(*, seed: int = 0, alpha: float = 5.0, eta: int = 5, largest: int = 
     if not sizes:
         raise InvalidOption(f"largest is {largest}; expected at least 50 servers")
     rows = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=sizes, seed=seed, alpha=alpha, eta=eta)
-    claims = {"first-fit": "irregular", "FUGA": "CPU 0.7 from 450 servers, memory 0.6 from 500; up to 10 % more CPU than first fit"}
+    claims = {
+        "first-fit": "irregular",
+        "FUGA": "CPU 0.7 from 450 servers, memory 0.6 from 500; up to 10 % more CPU than first fit",
+    }
     findings = []
     for row in rows:
         if "error" in row:

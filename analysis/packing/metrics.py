@@ -62,9 +62,7 @@ def metrics(instance: Packing, placement: Placement, *, alpha: float = 2.0) -> d
     return result
 
 
-def _fixed(
-    instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float
-) -> dict[str, float]:
+def _fixed(instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float) -> dict[str, float]:
     """Metrics that need every server of the cluster."""
     fair = FairShare.of(instance)
     kind = placement.server_class

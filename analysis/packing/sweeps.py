@@ -44,7 +44,9 @@ def policy_named(policy: Policy) -> Callable[..., Any]:
     return function
 
 
-def share(instance: Packing, policy: Policy, *, seed: int = 0, time_limit: float | None = None, **options: Any) -> Placement | None:
+def share(
+    instance: Packing, policy: Policy, *, seed: int = 0, time_limit: float | None = None, **options: Any
+) -> Placement | None:
     """The checked placement of a policy, given those of the options that it takes; None when it has none."""
     function = policy_named(policy)
     own = {name: value for name, value in options.items() if accepts(function, name)}

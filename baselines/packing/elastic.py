@@ -6,7 +6,6 @@ import numpy as np
 
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
-from ...instances.problem.errors import InvalidInstance
 from ...solvers.outcome import validate_time_limit
 from ...solvers.packing.cluster import fixed_cluster
 
@@ -108,6 +107,3 @@ def _server(free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: 
     if rule == "best":
         return int(np.argmin(np.where(room, (free * weight).sum(axis=1), np.inf)))
     return int(np.argmax(room))
-
-
-

@@ -60,7 +60,9 @@ def first_fit_decreasing(
     return _answer(problem, fit(problem, order, problem.request[order]))
 
 
-def best_fit_decreasing(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
+def best_fit_decreasing(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
     """BFD: largest VMs first, each on the server with the least free shares that still holds it; see `first_fit_all`."""
     validate_time_limit(time_limit)
     problem = reduce(instance)

@@ -26,7 +26,9 @@ def vbp(path: PathLike) -> Packing:
         numbers = [int(word) for word in words]
     except ValueError:
         wrong = next(word for word in words if not word.lstrip("+-").isdigit())
-        raise InvalidFile(f"{where} holds {wrong!r}; expected whole numbers only. Scale fractional sizes and capacities") from None
+        raise InvalidFile(
+            f"{where} holds {wrong!r}; expected whole numbers only. Scale fractional sizes and capacities"
+        ) from None
     if len(numbers) < 2 or numbers[0] < 1 or len(numbers) < numbers[0] + 2:
         raise InvalidFile(f"{where} is cut short; expected d, the d capacities, n, then n lines of d sizes and a demand")
     d = numbers[0]
@@ -91,7 +93,9 @@ def azure_vm(
     moment = trace.densest() if at is None else at
     alive = trace.alive(moment)
     if not alive.any():
-        raise InvalidOption(f"at is {moment:g}; no VM of {Path(path).name} is alive then; its densest instant is {trace.densest():g}")
+        raise InvalidOption(
+            f"at is {moment:g}; no VM of {Path(path).name} is alive then; its densest instant is {trace.densest():g}"
+        )
     present = alive > 0
     return Packing(
         capacity=[[cores, _whole(memory * 1024, "memory", path)]],  # type: ignore[arg-type]
@@ -140,7 +144,9 @@ def alibaba_openb(
     trace = alibaba_trace(path, gpus=gpus)
     count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(at)
     if not count.any():
-        raise InvalidOption(f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is {trace.densest():g}")
+        raise InvalidOption(
+            f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is {trace.densest():g}"
+        )
     capacity, number = alibaba_nodes(nodes, gpus=gpus, servers=servers)
     present = count > 0
     return Packing(

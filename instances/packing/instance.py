@@ -176,7 +176,9 @@ class Packing(Instance):
         hollow = ~(self.capacity > 0).any(axis=1)
         if hollow.any():
             place = int(np.argmax(hollow))
-            raise InvalidInstance(f"capacity[{place}]", "zero in every resource", "a server with something free", "Drop the class")
+            raise InvalidInstance(
+                f"capacity[{place}]", "zero in every resource", "a server with something free", "Drop the class"
+            )
         missing = ~(self.capacity > 0).any(axis=0)
         if missing.any():
             place = int(np.argmax(missing))
@@ -271,7 +273,9 @@ class Placement(Solution):
 
     def __post_init__(self) -> None:
         raw = np.asarray(self.count)
-        count = frozen_array("count", raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw, np.int64, 2)
+        count = frozen_array(
+            "count", raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw, np.int64, 2
+        )
         kind = frozen_array("server_class", np.asarray(self.server_class, dtype=np.int64 if raw.size == 0 else None), np.int64, 1)
         if len(count) != len(kind) and count.size:
             raise InvalidInstance("server_class", f"of length {len(kind)}", f"{len(count)} entries, one per server")

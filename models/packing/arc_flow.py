@@ -11,7 +11,14 @@ Integers = npt.NDArray[np.int64]
 
 
 def arc_flow_program(
-    tail: Integers, head: Integers, item: Integers, nodes: int, ends: list[tuple[int, int]], request: Integers, servers: Integers, price: Integers
+    tail: Integers,
+    head: Integers,
+    item: Integers,
+    nodes: int,
+    ends: list[tuple[int, int]],
+    request: Integers,
+    servers: Integers,
+    price: Integers,
 ) -> LinearProgram:
     """Least cost of flow from each source to its target that runs through enough arcs of every VM type.
 
@@ -27,9 +34,7 @@ def arc_flow_program(
     """
     builder = ProgramBuilder()
     most = int(request.sum())
-    arcs = builder.columns(
-        len(tail), upper=np.where(item >= 0, request[np.maximum(item, 0)], most).astype(float), integer=True
-    )
+    arcs = builder.columns(len(tail), upper=np.where(item >= 0, request[np.maximum(item, 0)], most).astype(float), integer=True)
     back = builder.columns(len(ends), cost=price.astype(float), upper=np.minimum(servers, most).astype(float), integer=True)
     source = np.array([entry[0] for entry in ends])
     target = np.array([entry[1] for entry in ends])

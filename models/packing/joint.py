@@ -71,7 +71,9 @@ def joint_model(
     parts = []
     for user, table in enumerate(deviation):
         total = model.new_int_var(0, len(table) - 1, f"vms_{user}")
-        terms = [int(rows[a, user]) * number[c][a] for c, rows in enumerate(combination) for a in range(len(rows)) if rows[a, user]]
+        terms = [
+            int(rows[a, user]) * number[c][a] for c, rows in enumerate(combination) for a in range(len(rows)) if rows[a, user]
+        ]
         model.add(total == sum(terms))
         whole = np.floor(table * DEVIATION_SCALE * _DOWN).astype(np.int64).tolist()
         part = model.new_int_var(0, max(whole), f"deviation_{user}")
@@ -87,7 +89,11 @@ def joint_model(
     skews = [np.floor(entry * VALUE_SCALE * _DOWN).astype(np.int64) for entry in uneven]
     model.minimize(
         sum(players * int(value) * flag for value, flag in zip(values.tolist(), inside, strict=True))
-        + sum(int(skew) * entry for row, skew_row in zip(number, skews, strict=True) for entry, skew in zip(row, skew_row, strict=True))
+        + sum(
+            int(skew) * entry
+            for row, skew_row in zip(number, skews, strict=True)
+            for entry, skew in zip(row, skew_row, strict=True)
+        )
     )
     if hint is not None:
         for row, chosen in zip(number, hint, strict=True):

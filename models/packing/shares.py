@@ -11,7 +11,9 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def _served(builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats) -> tuple[list[Integers], Integers]:
+def _served(
+    builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
+) -> tuple[list[Integers], Integers]:
     """Columns: servers of each class by combination; VMs each user gets, at most what they hold and what is wanted."""
     number = []
     types = combination[0].shape[1]
@@ -28,7 +30,9 @@ def _served(builder: ProgramBuilder, combination: list[Integers], servers: Integ
     return number, served
 
 
-def utilization_program(combination: list[Integers], servers: Integers, cap: Floats, weight: Floats) -> tuple[LinearProgram, list[Integers], Integers]:
+def utilization_program(
+    combination: list[Integers], servers: Integers, cap: Floats, weight: Floats
+) -> tuple[LinearProgram, list[Integers], Integers]:
     """Most weighted VMs (minimised with the sign changed).
 
     Parameters
@@ -65,7 +69,9 @@ def share_program(
     number, served = _served(builder, combination, servers, cap)
     users = np.flatnonzero(unit > 0)
     top = float((unit * np.where(np.isfinite(cap), cap, 0)).max(initial=0.0))
-    top = max(top, float(sum(unit @ (table.max(axis=0, initial=0) * count) for table, count in zip(combination, servers, strict=True))))
+    top = max(
+        top, float(sum(unit @ (table.max(axis=0, initial=0) * count) for table, count in zip(combination, servers, strict=True)))
+    )
     last = -1
     for level in range(len(reached) + 1):
         least = builder.columns(1, lower=0.0, upper=top)[0]

@@ -73,7 +73,9 @@ def large_items_bound(problem: Reduced) -> int:
 def exclusion_bound(problem: Reduced) -> int:
     """VMs of which no two fit on one server need as many servers: a greedy set of them, times the least price."""
     pair = problem.demand[:, None, :] + problem.demand[None, :, :]
-    together = (pair[:, :, None, :] <= problem.capacity[None, None, :, :]).all(axis=3).any(axis=2) if problem.types <= 400 else None
+    together = (
+        (pair[:, :, None, :] <= problem.capacity[None, None, :, :]).all(axis=3).any(axis=2) if problem.types <= 400 else None
+    )
     if together is None:
         return 0
     alone = ~np.diag(together)

@@ -51,7 +51,13 @@ def dive(
         pool = _restricted(problem, relaxation, here, todo[here])
         left = clock.seconds
         solved = generate(
-            rest, pool, _silent(clock), upper=target - spent + 1, enough=target - spent, seconds=max(until - left, 0.05), nodes=20_000
+            rest,
+            pool,
+            _silent(clock),
+            upper=target - spent + 1,
+            enough=target - spent,
+            seconds=max(until - left, 0.05),
+            nodes=20_000,
         )
         if solved.bound > target - spent or solved.value is None:
             return None

@@ -107,14 +107,10 @@ def by_assignment(search: Search, effort: float) -> None:
         raise KeyboardInterrupt
 
 
-def _integer_program(
-    search: Search, table: Integers, kind: Integers, most: int, seconds: float
-) -> tuple[Counts | None, bool]:
+def _integer_program(search: Search, table: Integers, kind: Integers, most: int, seconds: float) -> tuple[Counts | None, bool]:
     """An answer made of these patterns that costs at most `most`, and whether there is none."""
     problem = search.problem
-    program = pattern_program(
-        table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
-    )
+    program = pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=True, most=most)
     solve = solve_apart if len(table) > APART else solve_program
     answer = solve(program, time_limit=_seconds(search, seconds))
     if answer.stop is Stop.INTERRUPTED:

@@ -144,9 +144,7 @@ def _whole_duals(problem: Reduced, duals: Floats, scale: int, penalty: float) ->
     return profit, np.floor(np.where(problem.servers >= UNLIMITED, 0.0, premium) * scale).astype(np.int64)
 
 
-def _price_all(
-    problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int
-) -> tuple[list[int], bool]:
+def _price_all(problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int) -> tuple[list[int], bool]:
     """Put the best patterns of every class in the pool; returns upper bounds on their profit, and whether they are tight."""
     tops, exact = [], True
     slack = scale // ACCURACY

@@ -113,7 +113,17 @@ def price_patterns(
         return Priced(np.zeros((0, problem.types), dtype=np.int64), least, True)
     capacity = problem.capacity[kind]
     rows, found, best, _, whole = best_patterns(
-        profit[order], problem.demand[order], problem.request[order], capacity, weight[order], room, least, slack, nodes, keep, False
+        profit[order],
+        problem.demand[order],
+        problem.request[order],
+        capacity,
+        weight[order],
+        room,
+        least,
+        slack,
+        nodes,
+        keep,
+        False,
     )
     number = min(found, keep)
     recent = [(found - number + step) % keep for step in range(number)]
@@ -141,7 +151,9 @@ def all_patterns(
     return patterns
 
 
-def disjoint_patterns(problem: Reduced, kind: int, profit: Integers, least: int, first: Integers, *, nodes: int = 3000) -> list[Integers]:
+def disjoint_patterns(
+    problem: Reduced, kind: int, profit: Integers, least: int, first: Integers, *, nodes: int = 3000
+) -> list[Integers]:
     """Further good patterns from types that the ones before do not use: many columns from one set of prices."""
     left = profit.copy()
     found: list[Integers] = []

@@ -97,10 +97,19 @@ def max_min_share(
         answer = solve_program(program, time_limit=clock.left, start=begin, report=report)
         found = _placement(instance, tables, number, answer, cluster)
         proved = None if answer.bound is None else -answer.bound * smallest
-        if found is not None and (best is None or _sorted_shares(instance, found, dominant) >= _sorted_shares(instance, best, dominant)):
+        if found is not None and (
+            best is None or _sorted_shares(instance, found, dominant) >= _sorted_shares(instance, best, dominant)
+        ):
             best = found
         value = None if found is None else sum(_sorted_shares(instance, found, dominant)[: level + 1])
-        levels.append({"objective": f"sum of the {level + 1} least dominant shares", "value": value, "bound": proved, "status": answer.status.value})
+        levels.append(
+            {
+                "objective": f"sum of the {level + 1} least dominant shares",
+                "value": value,
+                "bound": proved,
+                "status": answer.status.value,
+            }
+        )
         if level == 0:
             first, bound = answer.status, proved
         if answer.status is not Status.OPTIMAL or answer.objective is None:
@@ -150,7 +159,13 @@ def _sorted_shares(instance: Packing, placement: Placement, dominant: Floats) ->
 
 
 def _outcome(
-    answer: EngineAnswer, best: Placement | None, start: Placement | None, weight: Floats, bound: float | None, instance: Packing, certificate: dict[str, Any]
+    answer: EngineAnswer,
+    best: Placement | None,
+    start: Placement | None,
+    weight: Floats,
+    bound: float | None,
+    instance: Packing,
+    certificate: dict[str, Any],
 ) -> Outcome:
     """The better of the answer and the start; optimal only when the engine proved its own answer."""
     candidates = [entry for entry in (best, start) if entry is not None]

@@ -10,7 +10,7 @@ import numpy as np
 from ....instances.packing.game import skewness
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
-from ....models.packing.joint import DEVIATION_SCALE, VALUE_SCALE, JointModel, joint_model
+from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop
 from ..cluster import fixed_cluster
@@ -95,7 +95,16 @@ def least_disutility(game: Game, clock: Clock | None = None, most_states: int = 
     for place in range(game.players):
         moves, steps, uneven, _ = space.moves(place)
         cost, choice = least_sums(
-            levels[place], cost, levels[place + 1], moves, steps, uneven, space.idle(place), space.stride, space.radix, game.capped
+            levels[place],
+            cost,
+            levels[place + 1],
+            moves,
+            steps,
+            uneven,
+            space.idle(place),
+            space.stride,
+            space.radix,
+            game.capped,
         )
         chosen.append(choice)
         if watch.over and place + 1 < game.players:
@@ -226,7 +235,10 @@ def _disutility(game: Game, number: list[Integers]) -> float:
 def _deviation(game: Game, number: list[Integers]) -> int:
     """The sum of deviations of an answer as the model rounds it."""
     total = _totals(game, number)
-    return sum(int(np.floor(part[n] * DEVIATION_SCALE * (1.0 - 1e-12))) for part, n in zip(game.deviations(), total.tolist(), strict=True))
+    return sum(
+        int(np.floor(part[n] * DEVIATION_SCALE * (1.0 - 1e-12)))
+        for part, n in zip(game.deviations(), total.tolist(), strict=True)
+    )
 
 
 def _first_points(game: Game, value: float) -> Integers:

@@ -89,7 +89,16 @@ def equilibrium(game: Game, clock: Clock | None = None, most_states: int = MOST_
     for place in range(game.players - 1, -1, -1):
         moves, steps, uneven, _ = space.moves(place)
         value, choice = best_replies(
-            levels[place], levels[place + 1], value, moves, steps, uneven, space.idle(place), space.stride, space.radix, game.capped
+            levels[place],
+            levels[place + 1],
+            value,
+            moves,
+            steps,
+            uneven,
+            space.idle(place),
+            space.stride,
+            space.radix,
+            game.capped,
         )
         chosen.append(choice)
         if watch.over and place:

@@ -1,5 +1,7 @@
 """A solver in a process of its own: it answers, it is ended when it overruns, its death is told."""
 
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
 from __future__ import annotations
 
 import os

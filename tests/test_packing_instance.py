@@ -1,5 +1,7 @@
 """Packing instances: what is refused and how, files, foreign formats, generators, and the checker."""
 
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
 from __future__ import annotations
 
 import json
@@ -134,8 +136,6 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_check_names_what_is_broken(case: str) -> None:
     placement, text = BROKEN[case]
-    with pytest.raises(InfeasibleSolution, match="."):
-        check(Packing(**GOOD), placement)
     with pytest.raises(InfeasibleSolution) as error:
         check(Packing(**GOOD), placement)
     assert text in str(error.value)
@@ -186,7 +186,7 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
     assert densest.capacity.tolist() == [[64, 192 * 1024]]
     late = azure_vm(path, at=700)
     assert late.demand.tolist() == [[1, 768], [2, 3584]]
-    with pytest.raises(InvalidOption, match="no VM of azure.csv is alive"):
+    with pytest.raises(InvalidOption, match=r"no VM of azure\.csv is alive"):
         azure_vm(path, at=5000)
     path.write_text(AZURE.replace("0.75", "0.3333", 1))
     with pytest.raises(InvalidFile, match="no whole number"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import skewness
-from ...instances.packing.instance import Integers
+from ...instances.packing.instance import Integers, fits
 from ...solvers.outcome import AGREE
 from ...solvers.packing.cluster import fixed_cluster
 from ...solvers.packing.game.joint import joint_optimum
@@ -118,8 +118,8 @@ def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
     count, kind = _all_servers(instance, placement)
     free = instance.capacity[kind] - count @ instance.demand
     total = placement.totals(instance.types)
-    fits = (instance.demand[:, None, :] <= free[None, :, :]).all(axis=2).any(axis=1)
-    return tuple(int(user) for user in np.flatnonzero(fits & (total < instance.wanted)))
+    room = fits(instance.demand, free).any(axis=1)
+    return tuple(int(user) for user in np.flatnonzero(room & (total < instance.wanted)))
 
 
 def _held(amounts: Integers, instance: Packing) -> Integers:

@@ -58,8 +58,8 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
             text = "(" + ",\n".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
             axes.text(x, y - 0.05, text, ha="center", va="top", fontsize=8, color="tab:red" if node in path_nodes else "black")
         else:
-            axes.text(x, y, f"server {data['player']}", ha="center", va="center", fontsize=9, zorder=2,
-                      bbox={"facecolor": "white", "edgecolor": "tab:red" if node in path_nodes else "black", "boxstyle": "round"})  # fmt: skip
+            box = {"facecolor": "white", "edgecolor": "tab:red" if node in path_nodes else "black", "boxstyle": "round"}
+            axes.text(x, y, f"server {data['player']}", ha="center", va="center", fontsize=9, zorder=2, bbox=box)
     axes.set_ylim(-depth - 0.6, 0.3)
     if path is not None:
         figure.savefig(Path(path))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from ...instances.packing import Packing
@@ -47,7 +45,7 @@ def figure_2(*, seed: int = 0) -> list[Finding]:
         _same("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}", False, "no reading of eq. 14 gives both"),
         _same("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}", False),
         _same(
-            "SPNE on the printed strategy sets", "(c, e) = (<0,0,2>, <1,2,0>)", f"({', '.join(_angle(r) for r in choice.tolist())})",
+            "SPNE on the printed strategy sets", "(c, e) = (<0,0,2>, <1,2,0>)", ", ".join(map(_angle, choice.tolist())),
             choice.tolist() == [[0, 0, 2], [1, 2, 0]],
         ),
     ]  # fmt: skip
@@ -68,7 +66,7 @@ def figure_5(*, seed: int = 0, alpha: float = 2.0, eta: int = 5, types: str = "T
     note = "mean absolute deviation from the mean share, over it; three elastic users of " + types
     return [
         Finding(
-            f"dominant shares, {policy}", paper.get(policy, ""), f"{', '.join(f'{x:.3f}' for x in shares)}; deviation {spread:.0%}",
+            f"dominant shares, {policy}", paper.get(policy, ""), _listed(shares) + f"; deviation {spread:.0%}",
             "differs" if policy in paper else "not in the paper", note if policy == "FUGA" else "",
         )
         for policy, shares, spread in rows
@@ -86,6 +84,7 @@ def figure_6(*, seed: int = 0, alpha: float = 5.0, eta: int = 5, largest: int = 
         "FUGA": "CPU 0.7 from 450 servers, memory 0.6 from 500; up to 10 % more CPU than first fit",
     }
     findings = []
+    verdict: Verdict
     for row in rows:
         if "error" in row:
             ours, verdict = row["error"], "not in the paper"
@@ -198,10 +197,14 @@ def _synthetic_trace(rng: np.random.Generator):  # type: ignore[no-untyped-def]
     return VmTrace(demand, kind, start, start + life, ("CPU cores", "memory [MB]"), tuple(VM_TYPES), "synthetic")
 
 
+def _listed(shares: np.ndarray) -> str:
+    return ", ".join(f"{value:.3f}" for value in shares)
+
+
 def _angle(row: list[int]) -> str:
     return f"<{', '.join(map(str, row))}>"
 
 
 def _same(what: str, paper: str, ours: str, same: bool | None, note: str = "") -> Finding:
-    verdict: Verdict | Literal["reproduced"] = "not in the paper" if same is None else "reproduced" if same else "differs"
+    verdict: Verdict = "not in the paper" if same is None else "reproduced" if same else "differs"
     return Finding(what, paper, ours, verdict, note)

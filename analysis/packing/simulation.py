@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.packing import Packing
 from ...instances.packing.formats import VmTrace
-from ...instances.packing.instance import Integers
+from ...instances.packing.instance import Integers, fits
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from .sweeps import Policy, share
 
@@ -153,8 +153,8 @@ class _State:
         kinds = np.array([kind for kind, queue in enumerate(self.waiting) if queue], dtype=np.int64)
         if not len(kinds):
             return 0
-        fits = (demand[kinds][:, None, :] <= self.free[None, :, :]).all(axis=2)
-        kinds, open_servers = kinds[fits.any(axis=1)], np.flatnonzero(fits.any(axis=0))
+        room = fits(demand[kinds], self.free)
+        kinds, open_servers = kinds[room.any(axis=1)], np.flatnonzero(room.any(axis=0))
         if not len(kinds):
             return 0
         present = self.free[open_servers].max(axis=0) > 0

@@ -51,7 +51,7 @@ def share(
     function = policy_named(policy)
     own = {name: value for name, value in options.items() if accepts(function, name)}
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
-    placement = answer.solution if isinstance(answer, Outcome) else answer
+    placement: Placement | None = answer.solution if isinstance(answer, Outcome) else answer  # type: ignore[assignment]
     if placement is not None:
         check(instance, placement)
     return placement

@@ -1,7 +1,8 @@
 """Packing policies as plain functions: `method(instance, *, rng=None, time_limit=None, **options) -> Placement`.
 
 `first_fit_all`, `first_fit_decreasing`, `best_fit_decreasing`, `dot_product`, `square_norm` and `random_fit` serve all
-requests on few servers; `fuga_algorithm_1`, `first_fit`, `best_fit`, `random_fit`, `drf` and `fair_slots` share fixed servers among elastic ones.
+requests on few servers; `fuga_algorithm_1`, `first_fit`, `best_fit`,
+`random_fit`, `drf` and `fair_slots` share fixed servers among elastic ones.
 """
 
 from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1

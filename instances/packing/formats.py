@@ -112,13 +112,13 @@ def azure_vm(
 def azure_trace(path: PathLike) -> VmTrace:
     """Every VM of an Azure list, with its start and (lower) end."""
     rows = _rows(path, ("cpu_cores", "mem_gb", "start_s", "end_s_lo"))
-    sizes = []
-    times = []
+    sizes: list[tuple[int, ...]] = []
+    times: list[tuple[float, float]] = []
     for line, row in rows:
         cpu = _whole(_number(row["cpu_cores"], "cpu_cores", path, line), f"line {line}, cpu_cores", path)
         sizes.append((cpu, _whole(1024 * _number(row["mem_gb"], "mem_gb", path, line), f"line {line}, mem_gb in MiB", path)))
         times.append((_number(row["start_s"], "start_s", path, line), _number(row["end_s_lo"], "end_s_lo", path, line)))
-    return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{cpu} cores {mib / 1024:g} GB" for cpu, mib in sizes])
+    return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
 
 
 def alibaba_openb(
@@ -175,7 +175,9 @@ _NODE = ("cpu_milli", "memory_mib", "gpu")
 
 def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
     """Every pod of an Alibaba list, with its creation and deletion."""
-    sizes, times, labels = [], [], []
+    sizes: list[tuple[int, ...]] = []
+    times: list[tuple[float, float]] = []
+    labels: list[str] = []
     for line, row in _rows(path, ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time")):
         cpu, mib, cards, share = (
             _whole(_number(row[name], name, path, line), f"line {line}, {name}", path)

@@ -66,7 +66,7 @@ class FairShare:
         validate_alpha(alpha)
         counts = np.asarray(vms, dtype=np.int64)
         parts = [self.deviation(user, int(number), alpha) for user, number in enumerate(counts)]
-        return added(parts) ** (1.0 / alpha)
+        return float(added(parts) ** (1.0 / alpha))
 
 
 def added(parts: list[float]) -> float:

@@ -170,7 +170,7 @@ def _triplets(items: int, rng: np.random.Generator) -> Integers:
     """Three items at a time that fill a bin of 100 x 100 exactly, each between 20 and 60 in both sizes."""
     if items % 3:
         raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for _ in range(items // 3):
         parts = []
         for _ in range(2):

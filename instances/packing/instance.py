@@ -225,9 +225,9 @@ class Packing(Instance):
     def _validate_items(self) -> None:
         """Every VM that is wanted must fit some server that exists."""
         present = self.capacity[self.available > 0]
-        fits = (self.demand[:, None, :] <= present[None, :, :]).all(axis=2).any(axis=1) | (self.wanted == 0)
-        if not fits.all():
-            i = int(np.argmin(fits))
+        held = fits(self.demand, present).any(axis=1) | (self.wanted == 0)
+        if not held.all():
+            i = int(np.argmin(held))
             largest = present.max(axis=0)
             over = self.demand[i] > largest
             where = "no single server has all of it"
@@ -336,6 +336,12 @@ def check(instance: Packing, placement: Placement) -> None:
         raise InfeasibleSolution(
             f"{total[i]} VMs of type {instance.names[i]!r} are placed; {instance.wanted[i]:.0f} are requested"
         )
+
+
+def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
+    """(n, m) whether each demand (n, k) fits each room (m, k)."""
+    result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)
+    return result
 
 
 def _amounts(field_name: str, value: Any) -> Integers:

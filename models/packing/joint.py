@@ -69,13 +69,13 @@ def joint_model(
         model.add(sum(row) == int(servers[c]))
         number.append(row)
     parts = []
-    for user, table in enumerate(deviation):
-        total = model.new_int_var(0, len(table) - 1, f"vms_{user}")
+    for user, part_of in enumerate(deviation):
+        total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
         terms = [
             int(rows[a, user]) * number[c][a] for c, rows in enumerate(combination) for a in range(len(rows)) if rows[a, user]
         ]
         model.add(total == sum(terms))
-        whole = np.floor(table * DEVIATION_SCALE * _DOWN).astype(np.int64).tolist()
+        whole = np.floor(part_of * DEVIATION_SCALE * _DOWN).astype(np.int64).tolist()
         part = model.new_int_var(0, max(whole), f"deviation_{user}")
         model.add_element(total, whole, part)
         parts.append(part)

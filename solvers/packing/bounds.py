@@ -7,8 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...instances.packing.instance import Integers
+from ...instances.packing.instance import fits
 from .reduction import Reduced
+
+MOST_PAIRED = 2000
+"""VM types up to which all pairs are looked at."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class Bound:
 def best_bound(problem: Reduced) -> Bound:
     """The best of the bounds below."""
     bounds = [Bound(volume_bound(problem), "volume"), Bound(large_items_bound(problem), "large items")]
-    bounds.append(Bound(exclusion_bound(problem), "VMs that exclude each other"))
+    if problem.types <= MOST_PAIRED:
+        bounds.append(Bound(exclusion_bound(problem), "VMs that exclude each other"))
     return max(bounds, key=lambda bound: bound.value)
 
 
@@ -72,12 +76,11 @@ def large_items_bound(problem: Reduced) -> int:
 
 def exclusion_bound(problem: Reduced) -> int:
     """VMs of which no two fit on one server need as many servers: a greedy set of them, times the least price."""
-    pair = problem.demand[:, None, :] + problem.demand[None, :, :]
-    together = (
-        (pair[:, :, None, :] <= problem.capacity[None, None, :, :]).all(axis=3).any(axis=2) if problem.types <= 400 else None
-    )
-    if together is None:
-        return 0
+    pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
+    together = np.zeros(problem.types**2, dtype=bool)
+    for capacity in problem.capacity:
+        together |= fits(pairs, capacity[None, :])[:, 0]
+    together.shape = (problem.types, problem.types)
     alone = ~np.diag(together)
     order = np.lexsort((together.sum(axis=1), ~alone))
     kept: list[int] = []
@@ -87,6 +90,3 @@ def exclusion_bound(problem: Reduced) -> int:
             kept.append(int(i))
             number += int(problem.request[i]) if alone[i] else 1
     return number * int(problem.price.min())
-
-
-__all__ = ["Bound", "Integers", "best_bound", "exclusion_bound", "large_items_bound", "volume_bound"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..compiled import compiled
 
+Array = np.ndarray[Any, Any]
+
 
 @compiled
-def combinations(demand, cap, free, most, maximal):  # type: ignore[no-untyped-def]
+def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: bool) -> Any:
     """Every combination of VMs that fits, except the empty one, in lexicographic order; maximal ones only if so wished.
 
     demand (s, k), cap (s,) most copies, free (k,). Returns (table (n, s), whole): whole False when there are more than `most`.

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..compiled import compiled
 
+Array = np.ndarray[Any, Any]
+
 
 @compiled
-def place_runs(order, number, demand, capacity, servers, preference, share, best, count, kind, free):  # type: ignore[no-untyped-def]
+def place_runs(
+    order: Array,
+    number: Array,
+    demand: Array,
+    capacity: Array,
+    servers: Array,
+    preference: Array,
+    share: Array,
+    best: bool,
+    count: Array,
+    kind: Array,
+    free: Array,
+) -> Any:
     """Place runs of equal VMs one after the other on the first (or fullest) server where one fits, opening servers by preference.
 
     order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best: fullest instead of first.
@@ -76,7 +92,17 @@ def place_runs(order, number, demand, capacity, servers, preference, share, best
 
 
 @compiled
-def fill_servers(number, demand, capacity, servers, preference, weight, norm, count, kind):  # type: ignore[no-untyped-def]
+def fill_servers(
+    number: Array,
+    demand: Array,
+    capacity: Array,
+    servers: Array,
+    preference: Array,
+    weight: Array,
+    norm: bool,
+    count: Array,
+    kind: Array,
+) -> Any:
     """Open one server after the other and fill it, each time with the VM that suits what is left best.
 
     norm False: largest weighted dot product of the VM with what is free. True: least weighted square norm of what would be
@@ -146,7 +172,17 @@ def fill_servers(number, demand, capacity, servers, preference, weight, norm, co
 
 
 @compiled
-def place_at_random(order, draw, demand, capacity, servers, preference, count, kind, free):  # type: ignore[no-untyped-def]
+def place_at_random(
+    order: Array,
+    draw: Array,
+    demand: Array,
+    capacity: Array,
+    servers: Array,
+    preference: Array,
+    count: Array,
+    kind: Array,
+    free: Array,
+) -> Any:
     """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0, 1) chooses.
 
     Returns servers used, or -1 - place when a VM fits nowhere.

@@ -175,7 +175,9 @@ def _singles(problem: Reduced, pool: Pool) -> None:
 
 def _enter(program: LivingProgram, problem: Reduced, table: Integers, kind: Integers) -> None:
     """Append patterns to the relaxation."""
-    starts, rows, values = [], [], []
+    starts: list[int] = []
+    rows: list[int] = []
+    values: list[float] = []
     for pattern, c in zip(table, kind, strict=True):
         starts.append(len(rows))
         where = np.flatnonzero(pattern)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.packing.instance import Floats, Integers
+from ...instances.packing.instance import Floats, Integers, fits
 from ...instances.problem.errors import InvalidInstance
 from .reduction import UNLIMITED, Reduced
 
@@ -59,8 +59,7 @@ class Pool:
 def penalty_of(problem: Reduced) -> int:
     """Cost of leaving one VM out of the relaxation: more than serving it can cost."""
     unlimited = problem.servers >= UNLIMITED
-    alone = (problem.demand[:, None, :] <= problem.capacity[None, unlimited, :]).all(axis=2)
-    if unlimited.any() and alone.any(axis=1).all():
+    if unlimited.any() and fits(problem.demand, problem.capacity[unlimited]).any(axis=1).all():
         return int(problem.price.max()) + 1
     return problem.budget + 1
 

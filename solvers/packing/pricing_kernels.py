@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..compiled import compiled
 
+Array = np.ndarray[Any, Any]
+
 
 @compiled
-def best_patterns(profit, demand, bound, capacity, weight, room, least, slack, most_nodes, keep, enumerate_all):  # type: ignore[no-untyped-def]
+def best_patterns(
+    profit: Array,
+    demand: Array,
+    bound: Array,
+    capacity: Array,
+    weight: Array,
+    room: float,
+    least: int,
+    slack: int,
+    most_nodes: int,
+    keep: int,
+    enumerate_all: bool,
+) -> Any:
     """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above `least`.
 
     profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). Items come by decreasing profit per

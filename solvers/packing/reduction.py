@@ -100,8 +100,8 @@ def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
         )  # fmt: skip
     wanted = instance.wanted.astype(np.int64)
     groups: dict[bytes, list[int]] = {}
-    for i in np.flatnonzero(wanted):
-        groups.setdefault(instance.demand[i].tobytes(), []).append(int(i))
+    for place in np.flatnonzero(wanted).tolist():
+        groups.setdefault(instance.demand[place].tobytes(), []).append(place)
     classes = np.flatnonzero(instance.available > 0)
     capacity = instance.capacity[classes]
     members = sorted(groups.values(), key=lambda group: (-_share(instance.demand[group[0]], capacity), group[0]))

@@ -47,7 +47,7 @@ def max_utilization(
     weight = (instance.demand[:, present] / space[present]).mean(axis=1)
     unit = float(weight.max())
     cap = instance.wanted.astype(float)
-    program, number, served = utilization_program(tables, servers, cap, weight / unit)
+    program, number, _ = utilization_program(tables, servers, cap, weight / unit)
     answer = solve_program(program, time_limit=clock.left, report=report)
     busy = float((((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)[present] / space[present]).mean())
     best = _placement(instance, tables, number, answer, cluster)

@@ -6,13 +6,17 @@ all of them by one combination keeps them sorted and everything is done by mergi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...compiled import compiled
 
+Array = np.ndarray[Any, Any]
+
 
 @compiled
-def variances(deviation, first, stride, radix, keys, exponent):  # type: ignore[no-untyped-def]
+def variances(deviation: Array, first: Array, stride: Array, radix: Array, keys: Array, exponent: float) -> Any:
     """v of total counts: the users' deviations (one after the other in `deviation`, from `first`) added in index order."""
     result = np.empty(len(keys))
     for place in range(len(keys)):
@@ -24,7 +28,7 @@ def variances(deviation, first, stride, radix, keys, exponent):  # type: ignore[
 
 
 @compiled
-def _allowed(key, move, stride, radix):  # type: ignore[no-untyped-def]
+def _allowed(key: int, move: Array, stride: Array, radix: Array) -> bool:
     for i in range(len(stride)):
         if (key // stride[i]) % radix[i] + move[i] >= radix[i]:
             return False
@@ -32,7 +36,7 @@ def _allowed(key, move, stride, radix):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def following_keys(keys, moves, steps, stride, radix, capped):  # type: ignore[no-untyped-def]
+def following_keys(keys: Array, moves: Array, steps: Array, stride: Array, radix: Array, capped: bool) -> Any:
     """The keys that the next player can lead to; where caps leave it nothing to choose, the key itself."""
     number = len(moves)
     place = np.zeros(number + 1, dtype=np.int64)
@@ -71,7 +75,18 @@ def following_keys(keys, moves, steps, stride, radix, capped):  # type: ignore[n
 
 
 @compiled
-def best_replies(keys, after, value, moves, steps, uneven, idle, stride, radix, capped):  # type: ignore[no-untyped-def]
+def best_replies(
+    keys: Array,
+    after: Array,
+    value: Array,
+    moves: Array,
+    steps: Array,
+    uneven: Array,
+    idle: float,
+    stride: Array,
+    radix: Array,
+    capped: bool,
+) -> Any:
     """For every key the move that leaves the player best off, given the v that play from `after` ends with.
 
     Moves are in lexicographic order and only a strictly better one replaces the one before. Returns (v of the end reached,
@@ -106,7 +121,18 @@ def best_replies(keys, after, value, moves, steps, uneven, idle, stride, radix, 
 
 
 @compiled
-def least_sums(keys, cost, after, moves, steps, uneven, idle, stride, radix, capped):  # type: ignore[no-untyped-def]
+def least_sums(
+    keys: Array,
+    cost: Array,
+    after: Array,
+    moves: Array,
+    steps: Array,
+    uneven: Array,
+    idle: float,
+    stride: Array,
+    radix: Array,
+    capped: bool,
+) -> Any:
     """For every key of `after` the least sum of skewness that leads to it, and the move that does; -1: staying empty.
 
     Staying empty is always possible when requests are capped, never otherwise.

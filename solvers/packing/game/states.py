@@ -98,8 +98,8 @@ class Space:
             total += len(reached[-1])
             if total > most:
                 raise InvalidOption(
-                    f"the game has more than {most} states (total counts after each move; {place + 1} of {self.game.players} moves"
-                    " listed); use a smaller eta, fewer VM types or servers, more memory (most_states), or FUGA-algorithm-1"
+                    f"the game has more than {most} states (total counts after each move; {place + 1} of {self.game.players}"
+                    " moves listed); use a smaller eta, fewer VM types or servers, more memory (most_states), or FUGA-algorithm-1"
                 )
             if clock.over:
                 raise OutOfTime

@@ -346,3 +346,9 @@ def test_placements_of_the_reduction_drop_surplus_vms() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [3]], request=[1.0, 2.0])
     placement = reduce(instance).placement(np.array([[3], [3]]), np.array([0, 0]))
     assert placement == Placement([[1, 2]], [0])
+
+
+def test_greedy_packings_grow_beyond_their_first_arrays() -> None:
+    instance = Packing(capacity=[[1]], demand=[[1]], request=[5000.0])
+    for method in GREEDY:
+        assert method(instance).servers == 5000

@@ -6,6 +6,7 @@ of all demand that one server could take; ties to the lowest class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -27,12 +28,15 @@ def fit(problem: Reduced, order: Integers, number: Integers, *, best: bool = Fal
     """
     from .fitting_kernels import place_runs
 
-    count, kind, free = _room(problem)
     share = 1.0 / np.maximum(problem.capacity, 1)
-    used = place_runs(
-        order, number, problem.demand, problem.capacity, problem.limit, preference(problem), share, best, count, kind, free
-    )
-    return None if used < 0 else (count[:used], kind[:used])
+    preferred = preference(problem)
+
+    def pack(count: Integers, kind: Integers, free: Integers) -> int:
+        return int(
+            place_runs(order, number, problem.demand, problem.capacity, problem.limit, preferred, share, best, count, kind, free)
+        )
+
+    return _packed(problem, pack)
 
 
 def fill(problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = None) -> Counts | None:
@@ -45,26 +49,33 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = 
     """
     from .fitting_kernels import fill_servers
 
-    count, kind, _ = _room(problem)
     total = (problem.demand * problem.request[:, None]).sum(axis=0)
     weight = total / problem.capacity.max(axis=0) if weights is None else weights
     scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(problem.capacity, 1)
-    used = fill_servers(
-        problem.request, problem.demand, problem.capacity, problem.limit, preference(problem), scale, rule == "L2", count, kind
-    )
-    return None if used < 0 else (count[:used], kind[:used])
+    preferred = preference(problem)
+
+    def pack(count: Integers, kind: Integers, free: Integers) -> int:
+        return int(
+            fill_servers(
+                problem.request, problem.demand, problem.capacity, problem.limit, preferred, scale, rule == "L2", count, kind
+            )
+        )
+
+    return _packed(problem, pack)
 
 
 def fit_at_random(problem: Reduced, rng: np.random.Generator) -> Counts | None:
     """Place VMs in random order, each on a server drawn among the open ones where it fits; None when servers run out."""
     from .fitting_kernels import place_at_random
 
-    count, kind, free = _room(problem)
     order = rng.permutation(np.repeat(np.arange(problem.types), problem.request))
-    used = place_at_random(
-        order, rng.random(len(order)), problem.demand, problem.capacity, problem.limit, preference(problem), count, kind, free
-    )
-    return None if used < 0 else (count[:used], kind[:used])
+    draw = rng.random(len(order))
+    preferred = preference(problem)
+
+    def pack(count: Integers, kind: Integers, free: Integers) -> int:
+        return int(place_at_random(order, draw, problem.demand, problem.capacity, problem.limit, preferred, count, kind, free))
+
+    return _packed(problem, pack)
 
 
 def preference(problem: Reduced) -> Integers:
@@ -88,12 +99,16 @@ def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
     return kept[full], kind[full]
 
 
-def _room(problem: Reduced) -> tuple[Integers, Integers, Integers]:
-    """Empty arrays for as many servers as any greedy answer can use."""
+def _packed(problem: Reduced, pack: Callable[[Integers, Integers, Integers], int]) -> Counts | None:
+    """Run a packer on arrays for some servers, and on larger ones as long as they are too small."""
+    from .fitting_kernels import FULL
+
     most = int(min(problem.limit.sum(), problem.vms))
-    shape = (most, problem.types)
-    return (
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(most, dtype=np.int64),
-        np.zeros((most, problem.demand.shape[1]), dtype=np.int64),
-    )
+    room = min(most, 1000)
+    while True:
+        count = np.zeros((room, problem.types), dtype=np.int64)
+        kind = np.zeros(room, dtype=np.int64)
+        used = pack(count, kind, np.zeros((room, problem.demand.shape[1]), dtype=np.int64))
+        if used != FULL:
+            return None if used < 0 else (count[:used], kind[:used])
+        room = min(most, 4 * room)

@@ -10,6 +10,9 @@ from ..compiled import compiled
 
 Array = np.ndarray[Any, Any]
 
+FULL = -(2**62)
+"""The arrays for the answer have no room for another server."""
+
 
 @compiled
 def place_runs(
@@ -69,6 +72,8 @@ def place_runs(
                             fits = False
                             break
                     if fits:
+                        if used == len(kind):
+                            return FULL
                         chosen = used
                         kind[used] = c
                         left[c] -= 1
@@ -136,6 +141,8 @@ def fill_servers(
                 break
         if c < 0:
             return -1
+        if used == len(kind):
+            return FULL
         left[c] -= 1
         kind[used] = c
         for j in range(resources):
@@ -217,6 +224,8 @@ def place_at_random(
                         fits = False
                         break
                 if fits:
+                    if used == len(kind):
+                        return FULL
                     chosen = used
                     kind[used] = c
                     left[c] -= 1

@@ -10,7 +10,7 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
 from ..engines import LivingProgram
-from ..outcome import Clock
+from ..outcome import Clock, Stop
 from .patterns import ACCURACY, Pool, disjoint_patterns, penalty_of, price_patterns, scale_of
 from .reduction import UNLIMITED, Reduced
 
@@ -91,6 +91,8 @@ def generate(
     value, weight, complete, rounds = None, np.zeros(0), False, 0
     while True:
         answer = program.solve(_left(clock, deadline))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
         if answer.row_dual is None or answer.point is None:
             break
         rounds += 1

@@ -247,7 +247,7 @@ def _prove(search: Search) -> None:
     """In turns, more time each: the programme over the patterns met, all patterns by reduced cost, further dives, others."""
     effort = 1.0
     while search.open:
-        for part in (by_arc_flow, by_enumeration, by_master, _more_dives, by_assignment):
+        for part in (by_enumeration, by_arc_flow, by_master, _more_dives, by_assignment):
             if not search.open:
                 return
             part(search, effort)

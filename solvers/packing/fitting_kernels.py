@@ -15,6 +15,15 @@ FULL = -(2**62)
 
 
 @compiled
+def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
+    """Whether a VM of type i fits what row m of `room` has."""
+    for j in range(demand.shape[1]):
+        if demand[i, j] > room[m, j]:
+            return False
+    return True
+
+
+@compiled
 def place_runs(
     order: Array,
     number: Array,
@@ -45,12 +54,7 @@ def place_runs(
             chosen = -1
             slack = np.inf
             for m in range(first, used):
-                fits = True
-                for j in range(resources):
-                    if demand[i, j] > free[m, j]:
-                        fits = False
-                        break
-                if not fits:
+                if not _fits(demand, i, free, m):
                     continue
                 if not best:
                     chosen = m
@@ -66,12 +70,7 @@ def place_runs(
                     c = preference[place]
                     if left[c] <= 0:
                         continue
-                    fits = True
-                    for j in range(resources):
-                        if demand[i, j] > capacity[c, j]:
-                            fits = False
-                            break
-                    if fits:
+                    if _fits(demand, i, capacity, c):
                         if used == len(kind):
                             return FULL
                         chosen = used
@@ -118,7 +117,7 @@ def fill_servers(
     left = servers.copy()
     remaining = todo.sum()
     types, resources = demand.shape
-    free = np.zeros(resources, dtype=np.int64)
+    free = np.zeros((1, resources), dtype=np.int64)
     used = 0
     while remaining > 0:
         c = -1
@@ -129,12 +128,7 @@ def fill_servers(
             for i in range(types):
                 if todo[i] == 0:
                     continue
-                fits = True
-                for j in range(resources):
-                    if demand[i, j] > capacity[candidate, j]:
-                        fits = False
-                        break
-                if fits:
+                if _fits(demand, i, capacity, candidate):
                     c = candidate
                     break
             if c >= 0:
@@ -146,25 +140,23 @@ def fill_servers(
         left[c] -= 1
         kind[used] = c
         for j in range(resources):
-            free[j] = capacity[c, j]
+            free[0, j] = capacity[c, j]
         while True:
             chosen = -1
             value = -np.inf
             for i in range(types):
                 if todo[i] == 0:
                     continue
+                if not _fits(demand, i, free, 0):
+                    continue
                 score = 0.0
-                fits = True
                 for j in range(resources):
-                    if demand[i, j] > free[j]:
-                        fits = False
-                        break
                     if norm:
-                        rest = (free[j] - demand[i, j]) * weight[c, j]
+                        rest = (free[0, j] - demand[i, j]) * weight[c, j]
                         score -= rest * rest
                     else:
-                        score += demand[i, j] * weight[c, j] * free[j] * weight[c, j]
-                if fits and score > value:
+                        score += demand[i, j] * weight[c, j] * free[0, j] * weight[c, j]
+                if score > value:
                     value = score
                     chosen = i
             if chosen < 0:
@@ -173,7 +165,7 @@ def fill_servers(
             todo[chosen] -= 1
             remaining -= 1
             for j in range(resources):
-                free[j] -= demand[chosen, j]
+                free[0, j] -= demand[chosen, j]
         used += 1
     return used
 
@@ -202,12 +194,7 @@ def place_at_random(
         i = order[place]
         found = 0
         for m in range(used):
-            fits = True
-            for j in range(resources):
-                if demand[i, j] > free[m, j]:
-                    fits = False
-                    break
-            if fits:
+            if _fits(demand, i, free, m):
                 room[found] = m
                 found += 1
         if found > 0:
@@ -218,12 +205,7 @@ def place_at_random(
                 c = preference[rank]
                 if left[c] <= 0:
                     continue
-                fits = True
-                for j in range(resources):
-                    if demand[i, j] > capacity[c, j]:
-                        fits = False
-                        break
-                if fits:
+                if _fits(demand, i, capacity, c):
                     if used == len(kind):
                         return FULL
                     chosen = used

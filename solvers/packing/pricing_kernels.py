@@ -12,6 +12,15 @@ Array = np.ndarray[Any, Any]
 
 
 @compiled
+def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
+    """Whether a VM of type i fits what row m of `room` has."""
+    for j in range(demand.shape[1]):
+        if demand[i, j] > room[m, j]:
+            return False
+    return True
+
+
+@compiled
 def best_patterns(
     profit: Array,
     demand: Array,
@@ -63,12 +72,7 @@ def best_patterns(
         # the next item that fits
         while t < types:
             fits = count[t] < bound[t] and (enumerate_all or profit[t] > 0)
-            if fits:
-                for j in range(resources):
-                    if demand[t, j] > free[depth, j]:
-                        fits = False
-                        break
-            if fits:
+            if fits and _fits(demand, t, free, depth):
                 break
             t += 1
         go = t < types
@@ -119,12 +123,7 @@ def best_patterns(
             for i in range(types):
                 if count[i] >= bound[i]:
                     continue
-                fits = True
-                for j in range(resources):
-                    if demand[i, j] > free[depth, j]:
-                        fits = False
-                        break
-                if fits:
+                if _fits(demand, i, free, depth):
                     maximal = False
                     break
             if maximal:

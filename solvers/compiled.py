@@ -53,9 +53,12 @@ def compiled(function: Function) -> Function:
     if folder is None:
         kernel = njit(function)
         return kernel
+    # A cached kernel names the module it came from. A test runner may import this package under its folder's name; what is
+    # compiled then must not be found under the right one.
+    owner = folder / function.__module__.partition(".")[0]
     with _decorating:
         before = config.CACHE_DIR
-        config.CACHE_DIR = str(folder)
+        config.CACHE_DIR = str(owner)
         try:
             kernel = njit(cache=True)(function)
         finally:

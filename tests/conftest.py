@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
+import packing_reference as packing_brute_force
 import pytest
+import reference as brute_force
 
 
 @pytest.fixture(scope="session")
 def reference() -> ModuleType:
-    """Brute force over agents (tests/reference.py); loaded by path, since tests are no package."""
-    return _loaded("reference")
+    """Brute force over agents (tests/reference.py)."""
+    return brute_force
 
 
 @pytest.fixture(scope="session")
 def brute() -> ModuleType:
-    """Brute force for packing (tests/packing_reference.py), loaded by path."""
-    return _loaded("packing_reference")
+    """Brute force for packing (tests/packing_reference.py)."""
+    return packing_brute_force
 
 
 @pytest.fixture(scope="session")
@@ -29,16 +29,3 @@ def packing_data(brute: ModuleType) -> Path:
     if folder is None:
         pytest.skip("development data is absent")
     return folder
-
-
-def _loaded(name: str) -> ModuleType:
-    """A module beside the tests, once per session."""
-    label = f"cotenant_{name}"
-    if label not in sys.modules:
-        spec = importlib.util.spec_from_file_location(label, Path(__file__).with_name(f"{name}.py"))
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[label] = module  # dataclasses look their own module up
-        spec.loader.exec_module(module)
-    return sys.modules[label]

@@ -3,7 +3,7 @@
     python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] [--optima known_optima.csv]
     python benchmarks/bench_packing.py game
 
-VPSolver (pip install pyvpsolver six; it compiles C++, and needs setuptools < 80 to build) makes its arc-flow graph, which HiGHS
+VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be on the PATH) makes its arc-flow graph, which HiGHS
 solves with one thread and the same time limit; both parts count. Each peer runs in a process of its own that is ended 5 s after
 its limit. Seconds are wall time; times of one run compare with each other and with nothing else.
 """
@@ -93,7 +93,7 @@ def _run(peer: str, instance: Packing, limit: float) -> tuple[int | None, int | 
 def vpsolver(arguments: argparse.Namespace) -> None:
     """The child: one instance from stdin, value and bound to stdout."""
     import highspy
-    from pyvpsolver import AFG, MPS, VBP
+    from pyvpsolver import AFG, MPS, VBP  # type: ignore[import-not-found]
 
     begin = time.perf_counter()
     content = json.load(sys.stdin)
@@ -108,8 +108,8 @@ def vpsolver(arguments: argparse.Namespace) -> None:
     info = solver.getInfo()
     found = solver.getSolution().value_valid and abs(info.objective_function_value) < 1e20
     bound = info.mip_dual_bound
-    value = round(info.objective_function_value) if found else None
-    print(json.dumps([value, int(np.ceil(bound - 1e-6)) if abs(bound) < 1e20 else None]))
+    best = round(info.objective_function_value) if found else None
+    print(json.dumps([best, int(np.ceil(bound - 1e-6)) if abs(bound) < 1e20 else None]))
 
 
 def game(arguments: argparse.Namespace) -> None:

@@ -3,9 +3,9 @@
     python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] [--optima known_optima.csv]
     python benchmarks/bench_packing.py game
 
-VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be on the PATH) makes its arc-flow graph, which HiGHS
-solves with one thread and the same time limit; both parts count. Each peer runs in a process of its own that is ended 5 s after
-its limit. Seconds are wall time; times of one run compare with each other and with nothing else.
+VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be on the PATH) makes its
+arc-flow graph, which HiGHS solves with one thread and the same time limit; both parts count. It runs in a process of its own that
+is ended 5 s after its limit. Seconds are wall time; times of one run compare with each other and with nothing else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def servers(arguments: argparse.Namespace) -> None:
         print("pyvpsolver is not installed: left out")
         peers.remove("vpsolver")
     cotenant.solve(caprara_toth(number=1, items=10, rng=np.random.default_rng(0)), "min-servers")  # kernels are compiled now
-    total = {peer: [0, 0, 0.0] for peer in peers}
+    total: dict[str, list[float]] = {peer: [0, 0, 0.0] for peer in peers}
     print(f"{'instance':28} {'optimum':>7}  " + "  ".join(f"{peer:>24}" for peer in peers))
     for instance in _instances(arguments):
         cells = []
@@ -57,8 +57,8 @@ def servers(arguments: argparse.Namespace) -> None:
         print(
             f"{instance.name:28} {optima.get(instance.name, '-'):>7}  " + "  ".join(f"{cell:>24}" for cell in cells), flush=True
         )
-    for peer, (proved, answered, seconds) in total.items():
-        print(f"{peer}: {proved} proved, {answered} answered, {seconds:.1f} s in all")
+    for peer, (done, answered, seconds) in total.items():
+        print(f"{peer}: {done:.0f} proved, {answered:.0f} answered, {seconds:.1f} s in all")
 
 
 def _instances(arguments: argparse.Namespace) -> list[Packing]:

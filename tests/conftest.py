@@ -19,7 +19,8 @@ def reference() -> ModuleType:
 @pytest.fixture(scope="session")
 def brute() -> ModuleType:
     """Brute force for packing (tests/packing_reference.py)."""
-    return packing_brute_force
+    module: ModuleType = packing_brute_force
+    return module
 
 
 @pytest.fixture(scope="session")

@@ -68,6 +68,7 @@ _COOPER = "Cooper (HPCA 2017)"
 _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
+_FUGA = "Xu and Yu (2014)"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
@@ -108,6 +109,43 @@ METHODS: tuple[Method, ...] = (
     Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
+    # packing
+    Method("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers", "vector packing portfolio"),
+    Method("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost", "vector packing portfolio"),
+    Method("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers", "declarative model", ("FFD", "dot")),
+    Method(
+        "arc-flow",
+        "packing",
+        "solvers.packing.arc_flow:arc_flow",
+        "exact",
+        "servers",
+        "Brandão and Pedroso (2016)",
+        ("FFD", "dot"),
+    ),
+    Method("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility", f"{_FUGA} 4.3, played exactly"),
+    Method("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium", "disutility", f"{_FUGA} 4.3, fig. 3"),
+    Method(
+        "FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic", "disutility", f"{_FUGA} Algorithm 1"
+    ),
+    Method(
+        "joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact", "disutility", f"{_FUGA} eq. 14, summed"
+    ),
+    Method(
+        "max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact", "dominant_share_min", "leximin", ("DRF",)
+    ),
+    Method(
+        "max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact", "utilization", f"{_FUGA} 4.2", ("DRF",)
+    ),
+    Method("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
+    Method("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
+    Method("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),
+    Method("dot", "packing", "baselines.packing:dot_product", "heuristic", "servers", "Panigrahy et al. (2011)"),
+    Method("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers", "Panigrahy et al. (2011)"),
+    Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers", f"{_FUGA} 4.2"),
+    Method("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility", f"{_FUGA} 5.3"),
+    Method("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
+    Method("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
+    Method("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
     Method(
@@ -148,6 +186,12 @@ ANALYSES: dict[str, dict[str, str]] = {
         "frontier": "cotenant.analysis.admission.frontier maps an instance to many answers",
         "rounds": "cotenant.analysis.admission.rounds runs a scheme until every job has run",
         "best_completion": "cotenant.analysis.admission.completion enumerates small cases",
+    },
+    "packing": {
+        "alpha-sweep": "cotenant.analysis.packing.sweeps.alpha_sweep runs policies at many alphas",
+        "size-sweep": "cotenant.analysis.packing.sweeps.size_sweep runs policies on growing clusters",
+        "audit": "cotenant.analysis.packing.audits.audit judges a placement",
+        "simulation": "cotenant.analysis.packing.simulation.simulate runs a policy over a trace",
     },
     "scheduling": {
         "audit": "cotenant audit LOG judges a log's own schedule",

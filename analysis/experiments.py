@@ -216,6 +216,41 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.numa.studies:hot_data",
         "what policies sustain with a hot memory or blade, beside the most any placement could",
     ),
+    Experiment(
+        "packing-figure-2",
+        "packing",
+        "Xu and Yu (2014) fig. 2 and 3, section 4.3",
+        "analysis.packing.experiments:figure_2",
+        "the worked example: fair share, combinations, utilities, equilibrium",
+    ),
+    Experiment(
+        "packing-figure-5",
+        "packing",
+        "Xu and Yu (2014) fig. 5",
+        "analysis.packing.experiments:figure_5",
+        "dominant shares on the 8-node cluster: FUGA against the Hadoop fair scheduler",
+    ),
+    Experiment(
+        "packing-figure-6",
+        "packing",
+        "Xu and Yu (2014) fig. 6",
+        "analysis.packing.experiments:figure_6",
+        "allocated CPU and memory on 50 to 700 servers: FUGA against first fit",
+    ),
+    Experiment(
+        "packing-figure-7",
+        "packing",
+        "Xu and Yu (2014) fig. 7",
+        "analysis.packing.experiments:figure_7",
+        "utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at hand)",
+    ),
+    Experiment(
+        "packing-theorems-8-10",
+        "packing",
+        "Xu and Yu (2014) Theorems 7 to 10",
+        "analysis.packing.experiments:theorems",
+        "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the equilibrium",
+    ),
 )
 """Every experiment, by problem and place."""
 

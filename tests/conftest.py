@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
+import packing_reference as packing_brute_force
 import pytest
 import reference as brute_force
 
@@ -12,3 +14,19 @@ import reference as brute_force
 def reference() -> ModuleType:
     """Brute force over agents (tests/reference.py)."""
     return brute_force
+
+
+@pytest.fixture(scope="session")
+def brute() -> ModuleType:
+    """Brute force for packing (tests/packing_reference.py)."""
+    module: ModuleType = packing_brute_force
+    return module
+
+
+@pytest.fixture(scope="session")
+def packing_data(brute: ModuleType) -> Path:
+    """The folder of packing data kept for development; the test is skipped where it is absent."""
+    folder: Path | None = brute.data_folder("packing")
+    if folder is None:
+        pytest.skip("development data is absent")
+    return folder

@@ -8,6 +8,7 @@ from ...instances.problem.errors import InvalidOption
 from ...models.program import LinearProgram
 from ..outcome import Report, validate_time_limit
 from .answer import ENGINES, LOCK, EngineAnswer, validate_engine
+from .apart import call_apart, solve_apart
 from .convex import ConvexAnswer, solve_convex
 from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
 from .highs import LivingProgram, solve_with_highs
@@ -19,6 +20,8 @@ __all__ = [
     "CpSatAnswer",
     "EngineAnswer",
     "LivingProgram",
+    "call_apart",
+    "solve_apart",
     "solve_convex",
     "solve_cp_sat",
     "solve_program",

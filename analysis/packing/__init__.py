@@ -1,0 +1,1 @@
+"""Packing: metrics, audits, sweeps, the time-slotted simulation, the paper's experiments."""

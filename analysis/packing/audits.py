@@ -1,0 +1,175 @@
+"""What a play is worth, measured and never asserted: sharing incentive, envy, Pareto, Nash, ratio to the joint optimum."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing import Packing, Placement
+from ...instances.packing.game import skewness
+from ...instances.packing.instance import Integers, fits
+from ...solvers.outcome import AGREE
+from ...solvers.packing.cluster import fixed_cluster
+from ...solvers.packing.game.joint import joint_optimum
+from ...solvers.packing.game.states import Space
+from ...solvers.packing.game.strategies import Eta, game_of
+from .metrics import enviers, metrics
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Who has reason to complain of a placement; users and servers by index.
+
+    Attributes
+    ----------
+    below_pooled_split : users with fewer VMs than 1/s of the whole cluster, as one pool, would hold (or than they request).
+    below_server_split : users with fewer VMs than 1/s of every server, added up over servers, would hold (or than requested).
+    enviers : users for whom another user's total amounts would hold more of their VMs than they have.
+    still_fits : users of whose VMs one more fits on some server (and is wanted): the placement is not Pareto efficient.
+    could_gain : servers that could raise their own utility by another combination of their strategy set, others unchanged:
+        none of them means a Nash equilibrium of the one-shot game.
+    largest_gain : the most any server could gain.
+    disutility, least_disutility : of all servers together, here and at least over the same strategy sets (a proved bound).
+    price_of_anarchy : their ratio, 1 when both are 0; None without the joint optimum.
+    """
+
+    below_pooled_split: tuple[int, ...]
+    below_server_split: tuple[int, ...]
+    enviers: tuple[int, ...]
+    still_fits: tuple[int, ...]
+    could_gain: tuple[int, ...]
+    largest_gain: float
+    disutility: float
+    least_disutility: float | None
+    price_of_anarchy: float | None
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def audit(
+    instance: Packing,
+    placement: Placement,
+    *,
+    alpha: float = 2.0,
+    eta: Eta = 5,
+    overload: float | None = None,
+    joint: bool = True,
+    time_limit: float | None = 30.0,
+) -> Audit:
+    """Measure a placement on fixed servers against the properties the paper's theorems 8 to 10 claim.
+
+    Parameters
+    ----------
+    alpha, eta, overload : of the game the placement is judged in.
+    joint : also compute the joint optimum, for the ratio.
+    time_limit : seconds for that.
+
+    Raises
+    ------
+    InvalidInstance, InvalidOption
+        As `FUGA`.
+    """
+    total = placement.totals(instance.types)
+    disutility = metrics(instance, placement, alpha=alpha)["disutility"]
+    least = None
+    if joint:
+        least = joint_optimum(instance, alpha=alpha, eta=eta, overload=overload, time_limit=time_limit).bound
+    gains = _gains(instance, placement, alpha, eta, overload)
+    better = [server for server, gain in enumerate(gains) if gain > AGREE]
+    return Audit(
+        below_pooled_split=_below(instance, total, pooled_split(instance)),
+        below_server_split=_below(instance, total, server_split(instance)),
+        enviers=tuple(enviers(instance, total)),
+        still_fits=still_fitting(instance, placement),
+        could_gain=tuple(better),
+        largest_gain=max([0.0, *gains]),
+        disutility=disutility,
+        least_disutility=least,
+        price_of_anarchy=None if least is None else ratio(disutility, least),
+    )
+
+
+def ratio(disutility: float, least: float) -> float:
+    """Disutility over the least one, 1 when both are 0."""
+    if abs(disutility) <= AGREE and abs(least) <= AGREE:
+        return 1.0
+    return disutility / least if least > 0 else float("inf")
+
+
+def pooled_split(instance: Packing) -> Integers:
+    """(s,) VMs that 1/s of all the cluster has free, taken as one pool, would hold."""
+    total = (instance.capacity * instance.available.astype(np.int64)[:, None]).sum(axis=0)
+    return _held(total, instance)
+
+
+def server_split(instance: Packing) -> Integers:
+    """(s,) VMs that 1/s of every single server would hold, added up."""
+    each = np.array([_held(capacity, instance) for capacity in instance.capacity])
+    split: Integers = instance.available.astype(np.int64) @ each
+    return split
+
+
+def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
+    """Users of whose VMs one more is wanted and fits on some server."""
+    count, kind = _all_servers(instance, placement)
+    free = instance.capacity[kind] - count @ instance.demand
+    total = placement.totals(instance.types)
+    room = fits(instance.demand, free).any(axis=1)
+    return tuple(int(user) for user in np.flatnonzero(room & (total < instance.wanted)))
+
+
+def _held(amounts: Integers, instance: Packing) -> Integers:
+    """VMs of each user in 1/s of these amounts, in whole numbers."""
+    users = instance.types
+    return np.array(
+        [
+            min(int(amount) // (users * int(need)) for amount, need in zip(amounts, row, strict=True) if need > 0)
+            for row in instance.demand
+        ]
+    )
+
+
+def _below(instance: Packing, total: Integers, split: Integers) -> tuple[int, ...]:
+    return tuple(int(user) for user in np.flatnonzero(total < np.minimum(split, instance.wanted)))
+
+
+def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Integers]:
+    """Counts and classes of all servers, empty ones included, class by class."""
+    rows, kinds = [], []
+    for c in range(instance.classes):
+        own = placement.count[placement.server_class == c] if placement.servers else np.zeros((0, instance.types), dtype=np.int64)
+        idle = int(instance.available[c]) - len(own)
+        rows.append(np.concatenate([own, np.zeros((idle, instance.types), dtype=np.int64)]))
+        kinds.append(np.full(int(instance.available[c]), c))
+    return np.concatenate(rows), np.concatenate(kinds)
+
+
+def _gains(instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None) -> list[float]:
+    """For every server, the most utility it could gain by another combination of its own while the others stay."""
+    fixed_cluster(instance)
+    game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
+    fair = game.fair
+    count, kind = _all_servers(instance, placement)
+    total = count.sum(axis=0)
+    space = Space.of(game)
+    now = fair.variance(total, alpha)
+    known: dict[tuple[int, bytes], float] = {}
+    gains = []
+    for row, c in zip(count, kind.tolist(), strict=True):
+        key = (c, row.tobytes())
+        if key not in known:
+            here = -now - float(skewness(instance.capacity[c], instance.start[c], row @ instance.demand))
+            best = here
+            for move, uneven in zip(game.strategies[c].combination, game.strategies[c].uneven.tolist(), strict=True):
+                after = total - row + move
+                if (after <= instance.wanted).all():
+                    inside = (after < space.radix).all()
+                    v = float(space.variance(space.keys(after[None, :]))[0]) if inside else fair.variance(after, alpha)
+                    best = max(best, -v - uneven)
+            known[key] = best - here
+        gains.append(known[key])
+    return gains

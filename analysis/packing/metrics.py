@@ -1,0 +1,107 @@
+"""The metrics of a placement: servers and their cost, fairness, utilization, shares and envy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.packing import Packing, Placement
+from ...instances.packing.game import FairShare, min_utilization, server_utilization, skewness, validate_alpha
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("servers", "servers used", digits=0, short="servers"),
+    Metric("cost", "cost of the servers used", digits=0, short="cost"),
+    Metric("vms", "VMs placed", "max", digits=0, short="VMs"),
+    Metric("disutility", "total disutility of the servers", short="disutility"),
+    Metric("fairness_variance", "fairness variance", short="unfairness v"),
+    Metric("skewness", "mean skewness of the servers"),
+    Metric("min_utilization", "mean least utilization of the servers", "max"),
+    Metric("utilization", "mean utilization over resources", "max", short="utilization"),
+    Metric("utilization_least", "utilization of the least used resource", "max"),
+    Metric("utilization_most", "utilization of the most used resource", "max"),
+    Metric("dominant_share_min", "least dominant share", "max", short="least share"),
+    Metric("envy", "users who envy another", digits=0, short="envy"),
+)
+
+
+def metrics(instance: Packing, placement: Placement, *, alpha: float = 2.0) -> dict[str, float]:
+    """Every metric of a feasible placement.
+
+    `utilization` is (initial - free + placed) / initial of all servers there are (of those used, when there are as many as
+    needed), the mean over resources; `utilization:<resource>` one by one. With fixed servers also, over all of them, empty
+    ones included: `skewness` (eq. 7), `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at `alpha`), `disutility`
+    (servers x v + the skewnesses, the negative of all utilities of eq. 14 added up), `dominant_share_min` over the users
+    who want something, and `envy`, the number of users for whom some other user's VMs hold more VMs of their own type than
+    they have (by the other's total amounts: floor(min_j x_oj / r_ij) > n_i; a met request envies nobody).
+    """
+    validate_alpha(alpha)
+    kind = placement.server_class
+    total = placement.totals(instance.types)
+    result = {
+        "servers": float(placement.servers),
+        "cost": float(instance.price[kind].sum()),
+        "vms": float(total.sum()),
+    }
+    used = np.bincount(kind, minlength=instance.classes)
+    fixed = bool(np.isfinite(instance.available).all())
+    number = instance.available.astype(np.int64) if fixed else used
+    space = (instance.start * number[:, None]).sum(axis=0)
+    busy = ((instance.start - instance.capacity) * number[:, None]).sum(axis=0) + total @ instance.demand
+    present = space > 0
+    rates = busy[present] / space[present]
+    if len(rates):
+        result |= {
+            "utilization": float(rates.mean()),
+            "utilization_least": float(rates.min()),
+            "utilization_most": float(rates.max()),
+        }
+        names = [name for name, here in zip(instance.resources, present, strict=True) if here]
+        result |= {f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)}
+    if fixed:
+        result |= _fixed(instance, placement, used, total, alpha)
+    return result
+
+
+def _fixed(instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float) -> dict[str, float]:
+    """Metrics that need every server of the cluster."""
+    fair = FairShare.of(instance)
+    kind = placement.server_class
+    load = placement.count @ instance.demand if placement.servers else np.zeros((0, len(fair.total)), dtype=np.int64)
+    idle = instance.available.astype(np.int64) - used
+    nothing = np.zeros_like(instance.capacity)
+    uneven = float(skewness(instance.capacity[kind], instance.start[kind], load).sum())
+    uneven += float(skewness(instance.capacity, instance.start, nothing) @ idle)
+    least = float(min_utilization(instance.capacity[kind], instance.start[kind], load).sum())
+    least += float(min_utilization(instance.capacity, instance.start, nothing) @ idle)
+    servers = int(instance.available.sum())
+    variance = fair.variance(total, alpha)
+    wanting = instance.wanted > 0
+    return {
+        "disutility": servers * variance + uneven,
+        "fairness_variance": variance,
+        "skewness": uneven / servers,
+        "min_utilization": least / servers,
+        "dominant_share_min": float((total * fair.dominant_unit)[wanting].min()),
+        "envy": float(len(enviers(instance, total))),
+    }
+
+
+def enviers(instance: Packing, total: np.ndarray) -> list[int]:
+    """Users for whom another user's total amounts would hold more of their own VMs than they have, and who want more."""
+    amounts = total[:, None] * instance.demand
+    result = []
+    for i in range(instance.types):
+        if total[i] >= instance.wanted[i]:
+            continue
+        needs = instance.demand[i] > 0
+        worth = (amounts[:, needs] // instance.demand[i][needs]).min(axis=1)
+        worth[i] = 0
+        if worth.max(initial=0) > total[i]:
+            result.append(i)
+    return result
+
+
+def utilization_by_server(instance: Packing, placement: Placement) -> np.ndarray:
+    """(servers used, k) utilization of each server that holds something; NaN where it never had the resource."""
+    kind = placement.server_class
+    return server_utilization(instance.capacity[kind], instance.start[kind], placement.count @ instance.demand)

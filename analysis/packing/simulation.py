@@ -1,0 +1,187 @@
+"""Time-slotted simulation of a trace: VMs arrive, wait for a slot, live, and leave; each slot is shared by a policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing import Packing
+from ...instances.packing.formats import VmTrace
+from ...instances.packing.instance import Integers, fits
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+from .sweeps import Policy, share
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The state after the decision at the start of a slot.
+
+    Attributes
+    ----------
+    time : seconds.
+    arrived : VMs that asked since the last decision.
+    placed : VMs that began to run now.
+    waiting : VMs that go on waiting.
+    running : VMs that run.
+    allocated : placed / (placed + waiting), the share of what was wanted that was served; None when nothing was.
+    utilization : share of each resource of the cluster in use.
+    """
+
+    time: float
+    arrived: int
+    placed: int
+    waiting: int
+    running: int
+    allocated: float | None
+    utilization: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated trace: its slots, and the means over them."""
+
+    policy: str
+    resources: tuple[str, ...]
+    slots: tuple[Slot, ...] = field(repr=False)
+
+    @property
+    def mean_utilization(self) -> tuple[float, ...]:
+        """Mean over slots of each resource's share in use."""
+        return tuple(float(value) for value in np.mean([slot.utilization for slot in self.slots], axis=0))
+
+    @property
+    def mean_allocated(self) -> float:
+        """Mean over slots of the share of what was wanted that was served."""
+        return float(np.mean([slot.allocated for slot in self.slots if slot.allocated is not None]))
+
+    @property
+    def mean_waiting(self) -> float:
+        """Mean over slots of the VMs that go on waiting."""
+        return float(np.mean([slot.waiting for slot in self.slots]))
+
+
+def simulate(
+    trace: VmTrace,
+    capacity: Integers,
+    servers: Integers,
+    policy: Policy = "first-fit",
+    *,
+    slot: float = 300.0,
+    slots: int | None = None,
+    rounds: int = 1,
+    seed: int = 0,
+    **options: Any,
+) -> Simulated:
+    """Run a trace on a cluster of fixed size, as section 3.1 of the paper describes.
+
+    What was asked for since the last decision is decided at the start of the next slot, together with what still waits; what
+    cannot be served waits on (first come, first served among VMs of one type). A VM lives as long as in the trace, counted
+    from when it is placed; VMs are not moved. Every decision is one instance: the waiting VMs as requests that may be served
+    in part, the servers with what they have free, their whole capacity as initial space.
+
+    Parameters
+    ----------
+    trace : VMs with their type, arrival and departure.
+    capacity, servers : (p, k) and (p,) classes of servers and how many of each.
+    policy : a method for fixed servers by name, or a function.
+    slot : seconds between decisions.
+    slots : how many decisions; until the last arrival when not given.
+    rounds : how often a decision may be repeated on what is left, until it places nothing. A game leaves requests unserved
+        when all combinations in its strategy sets are larger than what is still asked for.
+    options : the policy's own (alpha, eta, ...).
+    """
+    if not slot > 0:
+        raise InvalidOption(f"slot is {slot}; expected seconds above 0")
+    if slots is not None and slots < 1:
+        raise InvalidOption(f"slots is {slots}; expected at least 1")
+    if rounds < 1:
+        raise InvalidOption(f"rounds is {rounds}; expected at least 1")
+    if (trace.end < trace.start).any():
+        raise InvalidInstance("end", "before start for some VM", "every VM to end after it starts")
+    state = _State(trace, np.repeat(np.asarray(capacity, dtype=np.int64), np.asarray(servers, dtype=np.int64), axis=0))
+    begin = float(trace.start.min())
+    number = slots or int(np.ceil((trace.start.max() - begin) / slot)) + 1
+    rows = [state.decide(begin + step * slot, policy, seed + step, options, rounds) for step in range(1, number + 1)]
+    return Simulated(policy if isinstance(policy, str) else getattr(policy, "__name__", "policy"), trace.resources, tuple(rows))
+
+
+class _State:
+    """Servers with what they have free, VMs that run, and VMs that wait."""
+
+    def __init__(self, trace: VmTrace, space: Integers) -> None:
+        self.trace = trace
+        self.space = space
+        self.free = space.copy()
+        self.order = np.argsort(trace.start, kind="stable")
+        self.arrived = 0
+        self.waiting: list[list[int]] = [[] for _ in range(len(trace.demand))]
+        self.running: list[tuple[float, int, int]] = []
+
+    def decide(self, now: float, policy: Policy, seed: int, options: dict[str, Any], rounds: int) -> Slot:
+        """Let VMs leave and arrive, share what is free, and say where things stand."""
+        staying = []
+        for leaves, server, kind in self.running:
+            if leaves <= now:
+                self.free[server] += self.trace.demand[kind]
+            else:
+                staying.append((leaves, server, kind))
+        self.running = staying
+        before = self.arrived
+        while self.arrived < len(self.order) and self.trace.start[self.order[self.arrived]] < now:
+            vm = int(self.order[self.arrived])
+            self.waiting[int(self.trace.kind[vm])].append(vm)
+            self.arrived += 1
+        placed = 0
+        for _ in range(rounds):
+            more = self._place(now, policy, seed, options)
+            placed += more
+            if more == 0:
+                break
+        wait = sum(map(len, self.waiting))
+        total = self.space.sum(axis=0)
+        used = (self.space - self.free).sum(axis=0)
+        return Slot(
+            now, self.arrived - before, placed, wait, len(self.running), placed / (placed + wait) if placed + wait else None,
+            tuple((used / np.maximum(total, 1)).tolist()),
+        )  # fmt: skip
+
+    def _place(self, now: float, policy: Policy, seed: int, options: dict[str, Any]) -> int:
+        """Ask the policy, and put the oldest waiting VMs of each type where it says."""
+        demand = self.trace.demand
+        kinds = np.array([kind for kind, queue in enumerate(self.waiting) if queue], dtype=np.int64)
+        if not len(kinds):
+            return 0
+        room = fits(demand[kinds], self.free)
+        kinds, open_servers = kinds[room.any(axis=1)], np.flatnonzero(room.any(axis=0))
+        if not len(kinds):
+            return 0
+        present = self.free[open_servers].max(axis=0) > 0
+        rows = np.concatenate([self.free[open_servers][:, present], self.space[open_servers][:, present]], axis=1)
+        classes, member = np.unique(rows, axis=0, return_inverse=True)
+        width = int(present.sum())
+        instance = Packing(
+            capacity=classes[:, :width],
+            initial=classes[:, width:],
+            servers=np.bincount(member.reshape(-1)).astype(float),
+            demand=demand[kinds][:, present],
+            request=np.array([float(len(self.waiting[kind])) for kind in kinds]),
+            partial=True,
+        )
+        placement = share(instance, policy, seed=seed, **options)
+        if placement is None:
+            return 0
+        places = {c: list(open_servers[member.reshape(-1) == c]) for c in range(len(classes))}
+        number = 0
+        for count, c in zip(placement.count, placement.server_class.tolist(), strict=True):
+            server = int(places[c].pop(0))
+            for kind, vms in zip(kinds.tolist(), count.tolist(), strict=True):
+                for _ in range(vms):
+                    vm = self.waiting[kind].pop(0)
+                    self.free[server] -= demand[kind]
+                    life = float(self.trace.end[vm] - self.trace.start[vm])
+                    self.running.append((now + life, server, kind))
+                    number += 1
+        assert (self.free >= 0).all(), "a policy overfilled a server"
+        return number

@@ -1,0 +1,110 @@
+"""One instance under many alphas, and growing clusters: rows of metrics per method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing import Packing, Placement, check
+from ...instances.packing.generators import vm_types
+from ...instances.problem.errors import CotenantError, UnknownName
+from ...instances.problem.options import accepts
+from ...instances.problem.registry import resolve
+from ...solvers.outcome import Outcome
+from .metrics import metrics
+
+POLICIES: dict[str, str] = {
+    "FUGA": "solvers.packing.game.play:fuga",
+    "FUGA-algorithm-1": "baselines.packing:fuga_algorithm_1",
+    "joint-optimum": "solvers.packing.game.joint:joint_optimum",
+    "max-min-share": "solvers.packing.shares:max_min_share",
+    "max-utilization": "solvers.packing.shares:max_utilization",
+    "DRF": "baselines.packing:drf",
+    "fair-slots": "baselines.packing:fair_slots",
+    "first-fit": "baselines.packing:first_fit",
+    "best-fit": "baselines.packing:best_fit",
+    "random-fit": "baselines.packing:random_fit",
+}
+"""Methods that share fixed servers, by their name in the catalogue."""
+
+Policy = str | Callable[..., Any]
+Row = dict[str, Any]
+
+
+def policy_named(policy: Policy) -> Callable[..., Any]:
+    """The function of a policy; raises UnknownName with the near ones."""
+    if callable(policy):
+        return policy
+    if policy not in POLICIES:
+        raise UnknownName("policy for fixed servers", policy, POLICIES)
+    function: Callable[..., Any] = resolve(POLICIES[policy])
+    return function
+
+
+def share(
+    instance: Packing, policy: Policy, *, seed: int = 0, time_limit: float | None = None, **options: Any
+) -> Placement | None:
+    """The checked placement of a policy, given those of the options that it takes; None when it has none."""
+    function = policy_named(policy)
+    own = {name: value for name, value in options.items() if accepts(function, name)}
+    answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
+    placement: Placement | None = answer.solution if isinstance(answer, Outcome) else answer  # type: ignore[assignment]
+    if placement is not None:
+        check(instance, placement)
+    return placement
+
+
+def alpha_sweep(
+    instance: Packing,
+    policies: Sequence[Policy] = ("FUGA", "FUGA-algorithm-1", "joint-optimum"),
+    *,
+    alphas: Iterable[float] = (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
+    seed: int = 0,
+    time_limit: float | None = None,
+    **options: Any,
+) -> list[Row]:
+    """Metrics of each policy at each alpha (the paper varies it from 2 to 5); a policy that refuses gives a row with `error`."""
+    return [
+        {"alpha": alpha, **_row(instance, policy, seed, time_limit, {**options, "alpha": alpha})}
+        for alpha in alphas
+        for policy in policies
+    ]
+
+
+def size_sweep(
+    policies: Sequence[Policy] = ("first-fit", "FUGA", "FUGA-algorithm-1"),
+    *,
+    sizes: Iterable[int] = (50, 100, 200, 300, 400, 450, 500, 600, 700),
+    cluster: Callable[[int], Packing] | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    **options: Any,
+) -> list[Row]:
+    """Metrics of each policy on clusters of growing size (fig. 6: 50 to 700 servers).
+
+    Parameters
+    ----------
+    cluster : number of servers -> instance; when not given, clusters in the proportion of the paper's, CPU and memory, users
+        of Tiny, Medium and Large VMs.
+    """
+    make = cluster or (lambda machines: vm_types(machines=machines, resources=2, rng=np.random.default_rng(seed)))
+    rows = []
+    for size in sizes:
+        instance = make(size)
+        rows += [{"machines": size, **_row(instance, policy, seed, time_limit, options)} for policy in policies]
+    return rows
+
+
+def _row(instance: Packing, policy: Policy, seed: int, time_limit: float | None, options: dict[str, Any]) -> Row:
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "policy")
+    begin = perf_counter()
+    try:
+        placement = share(instance, policy, seed=seed, time_limit=time_limit, **options)
+    except CotenantError as error:
+        return {"method": name, "error": str(error), "seconds": perf_counter() - begin}
+    seconds = perf_counter() - begin
+    measured = {} if placement is None else metrics(instance, placement, alpha=options.get("alpha", 2.0))
+    return {"method": name, **measured, "seconds": seconds}

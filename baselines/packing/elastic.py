@@ -1,0 +1,109 @@
+"""Fixed servers shared among elastic requests, VM by VM: first-fit, best-fit, DRF, fair-slots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.packing.game import FairShare
+from ...instances.packing.instance import Integers, Packing, Placement
+from ...solvers.outcome import validate_time_limit
+from ...solvers.packing.cluster import fixed_cluster
+
+
+def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
+    """first-fit: users take turns in index order, each asking for one VM, placed on the first server where it fits.
+
+    A user whose VM fits nowhere, or whose request is met, drops out; the filling ends when all have.
+
+    Raises
+    ------
+    InvalidInstance
+        The number of servers is not fixed, or a finite request must be served whole.
+    """
+    validate_time_limit(time_limit)
+    return fill_elastic(instance, "first", rng or np.random.default_rng(0))
+
+
+def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
+    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first."""
+    validate_time_limit(time_limit)
+    return fill_elastic(instance, "best", rng or np.random.default_rng(0))
+
+
+def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
+    """DRF: progressive filling on whole VMs: next the user of least dominant share, on the first server where its VM fits.
+
+    Ties to the lowest index; a user whose VM fits nowhere, or whose request is met, drops out and the others go on.
+    Dominant shares are of what the cluster has free in all (`capacity`).
+
+    Source: Ghodsi et al. (NSDI 2011), algorithm 1, on servers instead of one pool.
+    """
+    validate_time_limit(time_limit)
+    return fill_elastic(instance, "drf", rng or np.random.default_rng(0))
+
+
+def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
+    """fair-slots: the Hadoop fair scheduler: servers are cut into fixed slots; next the user with the fewest running VMs.
+
+    A slot is, in every resource, the smallest positive demand of any VM type; a server has as many as fit in it whole, and a
+    VM takes as many as cover it in every resource. Ties to the lowest index; the first server with enough free slots takes
+    the VM. Xu and Yu (2014, section 5.2) do not give the size of their slots: this is our reading.
+    """
+    validate_time_limit(time_limit)
+    cluster = fixed_cluster(instance)
+    demand = instance.demand
+    slot = np.array([column[column > 0].min() if (column > 0).any() else 0 for column in demand.T])
+    needed = np.ceil(demand / np.maximum(slot, 1)).max(axis=1).astype(np.int64)
+    own = slot > 0
+    slots = np.min(cluster.free[:, own] // slot[own], axis=1)
+    count = np.zeros((cluster.servers, instance.types), dtype=np.int64)
+    running = np.zeros(instance.types, dtype=np.int64)
+    active = np.ones(instance.types, dtype=bool)
+    while active.any():
+        i = int(np.argmin(np.where(active, running, np.iinfo(np.int64).max)))
+        room = slots >= needed[i]
+        if running[i] >= cluster.cap[i] or not room.any():
+            active[i] = False
+            continue
+        m = int(np.argmax(room))
+        slots[m] -= needed[i]
+        count[m, i] += 1
+        running[i] += 1
+    return Placement(count, cluster.kind)
+
+
+def fill_elastic(instance: Packing, rule: str, rng: np.random.Generator) -> Placement:
+    """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or drf (least dominant share)."""
+    cluster = fixed_cluster(instance)
+    share = FairShare.of(instance).dominant_unit
+    free = cluster.free.copy()
+    count = np.zeros((cluster.servers, instance.types), dtype=np.int64)
+    total = np.zeros(instance.types, dtype=np.int64)
+    active = np.ones(instance.types, dtype=bool)
+    weight = 1.0 / np.maximum(cluster.start, 1)
+    turn = 0
+    while active.any():
+        i = int(np.argmin(np.where(active, total * share, np.inf))) if rule == "drf" else turn % instance.types
+        turn += 1
+        if not active[i]:
+            continue
+        m = -1 if total[i] >= cluster.cap[i] else _server(free, instance.demand[i], weight, rule, rng)
+        if m < 0:
+            active[i] = False
+            continue
+        free[m] -= instance.demand[i]
+        count[m, i] += 1
+        total[i] += 1
+    return Placement(count, cluster.kind)
+
+
+def _server(free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: np.random.Generator) -> int:
+    """The server that takes a VM of this size, -1 when none can."""
+    room = (free >= size).all(axis=1)
+    if not room.any():
+        return -1
+    if rule == "random":
+        return int(rng.choice(np.flatnonzero(room)))
+    if rule == "best":
+        return int(np.argmin(np.where(room, (free * weight).sum(axis=1), np.inf)))
+    return int(np.argmax(room))

@@ -1,0 +1,28 @@
+"""Packing: virtual machines on servers, fewest servers or a fair share of fixed ones (Xu and Yu 2014)."""
+
+from __future__ import annotations
+
+from ..problem.registry import Problem
+from .instance import Packing, Placement, check
+
+PROBLEM = Problem(
+    name="packing",
+    title="virtual machines on servers",
+    instance=Packing,
+    solution=Placement,
+    check=check,
+    document="instances.packing.document:PackingDocument",
+    generators={
+        "vm-types": "instances.packing.generators:vm_types",
+        "caprara-toth": "instances.packing.generators:caprara_toth",
+        "few-types": "instances.packing.generators:few_types",
+        "paper-example": "instances.packing.generators:paper_example",
+    },
+    formats={
+        "vbp": "instances.packing.formats:vbp",
+        "azure-vm": "instances.packing.formats:azure_vm",
+        "alibaba-openb": "instances.packing.formats:alibaba_openb",
+    },
+)
+
+__all__ = ["PROBLEM", "Packing", "Placement", "check"]

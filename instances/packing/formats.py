@@ -1,0 +1,244 @@
+"""Readers of foreign formats: .vbp, the Azure list of VMs at an instant, the Alibaba lists of nodes and pods."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.files import read_text
+from .instance import Floats, Integers, Packing
+
+PathLike = str | os.PathLike[str]
+
+
+def vbp(path: PathLike) -> Packing:
+    """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins as many as needed."""
+    where = os.fspath(path)
+    words = read_text(path).split()
+    try:
+        numbers = [int(word) for word in words]
+    except ValueError:
+        wrong = next(word for word in words if not word.lstrip("+-").isdigit())
+        raise InvalidFile(
+            f"{where} holds {wrong!r}; expected whole numbers only. Scale fractional sizes and capacities"
+        ) from None
+    if len(numbers) < 2 or numbers[0] < 1 or len(numbers) < numbers[0] + 2:
+        raise InvalidFile(f"{where} is cut short; expected d, the d capacities, n, then n lines of d sizes and a demand")
+    d = numbers[0]
+    n = numbers[1 + d]
+    body = numbers[2 + d :]
+    if n < 1 or len(body) != n * (d + 1):
+        raise InvalidFile(
+            f"{where} announces {n} items of {d} sizes and a demand, {max(n, 0) * (d + 1)} numbers; it has {len(body)}"
+        )
+    rows = np.array(body, dtype=object).reshape(n, d + 1)
+    for place, row in enumerate(rows):
+        if min(row) < 0:
+            raise InvalidFile(f"{where}, item {place} (line {place + 4}): {min(row)} is negative; expected sizes of 0 or more")
+    return Packing(
+        capacity=[numbers[1 : 1 + d]],  # type: ignore[arg-type]
+        demand=rows[:, :d].tolist(),
+        request=[float(row[d]) for row in rows],  # type: ignore[arg-type]
+        name=Path(path).name.split(".")[0],
+        source=f"vector bin packing file {Path(path).name}",
+    )
+
+
+@dataclass(frozen=True)
+class VmTrace:
+    """VMs that arrive and leave: `kind` (n,) index into `demand` (s, k), `start` and `end` (n,) in seconds."""
+
+    demand: Integers
+    kind: Integers
+    start: Floats
+    end: Floats
+    resources: tuple[str, ...]
+    names: tuple[str, ...]
+    name: str
+
+    def alive(self, at: float) -> Integers:
+        """(s,) VMs of each type with start <= at < end."""
+        return np.bincount(self.kind[(self.start <= at) & (at < self.end)], minlength=len(self.demand))
+
+    def densest(self) -> float:
+        """The first instant at which most VMs are alive."""
+        moments = np.unique(self.start)
+        alive = np.searchsorted(np.sort(self.start), moments, side="right")
+        alive -= np.searchsorted(np.sort(self.end), moments, side="right")
+        return float(moments[int(np.argmax(alive))])
+
+
+def azure_vm(
+    path: PathLike, *, at: float | None = None, cores: int = 64, memory: float = 192.0, servers: float = np.inf
+) -> Packing:
+    """The VMs of an Azure list that are alive at an instant, on servers of one class.
+
+    Columns vm, cpu_cores, mem_gb, start_s, end_s_lo: a VM is alive from `start_s` until before `end_s_lo` (the list gives
+    its end as an interval; we take the lower end, so a VM whose interval is empty is never alive).
+
+    Parameters
+    ----------
+    at : seconds; the densest instant when not given.
+    cores, memory : of a server; memory in GB.
+    servers : how many; as many as needed when not given.
+    """
+    trace = azure_trace(path)
+    moment = trace.densest() if at is None else at
+    alive = trace.alive(moment)
+    if not alive.any():
+        raise InvalidOption(
+            f"at is {moment:g}; no VM of {Path(path).name} is alive then; its densest instant is {trace.densest():g}"
+        )
+    present = alive > 0
+    return Packing(
+        capacity=[[cores, _whole(memory * 1024, "memory", path)]],  # type: ignore[arg-type]
+        demand=trace.demand[present],
+        request=alive[present].astype(float),
+        servers=[servers],  # type: ignore[arg-type]
+        resources=trace.resources,
+        names=tuple(name for name, here in zip(trace.names, present, strict=True) if here),
+        name=f"{trace.name}-at-{moment:.0f}",
+        source=f"VMs alive at second {moment:.0f} of {Path(path).name}, on servers of {cores} cores and {memory:g} GB",
+    )
+
+
+def azure_trace(path: PathLike) -> VmTrace:
+    """Every VM of an Azure list, with its start and (lower) end."""
+    rows = _rows(path, ("cpu_cores", "mem_gb", "start_s", "end_s_lo"))
+    sizes: list[tuple[int, ...]] = []
+    times: list[tuple[float, float]] = []
+    for line, row in rows:
+        cpu = _whole(_number(row["cpu_cores"], "cpu_cores", path, line), f"line {line}, cpu_cores", path)
+        sizes.append((cpu, _whole(1024 * _number(row["mem_gb"], "mem_gb", path, line), f"line {line}, mem_gb in MiB", path)))
+        times.append((_number(row["start_s"], "start_s", path, line), _number(row["end_s_lo"], "end_s_lo", path, line)))
+    return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
+
+
+def alibaba_openb(
+    path: PathLike, *, nodes: str, at: float | None = None, gpus: bool = True, copies: int = 1, servers: int | None = None
+) -> Packing:
+    """The pods of an Alibaba GPU-cluster list (2023) on its nodes.
+
+    Resources are CPU [millicores], memory [MiB] and GPU [thousandths, all cards of a node added up]: two pods may then
+    share what is left of two cards, which the real cluster does not allow; a count of servers is a lower estimate there.
+    GPU models (`gpu_spec`) are not looked at.
+
+    Parameters
+    ----------
+    path : the list of pods.
+    nodes : path of the list of nodes.
+    at : seconds; only pods that were created by then and not yet deleted. All pods when not given.
+    gpus : whether the GPUs count; without them every node and pod is CPU and memory only.
+    copies : every pod this many times.
+    servers : only the first so many nodes of the list.
+    """
+    if copies < 1:
+        raise InvalidOption(f"copies is {copies}; expected at least 1")
+    trace = alibaba_trace(path, gpus=gpus)
+    count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(at)
+    if not count.any():
+        raise InvalidOption(
+            f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is {trace.densest():g}"
+        )
+    capacity, number = alibaba_nodes(nodes, gpus=gpus, servers=servers)
+    present = count > 0
+    return Packing(
+        capacity=capacity,
+        demand=trace.demand[present],
+        request=(copies * count[present]).astype(float),
+        servers=number,
+        resources=trace.resources,
+        names=tuple(name for name, here in zip(trace.names, present, strict=True) if here),
+        name=trace.name if at is None else f"{trace.name}-at-{at:.0f}",
+        source=f"pods of {Path(path).name} on the nodes of {Path(nodes).name}",
+    )
+
+
+def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: int | None = None) -> tuple[Integers, Floats]:
+    """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
+    table: Counter[tuple[int, ...]] = Counter()
+    for line, row in _rows(path, ("cpu_milli", "memory_mib", "gpu"))[:servers]:
+        amounts = tuple(_whole(_number(row[name], name, path, line), f"line {line}, {name}", path) for name in _NODE)
+        table[(*amounts[:2], 1000 * amounts[2]) if gpus else amounts[:2]] += 1
+    return np.array(list(table), dtype=np.int64), np.array(list(table.values()), dtype=float)
+
+
+_NODE = ("cpu_milli", "memory_mib", "gpu")
+
+
+def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
+    """Every pod of an Alibaba list, with its creation and deletion."""
+    sizes: list[tuple[int, ...]] = []
+    times: list[tuple[float, float]] = []
+    labels: list[str] = []
+    for line, row in _rows(path, ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time")):
+        cpu, mib, cards, share = (
+            _whole(_number(row[name], name, path, line), f"line {line}, {name}", path)
+            for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+        )
+        sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))
+        labels.append(f"{cpu}m {mib}MiB" + (f" {cards}x{share}" if gpus else ""))
+        times.append((_number(row["creation_time"], "creation_time", path, line), _end(row["deletion_time"], path, line)))
+    resources = ("CPU [millicores]", "memory [MiB]", "GPU [thousandths]")
+    return _trace(path, sizes, times, resources if gpus else resources[:2], labels)
+
+
+def _end(text: str, path: PathLike, line: int) -> float:
+    return np.inf if text.strip() == "" else _number(text, "deletion_time", path, line)
+
+
+def _trace(
+    path: PathLike, sizes: list[tuple[int, ...]], times: list[tuple[float, float]], resources: tuple[str, ...], labels: list[str]
+) -> VmTrace:
+    """Group equal sizes into types; labels that stand for two sizes get a number."""
+    order = {size: place for place, size in enumerate(dict.fromkeys(sizes))}
+    name_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
+    names = [name_of[size] for size in order]
+    unique = tuple(f"{name} #{place}" if names.count(name) > 1 else name for place, name in enumerate(names))
+    moments = np.array(times, dtype=float)
+    return VmTrace(
+        demand=np.array(list(order), dtype=np.int64),
+        kind=np.array([order[size] for size in sizes], dtype=np.int64),
+        start=moments[:, 0],
+        end=moments[:, 1],
+        resources=resources,
+        names=unique,
+        name=Path(path).name.split(".")[0],
+    )
+
+
+def _rows(path: PathLike, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+    """(line, row) of a CSV file with a header that has the columns named."""
+    reader = csv.DictReader(io.StringIO(read_text(path)))
+    if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+        raise InvalidFile(f"{os.fspath(path)} has no column {missing[0]!r}; expected {', '.join(columns)}")
+    rows = [(reader.line_num, row) for row in reader]
+    if not rows:
+        raise InvalidFile(f"{os.fspath(path)} has a header and no rows")
+    for line, row in rows:
+        if any(row[name] is None for name in columns):
+            raise InvalidFile(f"{os.fspath(path)}, line {line} is cut short; expected {', '.join(columns)}")
+    return rows
+
+
+def _number(text: str, column: str, path: PathLike, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value) or value < 0:
+        raise InvalidFile(f"{os.fspath(path)}, line {line}, {column}: {text!r}; expected a number, 0 or more")
+    return value
+
+
+def _whole(value: float, what: str, path: PathLike) -> int:
+    if value != np.floor(value):
+        raise InvalidFile(f"{os.fspath(path)}, {what}: {value:g} is no whole number; scale the list to smaller units")
+    return int(value)

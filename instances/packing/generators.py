@@ -1,0 +1,197 @@
+"""Generators: the paper's VM types and clusters, Caprara and Toth's 2-D classes, few types with many VMs, the paper's example."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Integers, Packing
+
+VM_TYPES: dict[str, tuple[int, int, int]] = {
+    "Tiny": (1, 1024, 5),
+    "Small": (1, 3072, 15),
+    "Medium": (2, 6144, 30),
+    "Large": (4, 12288, 60),
+    "X large": (8, 24576, 60),
+}
+"""Table 1 of Xu and Yu (2014): CPU cores, memory [MB], disk [GB]."""
+
+CLUSTER: tuple[tuple[str, int, tuple[int, int, int]], ...] = (
+    ("PowerEdge R910", 1, (16, 32 * 1024, 300)),
+    ("Optiplex 9010", 3, (4, 8 * 1024, 500)),
+    ("Optiplex 745", 4, (4, 4 * 1024, 200)),
+)
+"""The 8-node cluster of section 5.1: how many of each, CPU cores (sockets x cores), memory [MB], disk [GB]."""
+
+Which = Literal["paper", "all"]
+
+
+def vm_types(
+    *, machines: int = 8, types: str = "Tiny,Medium,Large", vms: int | None = None, resources: int = 3, rng: np.random.Generator
+) -> Packing:
+    """Users of the paper's Table 1 on its 8-node cluster, or on a cluster of any size in the same proportion 1 : 3 : 4.
+
+    The paper does not say which VM types its three services use; Tiny, Medium and Large are our choice.
+
+    Parameters
+    ----------
+    machines : servers in all; the three classes get their shares by largest remainder, the larger server first.
+    types : names of Table 1, separated by commas, one user each (a name may come again).
+    vms : VMs requested by each user, drawn uniformly from 1 to this; elastic when not given.
+    resources : 3, or 2 for CPU and memory only, as in the paper's simulations (section 5.1).
+    rng : draws the requests.
+    """
+    if machines < 1:
+        raise InvalidOption(f"machines is {machines}; expected at least 1")
+    if resources not in (2, 3):
+        raise InvalidOption(f"resources is {resources}; expected 2 (CPU, memory) or 3 (CPU, memory, disk)")
+    _at_least_one("vms", vms)
+    folded = {name.lower().replace(" ", ""): name for name in VM_TYPES}
+    chosen = []
+    for text in types.split(","):
+        key = text.strip().lower().replace(" ", "").replace("-", "")
+        if key not in folded:
+            raise InvalidOption(f"types names {text.strip()!r}; expected names of {', '.join(VM_TYPES)}, separated by commas")
+        chosen.append(folded[key])
+    demand = np.array([VM_TYPES[name] for name in chosen], dtype=np.int64)[:, :resources]
+    capacity = np.array([amounts for _, _, amounts in CLUSTER], dtype=np.int64)[:, :resources]
+    servers = _proportional(machines, [number for _, number, _ in CLUSTER])
+    present = servers > 0
+    request = np.full(len(chosen), np.inf) if vms is None else rng.integers(1, vms + 1, len(chosen)).astype(float)
+    names = [f"{name} {chosen[: place + 1].count(name)}" if chosen.count(name) > 1 else name for place, name in enumerate(chosen)]
+    return Packing(
+        capacity=capacity[present],
+        demand=demand,
+        request=request,
+        servers=servers[present].astype(float),
+        resources=("CPU cores", "memory [MB]", "disk [GB]")[:resources],
+        names=tuple(names),
+        name=f"vm-types-{machines}",
+        source=f"VM types of Xu and Yu (2014) Table 1 on {machines} servers in the proportion of their 8-node cluster",
+    )
+
+
+def paper_example(*, rng: np.random.Generator) -> Packing:
+    """The two servers and three VM types of Xu and Yu (2014) fig. 2, with the initial spaces of section 4.3."""
+    return Packing(
+        capacity=[[4, 8, 40], [4, 6, 50]],  # type: ignore[arg-type]
+        initial=[[6, 16, 100], [8, 20, 120]],  # type: ignore[arg-type]
+        servers=[1, 1],  # type: ignore[arg-type]
+        demand=[[2, 4, 20], [1, 1, 10], [2, 2, 10]],  # type: ignore[arg-type]
+        resources=("CPU", "memory [GB]", "disk [GB]"),
+        names=("r1", "r2", "r3"),
+        name="paper-example",
+        source="Xu and Yu (2014), fig. 2 and section 4.3",
+    )
+
+
+_UNIFORM: dict[int, tuple[int, int, int]] = {
+    1: (100, 400, 1000),
+    2: (1, 1000, 1000),
+    3: (200, 800, 1000),
+    4: (50, 200, 1000),
+    5: (25, 100, 1000),
+    6: (20, 100, 150),
+    7: (20, 100, 150),
+    8: (20, 100, 150),
+}
+"""Lowest and highest size and the capacity of the classes whose first size is uniform."""
+
+
+def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) -> Packing:
+    """Items of two sizes in square bins: classes 1 to 8 and 10 of Caprara and Toth's 2-D vector packing benchmark.
+
+    Sizes are independent and uniform in classes 1 to 6 (class 1 from 100 to 400 in bins of 1000, class 6 from 20 to 100 in
+    bins of 150, and so on). The second size follows the first closely in class 7 (first - 10 to first + 10) and opposes it
+    in class 8 (110 - first to 130 - first). Class 10 has triplets that fill bins of 100 exactly, so its optimum is a third
+    of the items; ours are cut at random and are of that kind, not that library's files. Class 9 is not offered.
+
+    Parameters
+    ----------
+    number : class, 1 to 8 or 10.
+    items : number of items, at least 1; a multiple of 3 in class 10.
+    """
+    if items < 1:
+        raise InvalidOption(f"items is {items}; expected at least 1")
+    if number == 10:
+        size, capacity = _triplets(items, rng), 100
+    elif number in _UNIFORM:
+        low, high, capacity = _UNIFORM[number]
+        first = rng.integers(low, high + 1, items)
+        if number == 7:
+            second = rng.integers(first - 10, first + 11)
+        elif number == 8:
+            second = rng.integers(110 - first, 131 - first)
+        else:
+            second = rng.integers(low, high + 1, items)
+        size = np.stack([first, second], axis=1)
+    else:
+        raise InvalidOption(f"number is {number}; expected a class, 1 to 8 or 10")
+    return Packing(
+        capacity=[[capacity, capacity]],  # type: ignore[arg-type]
+        demand=size,
+        request=np.ones(items),
+        name=f"caprara-toth-{number}-{items}",
+        source=f"synthetic: items of Caprara and Toth's class {number}",
+    )
+
+
+def few_types(
+    *, types: int = 8, vms: int = 1000, resources: int = 2, capacity: int = 100, share: float = 0.5, rng: np.random.Generator
+) -> Packing:
+    """Few VM types, many VMs of each: sizes uniform up to a share of a server's capacity.
+
+    Parameters
+    ----------
+    types, resources : how many.
+    vms : VMs in all, spread over the types at random, each type at least once.
+    capacity : of a server, in every resource.
+    share : largest size as a fraction of the capacity, above 0 and at most 1.
+    """
+    if types < 1 or resources < 1 or capacity < 1:
+        raise InvalidOption(f"types, resources and capacity are {types}, {resources}, {capacity}; expected at least 1 each")
+    if vms < types:
+        raise InvalidOption(f"vms is {vms}; expected at least one for each of the {types} types")
+    if not 0 < share <= 1:
+        raise InvalidOption(f"share is {share}; expected a fraction above 0, at most 1")
+    high = max(1, int(share * capacity))
+    return Packing(
+        capacity=np.full((1, resources), capacity),
+        demand=rng.integers(1, high + 1, (types, resources)),
+        request=(1 + rng.multinomial(vms - types, np.full(types, 1 / types))).astype(float),
+        name=f"few-types-{types}-{vms}",
+        source=f"synthetic: {types} types, sizes uniform up to {high} of {capacity}",
+    )
+
+
+def _triplets(items: int, rng: np.random.Generator) -> Integers:
+    """Three items at a time that fill a bin of 100 x 100 exactly, each between 20 and 60 in both sizes."""
+    if items % 3:
+        raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
+    rows: list[tuple[int, ...]] = []
+    for _ in range(items // 3):
+        parts = []
+        for _ in range(2):
+            while True:
+                first, second = (int(part) for part in rng.integers(20, 61, 2))
+                if 20 <= 100 - first - second <= 60:
+                    break
+            parts.append((first, second, 100 - first - second))
+        rows.extend(zip(*parts, strict=True))
+    return np.array(rows, dtype=np.int64)
+
+
+def _proportional(total: int, weights: list[int]) -> Integers:
+    """Split a total by weights, largest remainder first, ties to the first."""
+    quota = total * np.array(weights) / sum(weights)
+    share = np.floor(quota).astype(np.int64)
+    for place in np.argsort(-(quota - share), kind="stable")[: total - int(share.sum())]:
+        share[place] += 1
+    return share
+
+
+def _at_least_one(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise InvalidOption(f"{name} is {value}; expected at least 1, or nothing at all for elastic requests")

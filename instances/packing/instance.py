@@ -1,0 +1,394 @@
+"""What is given (Packing), what an answer is (Placement), and the checker of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+LARGEST = 2**53
+"""No total of this package's integer arithmetic may reach it: exact in int64, and exact when divided as floats."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packing(Instance):
+    """Virtual machines (VMs) of s types to be placed on servers of p classes with k resources.
+
+    All amounts are whole numbers: choose units (millicores, MiB) in which they are.
+
+    Parameters
+    ----------
+    capacity : (p, k) array of whole numbers
+        What one server of each class has free. A class may lack a resource (0), not all of them.
+    demand : (s, k) array of whole numbers
+        What one VM of each type takes; one type per user.
+    request : (s,) array, optional
+        VMs wanted of each type; inf = elastic, as many as fit (all of them when not given).
+    servers : (p,) array, optional
+        Servers of each class; inf = as many as needed (all of them when not given).
+    initial : (p, k) array of whole numbers, optional
+        What a server had before anything ran on it, at least `capacity` (and the same when not given): utilizations
+        are measured against it.
+    cost : (p,) array of whole numbers, optional
+        Price of using one server of each class, at least 1 (and 1 when not given).
+    partial : bool
+        Whether a finite request is only a cap and may be served in part. Otherwise it must be served whole.
+    resources, names : strings, optional
+        Names of the k resources and the s VM types.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure; also where a total would pass 2**53.
+    """
+
+    problem: ClassVar[str] = "packing"
+
+    capacity: Integers
+    demand: Integers
+    request: Floats | None = None
+    servers: Floats | None = None
+    initial: Integers | None = None
+    cost: Integers | None = None
+    partial: bool = False
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        capacity = _amounts("capacity", self.capacity)
+        demand = _amounts("demand", self.demand)
+        if len(capacity) == 0:
+            raise InvalidInstance("capacity", "empty", "at least one class of servers", "An empty cluster holds nothing")
+        if capacity.shape[1] == 0:
+            raise InvalidInstance("capacity", "without resources", "at least one column per resource")
+        if len(demand) == 0:
+            raise InvalidInstance("demand", "empty", "at least one type of VM")
+        if demand.shape[1] != capacity.shape[1]:
+            raise InvalidInstance(
+                "demand", f"given for {demand.shape[1]} resources", f"{capacity.shape[1]} of them, as in capacity",
+                "Give every VM type one amount per resource, 0 where it needs none",
+            )  # fmt: skip
+        set_field(self, "capacity", capacity)
+        set_field(self, "demand", demand)
+        set_field(self, "resources", _names("resources", self.resources, capacity.shape[1]))
+        set_field(self, "names", _names("names", self.names, len(demand)))
+        set_field(self, "request", _numbers_or_infinity("request", self.request, len(demand), "VMs"))
+        set_field(self, "servers", _numbers_or_infinity("servers", self.servers, len(capacity), "servers"))
+        self._validate_amounts()
+        set_field(self, "initial", self._valid_initial())
+        set_field(self, "cost", self._valid_cost())
+        if not isinstance(self.partial, bool | np.bool_):
+            raise InvalidInstance("partial", repr(self.partial), "true or false")
+        self._validate_items()
+        self._validate_totals()
+
+    @property
+    def classes(self) -> int:
+        """p, the number of server classes."""
+        return len(self.capacity)
+
+    @property
+    def types(self) -> int:
+        """s, the number of VM types, one per user."""
+        return len(self.demand)
+
+    @property
+    def elastic(self) -> npt.NDArray[np.bool_]:
+        """(s,) whether as many VMs are wanted as fit."""
+        return np.isinf(self.wanted)
+
+    @property
+    def wanted(self) -> Floats:
+        """(s,) `request` as it always is after validation."""
+        assert self.request is not None
+        return self.request
+
+    @property
+    def available(self) -> Floats:
+        """(p,) `servers` as it always is after validation."""
+        assert self.servers is not None
+        return self.servers
+
+    @property
+    def start(self) -> Integers:
+        """(p, k) `initial` as it always is after validation."""
+        assert self.initial is not None
+        return self.initial
+
+    @property
+    def price(self) -> Integers:
+        """(p,) `cost` as it always is after validation."""
+        assert self.cost is not None
+        return self.cost
+
+    @property
+    def size(self) -> int:
+        """VMs wanted, as far as that is a number, and at least the number of types."""
+        finite = self.wanted[~self.elastic]
+        return max(int(finite.sum()), self.types)
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people: how many servers and VMs, and the fewest servers that volume alone allows."""
+        finite = self.wanted[~self.elastic]
+        servers = "as many as needed" if np.isinf(self.available).any() else f"{self.available.sum():.0f}"
+        facts: dict[str, object] = {
+            **super().summary(),
+            "server classes": self.classes,
+            "servers": servers,
+            "resources": ", ".join(self.resources),
+            "VM types": self.types,
+            "VMs wanted": f"{finite.sum():.0f}" if len(finite) else "elastic",
+        }
+        if 0 < len(finite) < self.types:
+            facts["VMs wanted"] = f"{finite.sum():.0f}, and {self.types - len(finite)} types elastic"
+        if self.partial:
+            facts["requests"] = "may be served in part"
+        if (self.price != 1).any():
+            facts["cost of a server"] = f"{self.price.min()} to {self.price.max()}"
+        return facts
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON values; what equals its default beside the issue's six fields is left out."""
+        content = {
+            "capacity": plain(self.capacity),
+            "initial": plain(self.start),
+            "servers": _whole_or_null(self.available),
+            "demand": plain(self.demand),
+            "request": _whole_or_null(self.wanted),
+            "resources": list(self.resources),
+            "names": list(self.names),
+        }
+        if (self.price != 1).any():
+            content["cost"] = plain(self.price)
+        if self.partial:
+            content["partial"] = True
+        return content
+
+    def _validate_amounts(self) -> None:
+        hollow = ~(self.capacity > 0).any(axis=1)
+        if hollow.any():
+            place = int(np.argmax(hollow))
+            raise InvalidInstance(
+                f"capacity[{place}]", "zero in every resource", "a server with something free", "Drop the class"
+            )
+        missing = ~(self.capacity > 0).any(axis=0)
+        if missing.any():
+            place = int(np.argmax(missing))
+            raise InvalidInstance(
+                f"capacity[:, {place}]", f"zero of {self.resources[place]!r} on every server", "a resource that some server has",
+                "Drop the resource, or give its capacity",
+            )  # fmt: skip
+        if self.available.sum() == 0:
+            raise InvalidInstance("servers", "zero in every class", "at least one server", "An empty cluster holds nothing")
+        if self.wanted.sum() == 0:
+            raise InvalidInstance("request", "zero for every type", "at least one VM")
+        nothing = ~(self.demand > 0).any(axis=1)
+        if nothing.any():
+            place = int(np.argmax(nothing))
+            raise InvalidInstance(
+                f"demand[{place}]", f"zero in every resource for {self.names[place]!r}", "a VM that takes something",
+                "Drop the type: any number of such VMs fits anywhere",
+            )  # fmt: skip
+
+    def _valid_initial(self) -> Integers:
+        if self.initial is None:
+            return self.capacity
+        initial = _amounts("initial", self.initial)
+        if initial.shape != self.capacity.shape:
+            raise InvalidInstance("initial", f"of shape {initial.shape}", f"the shape of capacity, {self.capacity.shape}")
+        if (initial < self.capacity).any():
+            m, j = (int(i) for i in np.argwhere(initial < self.capacity)[0])
+            raise InvalidInstance(
+                f"initial[{m}, {j}]", initial[m, j], f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}"
+            )
+        return initial
+
+    def _valid_cost(self) -> Integers:
+        if self.cost is None:
+            return frozen_array("cost", np.ones(self.classes), np.int64, 1)
+        cost = frozen_array("cost", self.cost, np.int64, 1)
+        if len(cost) != self.classes:
+            raise InvalidInstance("cost", f"of length {len(cost)}", f"{self.classes} entries, one per server class")
+        if (cost < 1).any():
+            place = int(np.argmax(cost < 1))
+            raise InvalidInstance(f"cost[{place}]", cost[place], "a whole price of one server, at least 1")
+        return cost
+
+    def _validate_items(self) -> None:
+        """Every VM that is wanted must fit some server that exists."""
+        present = self.capacity[self.available > 0]
+        held = fits(self.demand, present).any(axis=1) | (self.wanted == 0)
+        if not held.all():
+            i = int(np.argmin(held))
+            largest = present.max(axis=0)
+            over = self.demand[i] > largest
+            where = "no single server has all of it"
+            if over.any():
+                j = int(np.argmax(over))
+                where = f"{self.demand[i, j]} of {self.resources[j]!r} where the largest server has {largest[j]}"
+            raise InvalidInstance(
+                f"demand[{i}]", f"larger than every server for VM type {self.names[i]!r}: {where}", "a VM that fits some server",
+                "Make the VM smaller, or add a server class that holds it",
+            )  # fmt: skip
+
+    def _validate_totals(self) -> None:
+        """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
+        finite = [0 if np.isinf(number) else int(number) for number in self.available]
+        rows = [
+            ("servers", sum(n * max(row) for n, row in zip(finite, self.start.tolist(), strict=True))),
+            ("cost", sum(max(n, 1) * c for n, c in zip(finite, self.price.tolist(), strict=True))),
+            ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
+        ]
+        wanted = [0 if np.isinf(number) else int(number) for number in self.wanted]
+        rows.append(("request", sum(n * max(row) for n, row in zip(wanted, self.demand.tolist(), strict=True))))
+        for name, total in rows:
+            if total >= LARGEST:
+                raise InvalidInstance(name, f"as large as {total:.3g} in total", "totals below 2**53", "Use a larger unit")
+
+
+@dataclass(frozen=True, eq=False)
+class Placement(Solution):
+    """Which VMs each used server holds.
+
+    Parameters
+    ----------
+    count : (servers used, s) array
+        VMs of each type on each server. Servers that hold nothing are dropped, the others sorted by class and then by
+        count: servers of one class are interchangeable, so equal placements compare equal.
+    server_class : (servers used,) class of each server.
+    """
+
+    problem: ClassVar[str] = "packing"
+
+    count: Integers
+    server_class: Integers
+
+    def __post_init__(self) -> None:
+        raw = np.asarray(self.count)
+        count = frozen_array(
+            "count", raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw, np.int64, 2
+        )
+        kind = frozen_array("server_class", np.asarray(self.server_class, dtype=np.int64 if raw.size == 0 else None), np.int64, 1)
+        if len(count) != len(kind) and count.size:
+            raise InvalidInstance("server_class", f"of length {len(kind)}", f"{len(count)} entries, one per server")
+        if count.size == 0:
+            kind = kind[:0]
+        keep = (count != 0).any(axis=1)
+        count, kind = count[keep], kind[keep]
+        order = np.lexsort((*(-count.T[::-1]), kind)) if len(count) else np.zeros(0, dtype=np.int64)
+        set_field(self, "count", frozen_array("count", count[order], np.int64, 2))
+        set_field(self, "server_class", frozen_array("server_class", kind[order], np.int64, 1))
+
+    @property
+    def servers(self) -> int:
+        """How many servers hold something."""
+        return len(self.server_class)
+
+    def totals(self, types: int) -> Integers:
+        """(s,) VMs of each type placed; zeros when nothing is."""
+        total: Integers = self.count.sum(axis=0) if len(self.count) else np.zeros(types, dtype=np.int64)
+        return total
+
+
+def check(instance: Packing, placement: Placement) -> None:
+    """Decide whether a placement is feasible: capacities, servers there are, requests met.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first rule that is broken.
+    """
+    count, kind = placement.count, placement.server_class
+    if len(count) and count.shape[1] != instance.types:
+        raise InfeasibleSolution(f"count has {count.shape[1]} columns; the instance has {instance.types} VM types")
+    if (count < 0).any():
+        m, i = (int(entry) for entry in np.argwhere(count < 0)[0])
+        raise InfeasibleSolution(f"server {m} holds {count[m, i]} VMs of type {instance.names[i]!r}; expected 0 or more")
+    if ((kind < 0) | (kind >= instance.classes)).any():
+        wrong = int(kind[(kind < 0) | (kind >= instance.classes)][0])
+        raise InfeasibleSolution(f"server_class names class {wrong}; classes are 0 to {instance.classes - 1}")
+    used = np.bincount(kind, minlength=instance.classes)
+    if (used > instance.available).any():
+        c = int(np.argmax(used > instance.available))
+        raise InfeasibleSolution(f"{used[c]} servers of class {c} are used; there are {instance.available[c]:.0f}")
+    if len(count) and count.max() > LARGEST // int(instance.demand.max()):
+        raise InfeasibleSolution(f"a server holds {count.max()} VMs of one type, more than any capacity")
+    load = count @ instance.demand if len(count) else np.zeros((0, instance.capacity.shape[1]), dtype=np.int64)
+    over = load > instance.capacity[kind]
+    if over.any():
+        m, j = (int(entry) for entry in np.argwhere(over)[0])
+        raise InfeasibleSolution(
+            f"server {m} (class {kind[m]}) holds {load[m, j]} of {instance.resources[j]!r}; its capacity is"
+            f" {instance.capacity[kind[m], j]}"
+        )
+    total = placement.totals(instance.types)
+    wrong_number = (total > instance.wanted) | ((total != instance.wanted) & ~instance.elastic & (not instance.partial))
+    if wrong_number.any():
+        i = int(np.argmax(wrong_number))
+        raise InfeasibleSolution(
+            f"{total[i]} VMs of type {instance.names[i]!r} are placed; {instance.wanted[i]:.0f} are requested"
+        )
+
+
+def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
+    """(n, m) whether each demand (n, k) fits each room (m, k)."""
+    result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)
+    return result
+
+
+def _amounts(field_name: str, value: Any) -> Integers:
+    """A (rows, resources) matrix of whole numbers, 0 or more."""
+    amounts = frozen_array(field_name, value, np.int64, 2)
+    if (amounts < 0).any():
+        row, column = (int(i) for i in np.argwhere(amounts < 0)[0])
+        raise InvalidInstance(f"{field_name}[{row}, {column}]", amounts[row, column], "a whole amount, 0 or more")
+    if amounts.size and amounts.max() >= LARGEST:
+        raise InvalidInstance(field_name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit")
+    return amounts
+
+
+def _numbers_or_infinity(field_name: str, value: Any, length: int, what: str) -> Floats:
+    """(length,) whole numbers, 0 or more, or infinity; all infinite when not given."""
+    if value is None:
+        return frozen_array(field_name, np.full(length, np.inf), float, 1)
+    numbers = frozen_array(field_name, value, float, 1)
+    if len(numbers) != length:
+        raise InvalidInstance(field_name, f"of length {len(numbers)}", f"{length} entries")
+    broken = np.isnan(numbers) | (numbers < 0) | (np.isfinite(numbers) & (numbers != np.floor(numbers)))
+    if broken.any():
+        place = int(np.argmax(broken))
+        raise InvalidInstance(
+            f"{field_name}[{place}]", f"{numbers[place]:g}", f"a whole number of {what}, 0 or more, or infinity (null)"
+        )
+    large = np.isfinite(numbers) & (numbers >= LARGEST)
+    if large.any():
+        place = int(np.argmax(large))
+        raise InvalidInstance(f"{field_name}[{place}]", f"{numbers[place]:g}", "below 2**53, or infinity (null)")
+    return numbers
+
+
+def _names(field_name: str, names: Any, length: int) -> tuple[str, ...]:
+    if len(names) == 0:
+        return tuple(str(index) for index in range(length))
+    values = tuple(names)
+    if len(values) != length:
+        raise InvalidInstance(field_name, f"of length {len(values)}", f"{length} names")
+    for place, value in enumerate(values):
+        if not isinstance(value, str):
+            raise InvalidInstance(f"{field_name}[{place}]", repr(value), "a string")
+    if len(set(values)) < length:
+        twice = next(value for value in values if values.count(value) > 1)
+        raise InvalidInstance(field_name, f"{twice!r} given twice", "a name of its own for each")
+    return values
+
+
+def _whole_or_null(numbers: Floats) -> list[int | None]:
+    return [None if np.isinf(number) else int(number) for number in numbers]

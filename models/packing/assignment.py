@@ -1,0 +1,86 @@
+"""The plain declarative model: which server takes how many VMs of each type (CP-SAT)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentModel:
+    """A CP-SAT model and where its variables stand.
+
+    Attributes
+    ----------
+    model : minimise the cost of the servers in use, or (with `fixed` servers) find any placement.
+    count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be there.
+    used : (n,) index of the variable that says whether a server is in use, -1 when it must be.
+    """
+
+    model: cp_model.CpModel
+    count: Integers
+    used: Integers
+
+    def counts(self, values: Integers) -> Integers:
+        """(n, s) VMs of each type on each server, from the values of all variables."""
+        taken: Integers = np.where(self.count >= 0, values[np.maximum(self.count, 0)], 0)
+        return taken
+
+
+def assignment_model(
+    demand: Integers, request: Integers, capacity: Integers, kind: Integers, price: Integers, *, fixed: bool = False
+) -> AssignmentModel:
+    """Every VM on some server, no server above its capacity.
+
+    Parameters
+    ----------
+    demand, request : (s, k) and (s,) VMs of each type.
+    capacity, price : (p, k) and (p,) of a server of each class.
+    kind : (n,) class of each server that may be used, servers of one class together.
+    fixed : all of them may be used at no cost: a question of feasibility.
+
+    Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first (largest) type.
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    servers, types = len(kind), len(demand)
+    count: list[list[Any]] = []
+    for m in range(servers):
+        room = capacity[kind[m]]
+        row = []
+        for i in range(types):
+            needs = demand[i] > 0
+            most = int(min((room[needs] // demand[i][needs]).min(), request[i]))
+            row.append(model.new_int_var(0, most, f"count_{m}_{i}") if most > 0 else None)
+        count.append(row)
+    used = [] if fixed else [model.new_bool_var(f"used_{m}") for m in range(servers)]
+    for i in range(types):
+        model.add(sum(row[i] for row in count if row[i] is not None) == int(request[i]))
+    for m in range(servers):
+        for j, room in enumerate(capacity[kind[m]].tolist()):
+            load = [int(demand[i, j]) * entry for i, entry in enumerate(count[m]) if entry is not None and demand[i, j]]
+            if load:
+                model.add(sum(load) <= (room if fixed else room * used[m]))
+    for m in range(1, servers):
+        if kind[m] == kind[m - 1]:
+            if not fixed:
+                model.add(used[m - 1] >= used[m])
+            if count[m][0] is not None:
+                model.add(count[m - 1][0] >= count[m][0])
+    if not fixed:
+        for j in range(capacity.shape[1]):  # volume: implied, and a good cut
+            total = int(demand[:, j] @ request)
+            model.add(sum(int(capacity[kind[m], j]) * used[m] for m in range(servers)) >= total)
+        model.minimize(sum(int(price[kind[m]]) * used[m] for m in range(servers)))
+    index = np.array([[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64)
+    where = np.array([entry.index for entry in used] if used else [-1] * servers, dtype=np.int64)
+    return AssignmentModel(model, index.reshape(servers, types), where)

@@ -1,0 +1,55 @@
+"""The programme over patterns: how many servers of each class are packed in each way."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..program import LinearProgram, ProgramBuilder
+
+Integers = npt.NDArray[np.int64]
+
+
+def pattern_program(
+    patterns: npt.ArrayLike,
+    kind: Integers,
+    request: Integers,
+    servers: Integers,
+    price: Integers,
+    *,
+    integer: bool,
+    penalty: float | None = None,
+    most: int | None = None,
+) -> LinearProgram:
+    """Least cost of servers such that the patterns they are packed in cover every request (Gilmore and Gomory 1961).
+
+    Parameters
+    ----------
+    patterns, kind : (n, s) VMs of each type in a pattern, and (n,) the class it is for.
+    request, servers, price : (s,) VMs wanted; (p,) servers of each class, and their cost.
+    integer : whole servers; otherwise the relaxation.
+    penalty : cost of one VM left out, in columns of their own after the patterns; none may be left out when not given.
+    most : the total cost may not pass this.
+
+    Rows: the s requests, the p classes, then the total cost.
+    """
+    table = np.asarray(patterns)
+    builder = ProgramBuilder()
+    types, number = len(request), len(table)
+    cost = price[kind].astype(float)
+    upper: npt.ArrayLike = np.inf
+    if integer:  # more servers of a pattern than its rarest need asks for serve nobody
+        rounds = np.where(table > 0, -(-request[None, :] // np.maximum(table, 1)), 0)
+        upper = np.minimum(rounds.max(axis=1, initial=0), servers[kind])
+    columns = builder.columns(number, cost=cost, integer=integer, upper=upper)
+    place, item = np.nonzero(table)
+    rows, where, values = [item], [columns[place]], [table[place, item]]
+    if penalty is not None:
+        extra = builder.columns(types, cost=penalty)
+        rows, where, values = [*rows, np.arange(types)], [*where, extra], [*values, np.ones(types, dtype=np.int64)]
+    builder.block(np.concatenate(rows), np.concatenate(where), np.concatenate(values), request, np.full(types, np.inf))
+    limit = np.where(servers >= 2**40, np.inf, servers.astype(float))
+    builder.block(kind, columns, np.ones(number), np.full(len(servers), -np.inf), limit)
+    if most is not None:
+        builder.row(columns, cost, upper=float(most))
+    return builder.build()

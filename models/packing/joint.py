@@ -1,0 +1,102 @@
+"""The joint optimum of the game as a CP-SAT model: most total utility over the servers' strategy sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+DEVIATION_SCALE = 2**40
+VALUE_SCALE = 2**30
+_DOWN = 1.0 - 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """A CP-SAT model whose optimum is never above the least total disutility.
+
+    Attributes
+    ----------
+    model : minimise.
+    number : for each class, the indices of the variables that count its servers by strategy (the last: staying empty).
+    scale : its objective is in 1 / scale.
+    """
+
+    model: cp_model.CpModel
+    number: list[list[int]]
+    scale: int = VALUE_SCALE
+
+    def servers_by_strategy(self, values: Integers) -> list[Integers]:
+        """For each class how many servers choose each strategy."""
+        return [values[np.array(row, dtype=np.int64)] for row in self.number]
+
+
+def joint_model(
+    combination: list[Integers],
+    uneven: list[Floats],
+    servers: Integers,
+    deviation: list[Floats],
+    alpha: float,
+    breakpoints: Integers,
+    hint: list[Integers] | None = None,
+) -> JointModel:
+    """How many servers of each class choose each strategy, for the least servers x v + sum of skewness.
+
+    Parameters
+    ----------
+    combination, uneven : per class (e, s) strategies and (e,) the server's skewness with each.
+    servers : (p,) of each class.
+    deviation : per user, its part of eq. 5 by its number of VMs; its length caps that number.
+    alpha : of eq. 14.
+    breakpoints : increasing, from 0: v is tabulated at these sums of deviations (times `DEVIATION_SCALE`), and between two of
+        them takes the value at the lower one. Everything is rounded down, so the optimum is a lower bound.
+    hint : servers by strategy to begin with.
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    number = []
+    for c, table in enumerate(combination):
+        row = [model.new_int_var(0, int(servers[c]), f"number_{c}_{a}") for a in range(len(table))]
+        model.add(sum(row) == int(servers[c]))
+        number.append(row)
+    parts = []
+    for user, part_of in enumerate(deviation):
+        total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
+        terms = [
+            int(rows[a, user]) * number[c][a] for c, rows in enumerate(combination) for a in range(len(rows)) if rows[a, user]
+        ]
+        model.add(total == sum(terms))
+        whole = np.floor(part_of * DEVIATION_SCALE * _DOWN).astype(np.int64).tolist()
+        part = model.new_int_var(0, max(whole), f"deviation_{user}")
+        model.add_element(total, whole, part)
+        parts.append(part)
+    ends = [*breakpoints[1:].tolist(), 2**55]
+    inside = [model.new_bool_var(f"between_{place}") for place in range(len(ends))]
+    model.add_exactly_one(inside)
+    model.add(sum(parts) >= sum(int(low) * flag for low, flag in zip(breakpoints.tolist(), inside, strict=True)))
+    model.add(sum(parts) <= sum((int(high) - 1) * flag for high, flag in zip(ends, inside, strict=True)))
+    values = np.floor((breakpoints / DEVIATION_SCALE) ** (1.0 / alpha) * VALUE_SCALE * _DOWN).astype(np.int64)
+    players = int(servers.sum())
+    skews = [np.floor(entry * VALUE_SCALE * _DOWN).astype(np.int64) for entry in uneven]
+    model.minimize(
+        sum(players * int(value) * flag for value, flag in zip(values.tolist(), inside, strict=True))
+        + sum(
+            int(skew) * entry
+            for row, skew_row in zip(number, skews, strict=True)
+            for entry, skew in zip(row, skew_row, strict=True)
+        )
+    )
+    if hint is not None:
+        for row, chosen in zip(number, hint, strict=True):
+            for entry, value in zip(row, chosen.tolist(), strict=True):
+                model.add_hint(entry, value)
+    return JointModel(model, [[entry.index for entry in row] for row in number])

@@ -1,0 +1,1 @@
+"""Packing: fewest servers proved, and the fairness-utilization game played exactly."""

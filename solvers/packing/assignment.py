@@ -1,0 +1,104 @@
+"""The plain declarative model on CP-SAT."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.problem.errors import InvalidOption
+from ...models.packing.assignment import AssignmentModel, assignment_model
+from ..engines import solve_cp_sat
+from ..outcome import Outcome, Report, Status, Stop, validate_time_limit
+from .bounds import best_bound
+from .fitting import Counts, decreasing, fit, trimmed
+from .reduction import Reduced, reduce
+
+MOST_COUNTS = 300_000
+"""Larger models (servers x types) are refused."""
+
+
+def cp_sat(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Fewest servers by the plain declarative model: how many VMs of each type on each server, and which servers are used.
+
+    Symmetry is broken: servers of a class are used in order, and in order of their VMs of the largest type.
+
+    Parameters
+    ----------
+    time_limit : seconds.
+    start : an answer to begin from.
+
+    Raises
+    ------
+    InvalidInstance
+        A request is elastic or may be served in part.
+    InvalidOption
+        The model would have more than 300,000 counts.
+    """
+    validate_time_limit(time_limit)
+    problem = reduce(instance)
+    greedy = _greedy(problem)
+    kind = _servers(problem, greedy, start)
+    if len(kind) * problem.types > MOST_COUNTS:
+        raise InvalidOption(
+            f"cp-sat would need {len(kind)} servers x {problem.types} types = {len(kind) * problem.types} counts, more than"
+            f" {MOST_COUNTS}; use min-servers"
+        )
+    floor = best_bound(problem).value
+    built = assignment_model(problem.demand, problem.request, problem.capacity, kind, problem.price)
+    answer = solve_cp_sat(built.model, time_limit=time_limit, report=report, hints=_hints(problem, built, kind, greedy))
+    certificate = {"engine": answer.message, "bound_by": "CP-SAT"}
+    if answer.status is Status.INFEASIBLE:
+        return Outcome(None, None, Status.INFEASIBLE, answer.stop, certificate, answer.trace)
+    candidates = [] if start is None else [start]
+    if greedy is not None:
+        candidates.append(problem.placement(*greedy))
+    if answer.values is not None:
+        candidates.append(problem.placement(*trimmed(built.counts(answer.values), kind, problem.request)))
+    if not candidates:
+        return Outcome(None, None, Status.UNKNOWN, answer.stop, certificate, answer.trace)
+    best = min(candidates, key=lambda placement: placement.servers)
+    proved = max(floor, int(np.ceil((answer.bound or 0.0) - 1e-6)))
+    lower = min(proved, best.servers)
+    status = Status.OPTIMAL if proved >= best.servers else Status.FEASIBLE
+    stop = Stop.FINISHED if status is Status.OPTIMAL else answer.stop
+    return Outcome(best, float(lower), status, stop, certificate, answer.trace)
+
+
+def _greedy(problem: Reduced) -> Counts | None:
+    order = decreasing(problem)
+    return fit(problem, order, problem.request[order])
+
+
+def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -> Integers:
+    """(n,) classes of the servers the model may use: of each class as many as the best known answer has in all."""
+    known = [entry for entry in (None if greedy is None else len(greedy[1]), None if start is None else start.servers) if entry]
+    most = min(known, default=problem.vms)
+    return np.repeat(np.arange(len(problem.price)), np.minimum(problem.limit, most))
+
+
+def _hints(problem: Reduced, built: AssignmentModel, kind: Integers, greedy: Counts | None) -> dict[int, int] | None:
+    """The greedy answer as a start, laid on the servers of its classes in the model's order."""
+    if greedy is None:
+        return None
+    hints: dict[int, int] = {}
+    for c in range(len(problem.price)):
+        places = np.flatnonzero(kind == c)
+        rows = greedy[0][greedy[1] == c]
+        if len(rows) > len(places):
+            return None
+        rows = rows[np.argsort(-rows[:, 0], kind="stable")]
+        for place, m in enumerate(places):
+            row = rows[place] if place < len(rows) else np.zeros(problem.types, dtype=np.int64)
+            hints[int(built.used[m])] = int(place < len(rows))
+            hints |= {int(built.count[m, i]): int(row[i]) for i in range(problem.types) if built.count[m, i] >= 0}
+    return hints
+
+
+__all__ = ["cp_sat"]

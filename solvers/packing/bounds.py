@@ -1,0 +1,92 @@
+"""Lower bounds on the cost of servers that need no optimization: volume, large items, items that exclude each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...instances.packing.instance import fits
+from .reduction import Reduced
+
+MOST_PAIRED = 2000
+"""VM types up to which all pairs are looked at."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A proved lower bound on the cost of servers, and what proves it."""
+
+    value: int
+    by: str
+
+
+def best_bound(problem: Reduced) -> Bound:
+    """The best of the bounds below."""
+    bounds = [Bound(volume_bound(problem), "volume"), Bound(large_items_bound(problem), "large items")]
+    if problem.types <= MOST_PAIRED:
+        bounds.append(Bound(exclusion_bound(problem), "VMs that exclude each other"))
+    return max(bounds, key=lambda bound: bound.value)
+
+
+def volume_bound(problem: Reduced) -> int:
+    """L0: for every resource, the least cost of servers with enough of it, fractions of a server allowed, rounded up.
+
+    Exact whole-number arithmetic. With one class this is max over j of ceil(demand in all / capacity).
+    """
+    best = 1
+    for j in range(problem.demand.shape[1]):
+        total = int(problem.demand[:, j] @ problem.request)
+        rows = zip(problem.price.tolist(), problem.capacity[:, j].tolist(), problem.servers.tolist(), strict=True)
+        offers = sorted((Fraction(price, room), price, room, number) for price, room, number in rows if room > 0)
+        cost = Fraction(0)
+        for _, price, room, number in offers:
+            used = min(Fraction(total, room), Fraction(number))
+            cost += used * price
+            total -= int(used * room) if used == number else total
+            if total <= 0:
+                break
+        if total > 0:  # not even all servers have enough
+            return problem.budget + 1
+        best = max(best, -(-cost.numerator // cost.denominator))
+    return best
+
+
+def large_items_bound(problem: Reduced) -> int:
+    """Martello and Toth's L2 for each resource alone, against the largest server, times the least price.
+
+    For every threshold K up to half the capacity C: items above C - K need a server each, items above C / 2 another each,
+    and what items of at least K do not find room for beside the latter needs more.
+    """
+    best = 0
+    for j in range(problem.demand.shape[1]):
+        room = int(problem.capacity[:, j].max())
+        size = problem.demand[:, j]
+        for threshold in {0, *(int(value) for value in size if 2 * value <= room)}:
+            huge = size > room - threshold
+            large = (2 * size > room) & ~huge
+            small = (size >= threshold) & ~huge & ~large
+            number = int(problem.request[huge | large].sum())
+            beside = room * int(problem.request[large].sum()) - int(size[large] @ problem.request[large])
+            over = int(size[small] @ problem.request[small]) - beside
+            best = max(best, number + max(0, -(-over // room)))
+    return best * int(problem.price.min())
+
+
+def exclusion_bound(problem: Reduced) -> int:
+    """VMs of which no two fit on one server need as many servers: a greedy set of them, times the least price."""
+    pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
+    together = np.zeros(problem.types**2, dtype=bool)
+    for capacity in problem.capacity:
+        together |= fits(pairs, capacity[None, :])[:, 0]
+    together.shape = (problem.types, problem.types)
+    alone = ~np.diag(together)
+    order = np.lexsort((together.sum(axis=1), ~alone))
+    kept: list[int] = []
+    number = 0
+    for i in order:
+        if not together[i, kept].any():
+            kept.append(int(i))
+            number += int(problem.request[i]) if alone[i] else 1
+    return number * int(problem.price.min())

@@ -1,0 +1,72 @@
+"""The servers of a cluster of fixed size, one by one, and how many VMs each user may get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...instances.packing.instance import Integers, Packing
+from ...instances.problem.errors import InvalidInstance
+
+UNCAPPED = 2**62
+"""An elastic request."""
+
+MOST_SERVERS = 1_000_000
+"""More servers than this are not listed one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Servers one by one, class by class.
+
+    Attributes
+    ----------
+    kind : (P,) class of each server.
+    free, start : (P, k) what it has free, and its initial space.
+    cap : (s,) VMs a user may get at most; `UNCAPPED` when elastic.
+    """
+
+    kind: Integers
+    free: Integers
+    start: Integers
+    cap: Integers
+
+    @property
+    def servers(self) -> int:
+        """P."""
+        return len(self.kind)
+
+    @property
+    def capped(self) -> bool:
+        """Whether any request is finite."""
+        return bool((self.cap < UNCAPPED).any())
+
+
+def fixed_cluster(instance: Packing) -> Cluster:
+    """The servers of an instance with elastic requests (or such as may be served in part).
+
+    Raises
+    ------
+    InvalidInstance
+        Some class has servers as needed, or a finite request must be served whole.
+    """
+    if np.isinf(instance.available).any():
+        c = int(np.argmax(np.isinf(instance.available)))
+        raise InvalidInstance(
+            f"servers[{c}]", "infinite (null)", "a number of servers, since elastic requests would never end",
+            "Say how many servers there are",
+        )  # fmt: skip
+    fixed = ~instance.elastic & (instance.wanted > 0)
+    if fixed.any() and not instance.partial:
+        i = int(np.argmax(fixed))
+        raise InvalidInstance(
+            f"request[{i}]", f"{instance.wanted[i]:.0f}, to be served whole", "elastic requests (null)",
+            "Write null, or set partial to true so that requests are caps; or ask min-servers, which serves all of them",
+        )  # fmt: skip
+    total = int(instance.available.sum())
+    if total > MOST_SERVERS:
+        raise InvalidInstance("servers", f"{total} in all", f"at most {MOST_SERVERS} when each is a player of its own")
+    kind = np.repeat(np.arange(instance.classes), instance.available.astype(np.int64))
+    cap = np.array([UNCAPPED if np.isinf(wanted) else int(wanted) for wanted in instance.wanted], dtype=np.int64)
+    return Cluster(kind, instance.capacity[kind], instance.start[kind], cap)

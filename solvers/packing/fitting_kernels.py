@@ -1,0 +1,223 @@
+"""Compiled kernels of the greedy packers; numba is imported with this module, so import it on first use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..compiled import compiled
+
+Array = np.ndarray[Any, Any]
+
+FULL = -(2**62)
+"""The arrays for the answer have no room for another server."""
+
+
+@compiled
+def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
+    """Whether a VM of type i fits what row m of `room` has."""
+    for j in range(demand.shape[1]):
+        if demand[i, j] > room[m, j]:
+            return False
+    return True
+
+
+@compiled
+def place_runs(
+    order: Array,
+    number: Array,
+    demand: Array,
+    capacity: Array,
+    servers: Array,
+    preference: Array,
+    share: Array,
+    best: bool,
+    count: Array,
+    kind: Array,
+    free: Array,
+) -> Any:
+    """Place runs of equal VMs one after the other on the first (or fullest) server where one fits, opening servers by preference.
+
+    order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best: fullest instead of first.
+    count (n, s), kind (n,), free (n, k): room for the answer. Returns servers used, or -1 - run when a VM fits nowhere.
+    A server that is fullest stays so while it takes more of the same run, so a whole run may be placed at once.
+    """
+    used = 0
+    left = servers.copy()
+    resources = demand.shape[1]
+    for run in range(len(order)):
+        i = order[run]
+        todo = number[run]
+        first = 0
+        while todo > 0:
+            chosen = -1
+            slack = np.inf
+            for m in range(first, used):
+                if not _fits(demand, i, free, m):
+                    continue
+                if not best:
+                    chosen = m
+                    break
+                rest = 0.0
+                for j in range(resources):
+                    rest += free[m, j] * share[kind[m], j]
+                if rest < slack:
+                    slack = rest
+                    chosen = m
+            if chosen < 0:
+                for place in range(len(preference)):
+                    c = preference[place]
+                    if left[c] <= 0:
+                        continue
+                    if _fits(demand, i, capacity, c):
+                        if used == len(kind):
+                            return FULL
+                        chosen = used
+                        kind[used] = c
+                        left[c] -= 1
+                        for j in range(resources):
+                            free[used, j] = capacity[c, j]
+                        used += 1
+                        break
+                if chosen < 0:
+                    return -1 - run
+            most = todo
+            for j in range(resources):
+                if demand[i, j] > 0:
+                    most = min(most, free[chosen, j] // demand[i, j])
+            count[chosen, i] += most
+            todo -= most
+            for j in range(resources):
+                free[chosen, j] -= most * demand[i, j]
+            if not best:
+                first = chosen
+    return used
+
+
+@compiled
+def fill_servers(
+    number: Array,
+    demand: Array,
+    capacity: Array,
+    servers: Array,
+    preference: Array,
+    weight: Array,
+    norm: bool,
+    count: Array,
+    kind: Array,
+) -> Any:
+    """Open one server after the other and fill it, each time with the VM that suits what is left best.
+
+    norm False: largest weighted dot product of the VM with what is free. True: least weighted square norm of what would be
+    left. weight (p, k) turns units into weighted shares; ties to the lowest type. Servers are opened by preference, the
+    first class that holds some VM still to be placed. Returns servers used, or -1 when a VM fits nowhere.
+    """
+    todo = number.copy()
+    left = servers.copy()
+    remaining = todo.sum()
+    types, resources = demand.shape
+    free = np.zeros((1, resources), dtype=np.int64)
+    used = 0
+    while remaining > 0:
+        c = -1
+        for place in range(len(preference)):
+            candidate = preference[place]
+            if left[candidate] <= 0:
+                continue
+            for i in range(types):
+                if todo[i] == 0:
+                    continue
+                if _fits(demand, i, capacity, candidate):
+                    c = candidate
+                    break
+            if c >= 0:
+                break
+        if c < 0:
+            return -1
+        if used == len(kind):
+            return FULL
+        left[c] -= 1
+        kind[used] = c
+        for j in range(resources):
+            free[0, j] = capacity[c, j]
+        while True:
+            chosen = -1
+            value = -np.inf
+            for i in range(types):
+                if todo[i] == 0:
+                    continue
+                if not _fits(demand, i, free, 0):
+                    continue
+                score = 0.0
+                for j in range(resources):
+                    if norm:
+                        rest = (free[0, j] - demand[i, j]) * weight[c, j]
+                        score -= rest * rest
+                    else:
+                        score += demand[i, j] * weight[c, j] * free[0, j] * weight[c, j]
+                if score > value:
+                    value = score
+                    chosen = i
+            if chosen < 0:
+                break
+            count[used, chosen] += 1
+            todo[chosen] -= 1
+            remaining -= 1
+            for j in range(resources):
+                free[0, j] -= demand[chosen, j]
+        used += 1
+    return used
+
+
+@compiled
+def place_at_random(
+    order: Array,
+    draw: Array,
+    demand: Array,
+    capacity: Array,
+    servers: Array,
+    preference: Array,
+    count: Array,
+    kind: Array,
+    free: Array,
+) -> Any:
+    """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0, 1) chooses.
+
+    Returns servers used, or -1 - place when a VM fits nowhere.
+    """
+    used = 0
+    left = servers.copy()
+    resources = demand.shape[1]
+    room = np.empty(len(kind), dtype=np.int64)
+    for place in range(len(order)):
+        i = order[place]
+        found = 0
+        for m in range(used):
+            if _fits(demand, i, free, m):
+                room[found] = m
+                found += 1
+        if found > 0:
+            chosen = room[int(draw[place] * found)]
+        else:
+            chosen = -1
+            for rank in range(len(preference)):
+                c = preference[rank]
+                if left[c] <= 0:
+                    continue
+                if _fits(demand, i, capacity, c):
+                    if used == len(kind):
+                        return FULL
+                    chosen = used
+                    kind[used] = c
+                    left[c] -= 1
+                    for j in range(resources):
+                        free[used, j] = capacity[c, j]
+                    used += 1
+                    break
+            if chosen < 0:
+                return -1 - place
+        count[chosen, i] += 1
+        for j in range(resources):
+            free[chosen, j] -= demand[i, j]
+    return used

@@ -1,0 +1,227 @@
+"""Steps 1 to 3 of the FUGA algorithm: pre-combination, ranking by eq. 10, the top eta, the order of moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ....instances.packing.game import FairShare, min_utilization, server_utilization, skewness, validate_alpha
+from ....instances.packing.instance import Floats, Integers, Packing
+from ....instances.problem.errors import InvalidOption
+from ..cluster import UNCAPPED, fixed_cluster
+
+Eta = int | Literal["shrinking"]
+
+MOST_COMBINATIONS = 2_000_000
+"""A server that can hold more different combinations is refused."""
+
+SHRINKING_LEAVES, SHRINKING_MOST, SHRINKING_LEAST = 100_000, 10, 2
+
+
+def pre_combination(demand: Integers, free: Integers, cap: Integers, *, maximal: bool = False) -> Integers:
+    """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty one.
+
+    Parameters
+    ----------
+    demand, free, cap : (s, k) VM types, (k,) what the server has free, (s,) most VMs of each.
+    maximal : only combinations to which no VM can be added.
+
+    Raises
+    ------
+    InvalidOption
+        There are more than two million.
+
+    Notes
+    -----
+    The paper lists 12 for its first server; there are 13: <1, 0, 0> is missing (section 4.3, step 1).
+    """
+    from ..combination_kernels import combinations
+
+    table, whole = combinations(demand, np.minimum(cap, UNCAPPED), free.astype(np.int64), MOST_COMBINATIONS, maximal)
+    if not whole:
+        raise InvalidOption(
+            f"a server can hold more than {MOST_COMBINATIONS} combinations of VMs; use fewer or larger VM types, or DRF"
+        )
+    result: Integers = table
+    return result
+
+
+def ranked(combination: Integers, least: Floats) -> Integers:
+    """Step 2: places by decreasing least utilization (eq. 10); ties, which the paper ranks at random, lexicographically."""
+    keys = (*combination.T[::-1], -least)
+    return np.lexsort(keys)
+
+
+def rejected(free: Integers, start: Integers, load: Integers, overload: float | None) -> np.ndarray:
+    """Step 2: which loads use more than `overload` of some resource and are rejected."""
+    if overload is None:
+        return np.zeros(len(load), dtype=bool)
+    over: np.ndarray = np.nanmax(server_utilization(free, start, load), axis=1) > overload
+    return over
+
+
+def shrunk_eta(players: int) -> int:
+    """The eta of `shrinking`: the largest for which eta ** players stays at most 100,000, between 2 and 10.
+
+    The text says that eta decreases as players become more (section 4.3, step 2), and no more.
+    """
+    eta = SHRINKING_MOST
+    while eta > SHRINKING_LEAST and eta**players > SHRINKING_LEAVES:
+        eta -= 1
+    return eta
+
+
+@dataclass(frozen=True, eq=False)
+class Strategies:
+    """What a server of one class may choose.
+
+    Attributes
+    ----------
+    combination : (e, s) VMs of each type, best least utilization first; the empty one alone when nothing can be held.
+    least : (e,) least utilization of each, eq. 10.
+    uneven : (e,) skewness of the server with each, eq. 7.
+    """
+
+    combination: Integers
+    least: Floats
+    uneven: Floats
+
+    @property
+    def threshold(self) -> float:
+        """min(O), eq. 11: the least utilization of the last one."""
+        return float(self.least[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """The resource allocation game: players in the order of their moves, their strategies, and what outcomes are worth.
+
+    Attributes
+    ----------
+    instance : what it is played on.
+    strategies : of each class.
+    player : (P,) the server (numbered class by class) that moves first, second, ...
+    kind : (P,) the class of the player that moves first, second, ...
+    alpha, fair : of eq. 14, and eq. 4.
+    cap : (s,) VMs a user may get at most.
+    """
+
+    instance: Packing
+    strategies: tuple[Strategies, ...]
+    player: Integers
+    kind: Integers
+    alpha: float
+    fair: FairShare
+    cap: Integers
+
+    @property
+    def players(self) -> int:
+        """P."""
+        return len(self.player)
+
+    @property
+    def capped(self) -> bool:
+        """Whether any request is finite, so that what a player may choose depends on the moves before."""
+        return bool((self.cap < UNCAPPED).any())
+
+    @property
+    def leaves(self) -> int:
+        """Leaves of the extensive game, when no request is finite."""
+        product = 1
+        for c in self.kind.tolist():
+            product *= len(self.strategies[c].combination)
+        return product
+
+    def moves(self, place: int) -> Strategies:
+        """What the player at this place in the order may choose."""
+        return self.strategies[int(self.kind[place])]
+
+    def largest(self) -> Integers:
+        """(s,) the most VMs of each type that all players together can choose."""
+        total = np.zeros(self.instance.types, dtype=np.int64)
+        for c in self.kind.tolist():
+            total += self.strategies[c].combination.max(axis=0)
+        return np.minimum(total, self.cap)
+
+    def deviations(self) -> list[Floats]:
+        """For each user, its part of eq. 5 by its number of VMs, from 0 to `largest`."""
+        most = self.largest()
+        return [
+            np.array([self.fair.deviation(user, number, self.alpha) for number in range(int(top) + 1)])
+            for user, top in enumerate(most.tolist())
+        ]
+
+
+def game_of(instance: Packing, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None) -> Game:
+    """Steps 1 to 3: the game of an instance with elastic requests on fixed servers.
+
+    Parameters
+    ----------
+    alpha : above 1; weighs fairness (eq. 14).
+    eta : combinations each server may choose among, at least 1, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
+
+    Raises
+    ------
+    InvalidInstance
+        Servers are not of fixed number, or a finite request must be served whole.
+    InvalidOption
+        alpha, eta or overload out of range, or too many combinations.
+
+    Notes
+    -----
+    The order of moves is by increasing min(O), eq. 11, ties to the lowest server. A finite request (`partial`) is a cap: a
+    combination that would pass it, given the moves before, cannot be chosen, and a server with nothing to choose stays empty.
+    """
+    validate_alpha(alpha)
+    _validate(eta, overload)
+    cluster = fixed_cluster(instance)
+    number = shrunk_eta(cluster.servers) if eta == "shrinking" else int(eta)
+    strategies = tuple(_strategies(instance, c, cluster.cap, number, overload) for c in range(instance.classes))
+    threshold = np.array([entry.threshold for entry in strategies])
+    order = np.argsort(threshold[cluster.kind], kind="stable")
+    return Game(instance, strategies, order, cluster.kind[order], float(alpha), FairShare.of(instance), cluster.cap)
+
+
+def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
+    """The same game on strategy sets of one's own, one list of combinations per class, in the same order of moves.
+
+    For strategy sets printed in a paper. Combinations must fit; their order is kept.
+    """
+    own = []
+    for c, rows in enumerate(tables):
+        combination = np.array(rows, dtype=np.int64)
+        load = combination @ game.instance.demand
+        if (load > game.instance.capacity[c]).any():
+            raise InvalidOption(f"a combination of class {c} does not fit its capacity {game.instance.capacity[c].tolist()}")
+        own.append(_measured(game.instance, c, combination))
+    return Game(game.instance, tuple(own), game.player, game.kind, game.alpha, game.fair, game.cap)
+
+
+def _strategies(instance: Packing, c: int, cap: Integers, eta: int, overload: float | None) -> Strategies:
+    free, start = instance.capacity[c], instance.start[c]
+    if instance.available[c] == 0:
+        return _measured(instance, c, np.zeros((1, instance.types), dtype=np.int64))
+    table = pre_combination(instance.demand, free, cap)
+    load = table @ instance.demand
+    keep = ~rejected(free, start, load, overload)
+    table, load = table[keep], load[keep]
+    if not len(table):
+        return _measured(instance, c, np.zeros((1, instance.types), dtype=np.int64))
+    top = ranked(table, min_utilization(free, start, load))[:eta]
+    return _measured(instance, c, table[top])
+
+
+def _measured(instance: Packing, c: int, combination: Integers) -> Strategies:
+    free, start = instance.capacity[c], instance.start[c]
+    load = combination @ instance.demand
+    return Strategies(combination, min_utilization(free, start, load), skewness(free, start, load))
+
+
+def _validate(eta: Eta, overload: float | None) -> None:
+    if eta != "shrinking" and (isinstance(eta, bool | str) or eta < 1 or eta != int(eta)):
+        raise InvalidOption(f"eta is {eta}; expected a whole number of strategies, at least 1, or 'shrinking'")
+    if overload is not None and (isinstance(overload, bool) or not overload > 0):
+        raise InvalidOption(f"overload is {overload}; expected a share of a server's resources, above 0")

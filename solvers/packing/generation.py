@@ -1,0 +1,202 @@
+"""Column generation: the relaxation over patterns, with a bound that holds at every round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...instances.packing.instance import Floats, Integers
+from ...models.packing.columns import pattern_program
+from ..engines import LivingProgram
+from ..outcome import Clock, Stop
+from .patterns import ACCURACY, Pool, disjoint_patterns, penalty_of, price_patterns, scale_of
+from .reduction import UNLIMITED, Reduced
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Dual prices in whole numbers, and the bound they prove.
+
+    Attributes
+    ----------
+    profit : (s,) price of a VM of each type.
+    scale : what a server of cost 1 is worth in the same unit.
+    rent : (p,) premium on a class of limited number.
+    value : (sum of profit x request - sum of rent x servers) / scale, a lower bound on the cost of any answer.
+    """
+
+    profit: Integers
+    scale: int
+    rent: tuple[int, ...]
+    value: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """What column generation ends with.
+
+    Attributes
+    ----------
+    pool : every pattern met.
+    prices : the dual prices of the best bound.
+    bound : that bound rounded up to a whole cost.
+    value : the relaxation over the patterns met, in floats; None when it was never solved.
+    weight : (n,) its solution over the pool.
+    complete : whether the relaxation was solved to its optimum.
+    rounds : how often it was solved.
+    """
+
+    pool: Pool
+    prices: Prices
+    bound: int
+    value: float | None
+    weight: Floats
+    complete: bool
+    rounds: int
+
+
+def generate(
+    problem: Reduced,
+    pool: Pool,
+    clock: Clock,
+    *,
+    upper: int | None,
+    enough: float | None = None,
+    seconds: float | None = None,
+    nodes: int = 200_000,
+) -> Relaxation:
+    """Solve the relaxation over all patterns.
+
+    It ends when no pattern improves it, when its bound (rounded up) meets the value of the patterns met (rounded up) or
+    `upper`, or when `seconds` are over; the bound holds in each case (Farley 1990, Lagrange with limited classes).
+
+    Parameters
+    ----------
+    pool : patterns to begin with; grows. Every type gets one of its own.
+    upper : cost of the best answer known.
+    enough : stop as soon as the patterns met cost no more than this.
+    nodes : of one pricing search; where it is cut, its bound is what the relaxed knapsack gives.
+    """
+    _singles(problem, pool)
+    deadline = None if seconds is None else clock.seconds + seconds
+    penalty, scale = float(penalty_of(problem)), scale_of(problem)
+    table, kind = pool.arrays()
+    program = LivingProgram(
+        pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=False, penalty=penalty)
+    )
+    first = entered = len(pool)
+    best = Prices(np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0))
+    value, weight, complete, rounds = None, np.zeros(0), False, 0
+    while True:
+        answer = program.solve(_left(clock, deadline))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer.row_dual is None or answer.point is None:
+            break
+        rounds += 1
+        value, weight = float(answer.objective or 0.0), _own(answer.point, entered, problem.types, table_first=first)
+        profit, rent = _whole_duals(problem, answer.row_dual, scale, penalty)
+        tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
+        prices = prices_of(problem, profit, tops, scale)
+        if prices.value > best.value:
+            best = prices
+        new_table, new_kind = pool.arrays(entered)
+        if not len(new_table):
+            complete = exact
+            break
+        if enough is not None and value <= enough + 1e-6:
+            break
+        if upper is not None and _ceil(best.value) >= upper:
+            break
+        if _ceil(best.value) >= np.ceil(value - 1e-6):
+            break
+        if clock.over or (deadline is not None and clock.seconds >= deadline):
+            break
+        _enter(program, problem, new_table, new_kind)
+        entered = len(pool)
+    return Relaxation(pool, best, _ceil(best.value), value, weight, complete, rounds)
+
+
+def prices_of(problem: Reduced, profit: Integers, tops: list[int], scale: int) -> Prices:
+    """The bound that prices prove, given for each class an upper bound `tops` on the profit of any pattern.
+
+    Cost x scale >= profit of a pattern - rent of its class, for every pattern, so
+    cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes without limit allow,
+    or a larger one at which a limited class needs no rent, whichever proves more.
+    """
+    income = sum(int(price) * int(number) for price, number in zip(profit, problem.request, strict=True))
+    needed = [(top, int(price), int(number)) for top, price, number in zip(tops, problem.price, problem.servers, strict=True)]
+    floor = max((-(-top // price) for top, price, number in needed if number >= UNLIMITED), default=1)
+    best: Prices | None = None
+    for unit in {max(floor, 1), *(max(floor, -(-top // price), 1) for top, price, _ in needed), max(floor, scale)}:
+        rent = tuple(0 if number >= UNLIMITED else max(0, top - price * unit) for top, price, number in needed)
+        value = Fraction(income - sum(r * number for r, (_, _, number) in zip(rent, needed, strict=True)), unit)
+        if best is None or value > best.value:
+            best = Prices(profit, unit, rent, value)
+    assert best is not None
+    return best
+
+
+def _whole_duals(problem: Reduced, duals: Floats, scale: int, penalty: float) -> tuple[Integers, Integers]:
+    """(s,) prices of VMs and (p,) rents of classes in whole multiples of 1 / scale; any such prices prove a bound."""
+    profit = np.floor(np.clip(duals[: problem.types], 0.0, penalty) * scale).astype(np.int64)
+    premium = np.clip(-duals[problem.types : problem.types + len(problem.price)], 0.0, penalty)
+    return profit, np.floor(np.where(problem.servers >= UNLIMITED, 0.0, premium) * scale).astype(np.int64)
+
+
+def _price_all(problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int) -> tuple[list[int], bool]:
+    """Put the best patterns of every class in the pool; returns upper bounds on their profit, and whether they are tight."""
+    tops, exact = [], True
+    slack = scale // ACCURACY
+    for kind in range(len(problem.price)):
+        least = int(problem.price[kind]) * scale + int(rent[kind]) + slack
+        priced = price_patterns(problem, kind, profit, least, slack=slack, nodes=nodes)
+        tops.append(priced.best)
+        exact &= priced.exact
+        for pattern in priced.patterns:
+            pool.add(pattern, kind)
+        if len(priced.patterns):
+            for pattern in disjoint_patterns(problem, kind, profit, least, priced.patterns[-1]):
+                pool.add(pattern, kind)
+    return tops, exact
+
+
+def _singles(problem: Reduced, pool: Pool) -> None:
+    """For every type, a server that holds as many of it as fit."""
+    for kind, capacity in enumerate(problem.capacity):
+        for i in range(problem.types):
+            needs = problem.demand[i] > 0
+            most = int(min((capacity[needs] // problem.demand[i][needs]).min(), problem.request[i]))
+            if most > 0:
+                row = np.zeros(problem.types, dtype=np.int64)
+                row[i] = most
+                pool.add(row, kind)
+
+
+def _enter(program: LivingProgram, problem: Reduced, table: Integers, kind: Integers) -> None:
+    """Append patterns to the relaxation."""
+    starts: list[int] = []
+    rows: list[int] = []
+    values: list[float] = []
+    for pattern, c in zip(table, kind, strict=True):
+        starts.append(len(rows))
+        where = np.flatnonzero(pattern)
+        rows.extend([*where.tolist(), problem.types + int(c)])
+        values.extend([*pattern[where].astype(float).tolist(), 1.0])
+    program.add_columns(problem.price[kind].astype(float), np.full(len(table), np.inf), starts, rows, np.array(values))
+
+
+def _own(point: Floats, entered: int, types: int, *, table_first: int) -> Floats:
+    """The weights of the patterns; the columns of VMs left out stand after the first patterns."""
+    return np.concatenate([point[:table_first], point[table_first + types : entered + types]])
+
+
+def _ceil(value: Fraction) -> int:
+    return -(-value.numerator // value.denominator)
+
+
+def _left(clock: Clock, deadline: float | None) -> float | None:
+    left = [entry for entry in (clock.left, None if deadline is None else deadline - clock.seconds) if entry is not None]
+    return max(min(left), 0.01) if left else None

@@ -1,0 +1,267 @@
+"""Fewest servers, or the cheapest: a portfolio that always has an answer, a bound, and the name of what proved it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing.instance import Packing, Placement
+from ...instances.problem.errors import InvalidOption
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .bounds import best_bound
+from .diving import dive
+from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
+from .fitting import Counts, decreasing, fill, fit, fit_at_random
+from .generation import Relaxation, generate
+from .patterns import Pool
+from .reduction import Reduced, reduce
+
+
+def min_servers(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+    random_starts: int = 20,
+) -> Outcome:
+    """The fewest servers that hold all requests, with a proof.
+
+    A portfolio, each part of which runs only while bound and value differ: greedy packings (FF, FFD, BFD, dot, L2, random
+    orders); bounds by volume, large items and exclusion; column generation over patterns; diving into its solution; the
+    programme over the patterns met (HiGHS); all patterns that an answer at the bound could use, listed by their reduced
+    cost, and the programme over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
+    servers fixed.
+
+    Parameters
+    ----------
+    rng : draws random orders and dives; `default_rng(0)` when not given.
+    time_limit : seconds; the best answer and bound so far are returned when they are up.
+    start : an answer to begin from.
+    report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
+    random_starts : first fits and random fits in random order.
+
+    Returns
+    -------
+    Outcome
+        `bound` in servers. `certificate`: what found the answer (`found_by`), what proved the bound (`bound_by`), and for
+        column generation the prices that prove it: no pattern of a class is worth more than cost x scale + rent.
+
+    Raises
+    ------
+    InvalidInstance
+        A request is elastic or may be served in part.
+
+    Notes
+    -----
+    Server classes of limited number are held to it; when all of them are too few the status is `infeasible`.
+    """
+    return _minimum(instance, rng, time_limit, start, report, random_starts, costs=False)
+
+
+def min_cost(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+    random_starts: int = 20,
+) -> Outcome:
+    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost."""
+    return _minimum(instance, rng, time_limit, start, report, random_starts, costs=True)
+
+
+_DIVES = 12
+
+
+@dataclass
+class Search:
+    """Where the portfolio stands: the best answer, the best bound, and who found them."""
+
+    problem: Reduced
+    clock: Clock
+    rng: np.random.Generator
+    best: Counts | None = None
+    upper: int = 0
+    lower: int = 1
+    found_by: str = ""
+    bound_by: str = "a server at least"
+    proof: dict[str, Any] = field(default_factory=dict)
+    pool: Pool = field(init=False)
+    relaxation: Relaxation | None = None
+
+    def __post_init__(self) -> None:
+        self.pool = Pool(self.problem.types)
+        self.upper = self.problem.budget + 1  # no answer costs more than all servers
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything left to decide, and time to do it."""
+        return self.lower < self.upper and not self.clock.over
+
+    def offer(self, counts: Counts | None, by: str) -> None:
+        """Keep an answer if it is the best so far; its patterns join the pool."""
+        if counts is None:
+            return
+        for row, kind in zip(*counts, strict=True):
+            self.pool.add(np.minimum(row, self.problem.request), int(kind))
+        cost = self.problem.cost(counts[1])
+        if cost < self.upper:
+            self.best, self.upper, self.found_by = counts, cost, by
+            self._note(by)
+
+    def raise_bound(self, value: int, by: str, proof: dict[str, Any] | None = None) -> None:
+        """Keep a bound if it is the best so far."""
+        if value > self.lower:
+            self.lower, self.bound_by, self.proof = value, by, proof or {}
+            self._note(by)
+
+    def slice(self, share: float, least: float = 1.0) -> float | None:
+        """Seconds for one part: a share of what is left, at least `least`; None without a limit."""
+        left = self.clock.left
+        return None if left is None else min(left, max(least, share * left))
+
+    def _note(self, by: str) -> None:
+        value = None if self.best is None else float(self.upper)
+        self.clock.note(value, float(min(self.lower, self.upper)), by)
+
+
+def _minimum(
+    instance: Packing,
+    rng: np.random.Generator | None,
+    time_limit: float | None,
+    start: Placement | None,
+    report: Report | None,
+    random_starts: int,
+    *,
+    costs: bool,
+) -> Outcome:
+    if isinstance(random_starts, bool) or random_starts < 0:
+        raise InvalidOption(f"random_starts is {random_starts}; expected a number of random orders, 0 or more")
+    clock = Clock(time_limit, report)
+    search = Search(reduce(instance, costs=costs), clock, rng or np.random.default_rng(0))
+    given = _worth(start, instance, costs)
+    stop = Stop.FINISHED
+    try:
+        for part in _PARTS:
+            if not search.open:
+                break
+            if part is _greedy:
+                _greedy(search, random_starts)
+                if given is not None:
+                    search.upper = min(search.upper, given)
+            else:
+                part(search)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    return _outcome(search, start, given, stop)
+
+
+def _worth(start: Placement | None, instance: Packing, costs: bool) -> int | None:
+    if start is None:
+        return None
+    return int(instance.price[start.server_class].sum()) if costs else start.servers
+
+
+def _outcome(search: Search, start: Placement | None, given: int | None, stop: Stop) -> Outcome:
+    """What the search ends with; a start that was not beaten is the answer."""
+    solution, found_by = None, search.found_by
+    if search.best is not None:
+        solution = search.problem.placement(*search.best)
+    if start is not None and given is not None and (search.best is None or given < search.problem.cost(search.best[1])):
+        solution, found_by = start, "the start"
+    certificate = {"found_by": found_by, "bound_by": search.bound_by, **search.proof}
+    if search.relaxation is not None:
+        certificate |= {"patterns": len(search.pool), "relaxation": search.relaxation.value}
+    trace = tuple(search.clock.trace)
+    if solution is None:
+        impossible = search.lower > search.problem.budget
+        if not impossible and stop is Stop.FINISHED:
+            stop = Stop.TIME_LIMIT
+        certificate["servers_there_are"] = int(search.problem.limit.sum())
+        return Outcome(None, None, Status.INFEASIBLE if impossible else Status.UNKNOWN, stop, certificate, trace)
+    proved = search.lower >= search.upper
+    if not proved and stop is Stop.FINISHED:
+        stop = Stop.TIME_LIMIT
+    bound = float(min(search.lower, search.upper))
+    return Outcome(solution, bound, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, trace)
+
+
+def _simple_bounds(search: Search) -> None:
+    bound = best_bound(search.problem)
+    search.raise_bound(bound.value, bound.by)
+
+
+def _greedy(search: Search, random_starts: int) -> None:
+    """Greedy packings, and first fits and random fits in random order."""
+    problem = search.problem
+    order = decreasing(problem)
+    parts: list[tuple[str, Callable[[], Counts | None]]] = [
+        ("FFD", lambda: fit(problem, order, problem.request[order])),
+        ("BFD", lambda: fit(problem, order, problem.request[order], best=True)),
+        ("dot", lambda: fill(problem, "dot")),
+        ("L2", lambda: fill(problem, "L2")),
+    ]
+    for name, pack in parts:
+        if not search.open:
+            return
+        search.offer(pack(), name)
+    for _ in range(random_starts):
+        if not search.open:
+            return
+        mixed = search.rng.permutation(problem.types)
+        search.offer(fit(problem, mixed, problem.request[mixed], best=True), "best fit in random order")
+        if problem.vms <= 20_000:
+            search.offer(fit_at_random(problem, search.rng), "random fit")
+
+
+def _columns(search: Search) -> None:
+    """Column generation: the bound, and the patterns everything later works with."""
+    upper = None if search.best is None else search.upper
+    search.relaxation = generate(search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6))
+    prices = search.relaxation.prices
+    proof = {"prices": prices.profit.tolist(), "scale": prices.scale, "rent": list(prices.rent)}
+    search.raise_bound(search.relaxation.bound, "column generation", proof)
+
+
+def _dives(search: Search) -> None:
+    """A deterministic dive, then drawn ones, for an answer at the bound: half of the time left, or a dozen."""
+    assert search.relaxation is not None
+    share = search.slice(0.5)
+    until = np.inf if share is None else search.clock.seconds + share
+    few = search.problem.types <= FEW_TYPES  # arc-flow may be quicker
+    for attempt in range(4 if few else _DIVES if share is None else 100 * _DIVES):
+        if not search.open or search.clock.seconds >= until:
+            return
+        rng = None if attempt == 0 else search.rng
+        seconds = min(until - search.clock.seconds, 60.0)
+        search.offer(dive(search.problem, search.relaxation, search.lower, search.clock, rng, seconds=seconds), "diving")
+
+
+def _prove(search: Search) -> None:
+    """In turns, more time each: the programme over the patterns met, all patterns by reduced cost, further dives, others."""
+    effort = 1.0
+    while search.open:
+        for part in (by_enumeration, by_arc_flow, by_master, _more_dives, by_assignment):
+            if not search.open:
+                return
+            part(search, effort)
+        effort *= 3
+
+
+def _more_dives(search: Search, effort: float) -> None:
+    assert search.relaxation is not None
+    until = search.clock.seconds + 3 * effort
+    while search.open and search.clock.seconds < until:
+        counts = dive(
+            search.problem, search.relaxation, search.upper - 1, search.clock, search.rng, seconds=until - search.clock.seconds
+        )
+        search.offer(counts, "diving")
+
+
+_PARTS: tuple[Callable[..., None], ...] = (_simple_bounds, _greedy, _columns, _dives, _prove)

@@ -1,0 +1,212 @@
+"""Patterns (what one server can hold) as a growing set of columns, and the search for good ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...instances.packing.instance import Floats, Integers, fits
+from ...instances.problem.errors import InvalidInstance
+from .reduction import UNLIMITED, Reduced
+
+FINEST, COARSEST = 2**40, 2**20
+"""Dual prices are rounded down to whole multiples of 1 / scale, so that every bound is exact arithmetic."""
+
+ACCURACY = 10**8
+"""Patterns are priced to scale / ACCURACY, which is added where a bound rests on it."""
+
+
+class Pool:
+    """Distinct patterns with the class of server each is for."""
+
+    def __init__(self, types: int) -> None:
+        self.types = types
+        self._table = np.zeros((64, types), dtype=np.int64)
+        self._kind = np.zeros(64, dtype=np.int64)
+        self._known: set[tuple[int, bytes]] = set()
+
+    @classmethod
+    def of(cls, table: Integers, kind: Integers) -> Pool:
+        """The distinct ones of these patterns that are not empty."""
+        pool = cls(table.shape[1])
+        for row, c in zip(table, kind.tolist(), strict=True):
+            pool.add(row, c)
+        return pool
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, pattern: Integers, kind: int) -> bool:
+        """Add a pattern that is not there yet; returns whether it is new."""
+        key = (kind, pattern.astype(np.int64, copy=False).tobytes())
+        if key in self._known or not pattern.any():
+            return False
+        place = len(self._known)
+        if place == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+            self._kind = np.concatenate([self._kind, np.zeros_like(self._kind)])
+        self._known.add(key)
+        self._table[place] = pattern
+        self._kind[place] = kind
+        return True
+
+    def arrays(self, first: int = 0) -> tuple[Integers, Integers]:
+        """(n, s) patterns and (n,) classes from the first on; views, not to be written to."""
+        return self._table[first : len(self)], self._kind[first : len(self)]
+
+
+def penalty_of(problem: Reduced) -> int:
+    """Cost of leaving one VM out of the relaxation: more than serving it can cost."""
+    unlimited = problem.servers >= UNLIMITED
+    if unlimited.any() and fits(problem.demand, problem.capacity[unlimited]).any(axis=1).all():
+        return int(problem.price.max()) + 1
+    return problem.budget + 1
+
+
+def scale_of(problem: Reduced) -> int:
+    """The finest scale at which no pattern's profit leaves int64.
+
+    Raises
+    ------
+    InvalidInstance
+        Costs are so large that not even a coarse scale fits.
+    """
+    needed = problem.demand.min(axis=0)
+    most = problem.vms
+    for j in np.flatnonzero(needed):
+        most = min(most, int(problem.capacity[:, j].max() // needed[j]))
+    largest = penalty_of(problem) * max(most, 1)
+    scale = FINEST
+    while scale * largest >= 2**61:
+        scale //= 2
+    if scale < COARSEST:
+        raise InvalidInstance("cost", f"so large that {largest} is at stake on one server", "smaller costs", "Use a larger unit")
+    return scale
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The search for the pattern of most profit on one class of server.
+
+    Attributes
+    ----------
+    patterns : (n, s) found, the best last.
+    best : a proved upper bound on the profit of any pattern, in the profits' unit.
+    exact : whether the search was exhaustive, so that `best` is tight up to the slack.
+    """
+
+    patterns: Integers
+    best: int
+    exact: bool
+
+
+def price_patterns(
+    problem: Reduced, kind: int, profit: Integers, least: int, *, slack: int = 0, nodes: int = 200_000, keep: int = 8
+) -> Priced:
+    """Patterns of a class worth more than `least`, best last, to an accuracy of `slack`."""
+    from .pricing_kernels import best_patterns
+
+    weight, room, ceiling, order = _surrogate(problem, kind, profit)
+    if ceiling <= least:
+        return Priced(np.zeros((0, problem.types), dtype=np.int64), least, True)
+    capacity = problem.capacity[kind]
+    rows, found, best, _, whole = best_patterns(
+        profit[order],
+        problem.demand[order],
+        problem.request[order],
+        capacity,
+        weight[order],
+        room,
+        least,
+        slack,
+        nodes,
+        keep,
+        False,
+    )
+    number = min(found, keep)
+    recent = [(found - number + step) % keep for step in range(number)]
+    patterns = np.zeros((number, problem.types), dtype=np.int64)
+    patterns[:, order] = rows[recent]
+    bound = min(int(best) + slack, max(ceiling, least)) if whole else max(ceiling, int(best))
+    return Priced(patterns, bound, bool(whole))
+
+
+def all_patterns(
+    problem: Reduced, kind: int, profit: Integers, least: int, *, most: int, nodes: int = 20_000_000
+) -> Integers | None:
+    """Every maximal pattern of a class worth at least `least`; None when there are more than `most`, or the search is cut."""
+    from .pricing_kernels import best_patterns
+
+    weight, room, _, order = _surrogate(problem, kind, profit)
+    rows, found, _, _, whole = best_patterns(
+        profit[order], problem.demand[order], problem.request[order], problem.capacity[kind], weight[order], room,
+        max(least, 0), 0, nodes, most, True,
+    )  # fmt: skip
+    if found < 0 or not whole:
+        return None
+    patterns = np.zeros((found, problem.types), dtype=np.int64)
+    patterns[:, order] = rows[:found]
+    return patterns
+
+
+def disjoint_patterns(
+    problem: Reduced, kind: int, profit: Integers, least: int, first: Integers, *, nodes: int = 3000
+) -> list[Integers]:
+    """Further good patterns from types that the ones before do not use: many columns from one set of prices."""
+    left = profit.copy()
+    found: list[Integers] = []
+    pattern = first
+    while True:
+        left[pattern > 0] = 0
+        if not left.any():
+            return found
+        priced = price_patterns(problem, kind, left, least, nodes=nodes, keep=1)
+        if not len(priced.patterns):
+            return found
+        pattern = priced.patterns[-1]
+        found.append(pattern)
+
+
+def _surrogate(problem: Reduced, kind: int, profit: Integers) -> tuple[Floats, float, int, Integers]:
+    """One constraint that every pattern satisfies, chosen for a low Dantzig bound.
+
+    Returns weights (s,), the room 1.0, the bound rounded up, and types by decreasing profit per weight.
+    """
+    capacity = problem.capacity[kind].astype(float)
+    own = capacity > 0
+    share = problem.demand[:, own] / capacity[own]
+    lacking = (problem.demand[:, ~own] > 0).any(axis=1) if (~own).any() else np.zeros(problem.types, dtype=bool)
+    value = np.where(lacking, 0.0, profit.astype(float))
+    copies = problem.request.astype(float)
+    mix = np.full(int(own.sum()), 1.0 / own.sum())
+    best = (np.inf, mix)
+    for step in range(12 if len(mix) > 1 else 1):
+        weight = share @ mix
+        bound, taken = _dantzig(value, weight, copies)
+        if bound < best[0]:
+            best = (bound, mix)
+        excess = taken @ share - 1.0  # how far the relaxed choice overfills each resource
+        mix = np.maximum(mix + 0.5 / (1 + step) * excess / max(float(np.abs(excess).max()), 1e-12), 0.0)
+        mix = mix / mix.sum() if mix.sum() > 0 else np.full(len(excess), 1.0 / len(excess))
+    bound, mix = best
+    weight = share @ mix
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
+    order = np.lexsort((-value, -ratio))
+    return weight, 1.0, int(np.ceil(bound * (1 + 1e-9))) + 1, order
+
+
+def _dantzig(value: Floats, weight: Floats, copies: Floats) -> tuple[float, Floats]:
+    """The relaxed knapsack of room 1: its value, and how much of each type it takes."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
+    order = np.argsort(-ratio, kind="stable")
+    full = np.cumsum(weight[order] * copies[order])
+    before = full - weight[order] * copies[order]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(weight[order] > 0, (1.0 - before) / weight[order], copies[order])
+    taken = np.zeros_like(value)
+    taken[order] = np.clip(part, 0.0, copies[order])
+    taken[value <= 0] = 0.0
+    return float(taken @ value), taken

@@ -1,0 +1,123 @@
+"""What a question about fewest servers comes down to: equal VM types merged, absent ones dropped, classes that exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.problem.errors import InvalidInstance
+
+UNLIMITED = 2**62
+"""Servers of a class without limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """Distinct VM types, largest first, and the server classes there are.
+
+    Attributes
+    ----------
+    demand, request : (s, k) sizes and (s,) how many VMs of each, at least 1.
+    capacity, servers, price : (p, k), (p,) how many (`UNLIMITED` at most), and (p,) what using one costs.
+    classes : (p,) the instance's index of each class.
+    members : for each type here, the instance's types merged in it.
+    instance : where it comes from.
+    """
+
+    demand: Integers
+    request: Integers
+    capacity: Integers
+    servers: Integers
+    price: Integers
+    classes: Integers
+    members: tuple[tuple[int, ...], ...]
+    instance: Packing
+
+    @property
+    def types(self) -> int:
+        """Distinct VM types."""
+        return len(self.demand)
+
+    @property
+    def vms(self) -> int:
+        """VMs in all."""
+        return int(self.request.sum())
+
+    @property
+    def limit(self) -> Integers:
+        """(p,) servers of each class that any answer could use."""
+        return np.minimum(self.servers, self.vms)
+
+    @property
+    def budget(self) -> int:
+        """What all of the servers cost that any answer could use."""
+        return int((self.limit * self.price).sum())
+
+    def cost(self, kind: Integers) -> int:
+        """What these servers cost together."""
+        return int(self.price[kind].sum())
+
+    def placement(self, count: Integers, kind: Integers) -> Placement:
+        """The instance's placement from counts (n, s) and classes (n,) of this reduction; surplus VMs are left out.
+
+        A merged type is handed out to its members in order.
+        """
+        rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
+        for place, members in enumerate(self.members):
+            upto = np.minimum(np.cumsum(count[:, place]), self.request[place])
+            wanted = self.instance.wanted[list(members)].astype(np.int64)
+            ends = np.cumsum(wanted)
+            for member, end, number in zip(members, ends, wanted, strict=True):
+                given = np.clip(upto, end - number, end) - (end - number)
+                rows[:, member] = np.diff(given, prepend=0)
+        return Placement(rows, self.classes[kind])
+
+
+def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
+    """Merge equal VM types and drop what is absent.
+
+    Parameters
+    ----------
+    costs : count a server at its class's cost, not as one.
+
+    Raises
+    ------
+    InvalidInstance
+        A request is elastic, or may be served in part: "fewest servers" has no meaning then.
+    """
+    if instance.elastic.any():
+        i = int(np.argmax(instance.elastic))
+        raise InvalidInstance(
+            f"request[{i}]", f"elastic (null) for {instance.names[i]!r}", "a number of VMs, since all of them are to be served",
+            "Give a number, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
+        )  # fmt: skip
+    if instance.partial:
+        raise InvalidInstance(
+            "partial", "true", "false: with requests that may be served in part the fewest servers are none",
+            "Drop it, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
+        )  # fmt: skip
+    wanted = instance.wanted.astype(np.int64)
+    groups: dict[bytes, list[int]] = {}
+    for place in np.flatnonzero(wanted).tolist():
+        groups.setdefault(instance.demand[place].tobytes(), []).append(place)
+    classes = np.flatnonzero(instance.available > 0)
+    capacity = instance.capacity[classes]
+    members = sorted(groups.values(), key=lambda group: (-_share(instance.demand[group[0]], capacity), group[0]))
+    available = instance.available[classes]
+    return Reduced(
+        demand=np.array([instance.demand[group[0]] for group in members], dtype=np.int64),
+        request=np.array([wanted[group].sum() for group in members], dtype=np.int64),
+        capacity=capacity,
+        servers=np.array([UNLIMITED if np.isinf(number) else int(number) for number in available], dtype=np.int64),
+        price=instance.price[classes] if costs else np.ones(len(classes), dtype=np.int64),
+        classes=classes,
+        members=tuple(tuple(group) for group in members),
+        instance=instance,
+    )
+
+
+def _share(size: Integers, capacity: Integers) -> float:
+    """A VM's size as the sum of its shares of the largest capacities."""
+    return float((size / np.maximum(capacity.max(axis=0), 1)).sum())

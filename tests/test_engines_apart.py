@@ -1,0 +1,56 @@
+"""A solver in a process of its own: it answers, it is ended when it overruns, its death is told."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from cotenant.instances.problem import EngineError, InvalidOption
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import call_apart, solve_apart, solve_program
+from cotenant.solvers.outcome import Status, Stop
+
+
+def knapsack():
+    builder = ProgramBuilder()
+    columns = builder.columns(3, upper=1.0, cost=[-4.0, -5.0, -3.0], integer=True)
+    builder.row(columns, [3.0, 4.0, 2.0], upper=6.0)
+    return builder.build()
+
+
+def test_the_answer_is_the_same_as_in_this_process() -> None:
+    here, apart = solve_program(knapsack()), solve_apart(knapsack(), time_limit=30)
+    assert apart.status is here.status is Status.OPTIMAL
+    assert apart.objective == here.objective == apart.bound == -8.0
+    assert apart.point.tolist() == here.point.tolist()
+
+
+def test_a_process_that_overruns_its_limit_is_ended() -> None:
+    begin = time.perf_counter()
+    assert call_apart(time.sleep, 60, hard_limit=0.5) is None
+    assert time.perf_counter() - begin < 10
+
+
+def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(monkeypatch) -> None:
+    from cotenant.solvers.engines import apart
+
+    monkeypatch.setattr(apart, "solve_with_highs", lambda *_, **__: None)
+    monkeypatch.setattr(apart, "call_apart", lambda *_, **__: None)
+    answer = apart.solve_apart(knapsack(), time_limit=1)
+    assert (answer.status, answer.stop, answer.point) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)
+
+
+def test_a_process_that_dies_is_an_error_with_its_last_words() -> None:
+    with pytest.raises(EngineError, match="code 3"):
+        call_apart(os._exit, 3)
+    with pytest.raises(EngineError, match="ZeroDivisionError"):
+        call_apart(divmod, 1, 0)
+
+
+def test_a_time_limit_must_be_above_0() -> None:
+    with pytest.raises(InvalidOption, match="time_limit"):
+        solve_apart(knapsack(), time_limit=0)

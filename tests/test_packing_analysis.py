@@ -1,0 +1,275 @@
+"""Sharing fixed servers, metrics, audits, sweeps, the simulation, drawing and the paper's experiments."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cotenant.analysis.experiments import EXPERIMENTS, experiment_named
+from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
+from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path
+from cotenant.analysis.packing.metrics import METRICS, metrics
+from cotenant.analysis.packing.simulation import simulate
+from cotenant.analysis.packing.sweeps import POLICIES, alpha_sweep, share, size_sweep
+from cotenant.baselines.packing import best_fit, drf, fair_slots, first_fit, random_fit
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.formats import VmTrace
+from cotenant.instances.packing.game import FairShare
+from cotenant.instances.packing.generators import paper_example, vm_types
+from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
+from cotenant.solvers.outcome import Status
+from cotenant.solvers.packing.game.strategies import game_of
+from cotenant.solvers.packing.game.tree import game_tree
+from cotenant.solvers.packing.shares import max_min_share, max_utilization
+
+EXAMPLE = paper_example(rng=np.random.default_rng(0))
+RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_max_min_share_is_the_leximin_of_everything_that_fits(brute, capped: bool) -> None:
+    rng = np.random.default_rng(3 + capped)
+    for _ in range(25):
+        instance = brute.random_cluster(rng, capped)
+        unit = FairShare.of(instance).dominant_unit
+        best = max(sorted(n * u for n, u in zip(total, unit, strict=True)) for total in brute.totals_possible(instance))
+        outcome = max_min_share(instance)
+        check(instance, outcome.solution)
+        assert sorted((outcome.solution.totals(instance.types) * unit).tolist()) == pytest.approx(best, abs=1e-9)
+        assert outcome.status is Status.OPTIMAL
+        assert outcome.bound == pytest.approx(best[0], abs=1e-9)
+        assert outcome.certificate["leximin"]
+        for rival in (drf, first_fit):
+            assert metrics(instance, rival(instance))["dominant_share_min"] <= outcome.bound + 1e-9
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_max_utilization_is_the_most_of_everything_that_fits(brute, capped: bool) -> None:
+    rng = np.random.default_rng(13 + capped)
+    for _ in range(25):
+        instance = brute.random_cluster(rng, capped)
+        number = instance.available
+        space = instance.start.T @ number
+        busy = (instance.start - instance.capacity).T @ number
+        best = max(float(np.mean((busy + np.array(t) @ instance.demand) / space)) for t in brute.totals_possible(instance))
+        outcome = max_utilization(instance)
+        check(instance, outcome.solution)
+        assert metrics(instance, outcome.solution)["utilization"] == pytest.approx(best, abs=1e-9)
+        assert outcome.bound == pytest.approx(best, abs=1e-9)
+        assert outcome.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_rivals_are_feasible_and_fill_until_nothing_fits(brute, capped: bool) -> None:
+    rng = np.random.default_rng(23 + capped)
+    for _ in range(30):
+        instance = brute.random_cluster(rng, capped)
+        for rival in RIVALS:
+            placement = rival(instance, rng=np.random.default_rng(1))
+            check(instance, placement)
+            if rival is not fair_slots:
+                assert still_fitting(instance, placement) == ()
+
+
+def test_drf_serves_the_textbook_example() -> None:
+    """Ghodsi et al. (2011), section 4.1: 9 CPUs and 18 GB; <1, 4> gets 3 VMs and <3, 1> gets 2."""
+    instance = Packing(capacity=[[9, 18]], demand=[[1, 4], [3, 1]], servers=[1.0])
+    assert drf(instance).totals(2).tolist() == [3, 2]
+    assert max_min_share(instance).solution.totals(2).tolist() == [3, 2]
+
+
+def test_fair_slots_counts_slots_of_the_smallest_demand() -> None:
+    instance = Packing(capacity=[[4, 8]], demand=[[1, 1], [2, 4]], servers=[1.0])
+    # a slot is (1, 1); the server has 4; the second type takes 4 of them and never fits beside the first
+    assert fair_slots(instance).totals(2).tolist() == [4, 0]
+
+
+def test_elastic_methods_refuse_servers_without_end() -> None:
+    instance = Packing(capacity=[[4]], demand=[[1]])
+    for method in (*RIVALS, max_min_share, max_utilization):
+        with pytest.raises(InvalidInstance, match="servers"):
+            method(instance)
+
+
+def test_metrics_of_the_papers_allocation_by_hand() -> None:
+    measured = metrics(EXAMPLE, Placement([[1, 2, 0], [1, 0, 1]], [0, 1]))
+    assert set(measured) >= {metric.name for metric in METRICS}
+    assert round(measured["fairness_variance"], 4) == 1.0154
+    assert round(measured["disutility"], 4) == round(1.1219 + 1.1595, 4)
+    assert measured["servers"] == 2
+    assert measured["dominant_share_min"] == pytest.approx(0.25)  # one r3 VM: 2 of 8 CPUs
+    assert measured["utilization:CPU"] == pytest.approx((6 + 8) / 14)
+    assert measured["min_utilization"] == pytest.approx(
+        (0.875 + (20 - 6 + 6) / 20 * 0 + min((8 - 4 + 4) / 8, 20 / 20, 100 / 120)) / 2
+    )
+
+
+def test_an_empty_cluster_has_no_skewness_and_fairness_variance_of_all_deviations() -> None:
+    instance = Packing(capacity=[[4, 4]], demand=[[1, 1], [1, 2]], servers=[2.0])
+    measured = metrics(instance, Placement(np.zeros((0, 2), dtype=int), []))
+    assert measured["skewness"] == 0
+    assert measured["servers"] == 0
+    assert measured["fairness_variance"] == pytest.approx(FairShare.of(instance).variance([0, 0]))
+
+
+def test_audits_measure_what_they_say() -> None:
+    instance = Packing(capacity=[[6, 6]], demand=[[1, 1], [2, 1]], servers=[2.0])
+    assert pooled_split(instance).tolist() == [6, 3]
+    assert server_split(instance).tolist() == [6, 2]
+    lopsided = Placement([[0, 3], [2, 2]], [0, 0])
+    found = audit(instance, lopsided, eta=20)
+    assert found.below_pooled_split == (0,)
+    assert found.below_server_split == (0,)
+    assert found.enviers == (0,)  # 10 CPUs and 5 of the other resource would hold 5 of its VMs; it has 2
+    assert found.still_fits == ()
+    assert found.disutility == pytest.approx(metrics(instance, lopsided)["disutility"])
+    assert found.price_of_anarchy >= 1
+    assert found.document()["enviers"] == [0]
+    room = audit(instance, Placement([[1, 1]], [0]), joint=False)
+    assert room.still_fits == (0, 1)
+    assert room.price_of_anarchy is None
+
+
+def test_the_nash_audit_is_what_trying_every_deviation_gives(brute) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(15):
+        instance = brute.random_cluster(rng)
+        placement = share(instance, "FUGA", eta=3)
+        found = audit(instance, placement, eta=3, joint=False)
+        game = game_of(instance, eta=3)
+        gain = 0.0
+        kinds = brute.server_kinds(instance)
+        rows = {c: placement.count[placement.server_class == c].tolist() for c in range(instance.classes)}
+        profile = [rows[c].pop(0) if rows[c] else [0] * instance.types for c in kinds]
+
+        def worth(counts: list[list[int]], player: int, instance: Packing = instance, kinds: list[int] = kinds) -> float:
+            total = FairShare.of(instance).variance(np.sum(counts, axis=0))
+            own = Placement([counts[player]], [kinds[player]])
+            alone = instance.replace(servers=np.eye(instance.classes)[kinds[player]])
+            return -total - metrics(alone.replace(demand=instance.demand), own)["skewness"]
+
+        for player, c in enumerate(kinds):
+            for move in game.strategies[c].combination.tolist():
+                other = [*profile[:player], move, *profile[player + 1 :]]
+                gain = max(gain, worth(other, player) - worth(profile, player))
+        assert found.largest_gain == pytest.approx(gain, abs=1e-9)
+        assert bool(found.could_gain) == (gain > 1e-9)
+
+
+def test_sweeps_over_alpha_and_size_give_a_row_each() -> None:
+    instance = vm_types(rng=np.random.default_rng(0))
+    rows = alpha_sweep(instance, ("FUGA", "joint-optimum", "DRF"), alphas=(2.0, 5.0), eta=3)
+    assert [(row["alpha"], row["method"]) for row in rows[:3]] == [(2.0, "FUGA"), (2.0, "joint-optimum"), (2.0, "DRF")]
+    assert all(rows[place]["disutility"] >= rows[place + 1]["disutility"] - 1e-6 for place in (0, 3))
+    sizes = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=(8, 50), eta=3)
+    assert len(sizes) == 6
+    assert all("error" not in row for row in sizes)
+    refused = size_sweep(("FUGA",), sizes=(50,), most_states=10)
+    assert "more than 10 states" in refused[0]["error"]
+    with pytest.raises(UnknownName, match="FUGA"):
+        share(instance, "FUGGA")
+
+
+def trace(start: list[float], end: list[float]) -> VmTrace:
+    return VmTrace(
+        np.array([[2, 2]]), np.zeros(len(start), dtype=int), np.array(start), np.array(end), ("CPU", "memory"), ("vm",), "made up"
+    )
+
+
+def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None:
+    made = trace([0, 1, 2, 15], [25, 26, 27, 100])
+    done = simulate(made, np.array([[4, 4]]), np.array([1]), "first-fit", slot=10.0, slots=5)
+    # slot at 10: three ask, two fit (until 35 and 35); 20: one more asks; at 40 both have left and the two waiting are served
+    assert [(slot.time, slot.arrived, slot.placed, slot.waiting, slot.running) for slot in done.slots] == [
+        (10, 3, 2, 1, 2), (20, 1, 0, 2, 2), (30, 0, 0, 2, 2), (40, 0, 2, 0, 2), (50, 0, 0, 0, 2),
+    ]  # fmt: skip
+    assert [slot.utilization[0] for slot in done.slots] == [1.0] * 5
+    assert done.slots[0].allocated == pytest.approx(2 / 3)
+    assert done.slots[4].allocated is None
+    assert done.mean_waiting == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES])
+def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
+    rng = np.random.default_rng(2)
+    start = np.sort(rng.uniform(0, 100, 60))
+    made = VmTrace(
+        np.array([[1, 1], [2, 6]]),
+        rng.integers(0, 2, 60),
+        start,
+        start + rng.uniform(1, 60, 60),
+        ("CPU", "memory"),
+        ("a", "b"),
+        "",
+    )
+    done = simulate(made, np.array([[4, 8], [8, 16]]), np.array([2, 1]), policy, slot=20.0, rounds=3, eta=3)
+    assert len(done.slots) == 6
+    assert sum(slot.arrived for slot in done.slots) == 60
+    assert sum(slot.placed for slot in done.slots) + done.slots[-1].waiting == 60
+    assert all(0 <= used <= 1 for slot in done.slots for used in slot.utilization)
+
+
+def test_the_simulation_checks_its_options() -> None:
+    made = trace([0], [5])
+    with pytest.raises(InvalidOption, match="slot"):
+        simulate(made, np.array([[4, 4]]), np.array([1]), slot=0)
+    with pytest.raises(InvalidOption, match="slots"):
+        simulate(made, np.array([[4, 4]]), np.array([1]), slots=0)
+    with pytest.raises(InvalidOption, match="rounds"):
+        simulate(made, np.array([[4, 4]]), np.array([1]), rounds=0)
+    with pytest.raises(InvalidInstance, match="before start"):
+        simulate(trace([5], [0]), np.array([[4, 4]]), np.array([1]))
+
+
+def test_a_real_trace_runs(packing_data) -> None:
+    from cotenant.instances.packing.formats import alibaba_nodes, alibaba_trace, azure_trace
+
+    azure = azure_trace(packing_data / "azure_v1_vm_requests_dev_20k.csv")
+    done = simulate(azure, np.array([[64, 196608]]), np.array([40]), "first-fit", slots=20)
+    assert 0.2 < done.mean_utilization[0] <= 1
+    pods = alibaba_trace(packing_data / "openb_pod_list_default.csv")
+    capacity, number = alibaba_nodes(packing_data / "openb_node_list_all_node.csv", servers=300)
+    assert number.sum() == 300
+    done = simulate(pods, capacity, number.astype(int), "DRF", slot=86400.0, slots=3)
+    assert sum(slot.arrived for slot in done.slots) > 0
+
+
+def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    tree = game_tree(game_of(EXAMPLE, eta=3))
+    path = tmp_path / "tree.svg"
+    figure = draw_tree(tree, path)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert sum(text.startswith("server") for text in texts) == 4
+    assert sum(text.startswith("⟨") for text in texts) == 12
+    assert sum(text.startswith("(") for text in texts) == 9
+    assert path.stat().st_size > 1000
+    nodes = equilibrium_path(tree)
+    assert [tree.nodes[node]["depth"] for node in nodes] == [0, 1, 2]
+    with pytest.raises(InvalidOption, match="leaves"):
+        draw_tree(game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=4)))
+
+
+def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
+    verdicts = {finding.what: finding.verdict for finding in experiment_named("packing-figure-2").run()}
+    assert verdicts["dominant share"] == "reproduced"
+    assert verdicts["SPNE on the printed strategy sets"] == "reproduced"
+    assert verdicts["combinations of server 1"] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("packing-figure-5", {}),
+        ("packing-figure-6", {"largest": 50, "eta": 3}),
+        ("packing-figure-7", {"slots": 3, "servers": 20}),
+        ("packing-theorems-8-10", {"games": 5, "servers": 3, "eta": 3}),
+    ],
+)
+def test_every_experiment_runs(name: str, options: dict[str, int]) -> None:
+    assert name in {experiment.name for experiment in EXPERIMENTS}
+    findings = experiment_named(name).run(**options)
+    assert len(findings) >= 3
+    assert all(finding.ours for finding in findings)

@@ -1,0 +1,376 @@
+"""The fairness-utilization game: the paper's example to the digit, tree and dynamic programme, Algorithm 1, the joint optimum."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from cotenant.instances.packing import Packing, check
+from cotenant.instances.packing.game import FairShare, min_utilization, skewness, utility
+from cotenant.instances.packing.generators import paper_example, vm_types
+from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.packing.cluster import UNCAPPED
+from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
+from cotenant.solvers.packing.game.joint import joint_optimum, least_disutility
+from cotenant.solvers.packing.game.play import equilibrium, fuga, utilities
+from cotenant.solvers.packing.game.states import OutOfTime
+from cotenant.solvers.packing.game.strategies import Game, game_of, pre_combination, shrunk_eta, with_strategies
+from cotenant.solvers.packing.game.tree import fuga_tree, game_tree
+
+EXAMPLE = paper_example(rng=np.random.default_rng(0))
+PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
+"""The strategy sets the paper prints: d, e, f of server 1, and a, b, c of server 2 (c is not in the true top three)."""
+
+D, E, F = ((2, 0, 0), (1, 2, 0), (1, 0, 1))
+A, B, C = ((1, 2, 0), (1, 0, 1), (0, 0, 2))
+
+PAYOFFS = {
+    (A, D): (-1.5842, -1.5143),
+    (A, E): (-1.3618, -1.3983),
+    (A, F): (-1.0854, -1.1165),
+    (B, D): (-1.6946, -1.5505),
+    (B, E): (-1.1595, -1.1219),
+    (B, F): (-1.4691, -1.4262),
+    (C, D): (-1.5265, -1.3250),
+    (C, E): (-1.0454, -0.9504),
+    (C, F): (-1.5547, -1.4544),
+}
+"""(server 2's choice, server 1's) -> their utilities by eq. 14 at alpha 2, recomputed apart from this package."""
+
+
+def printed_game() -> Game:
+    return with_strategies(game_of(EXAMPLE, eta=3), PRINTED)
+
+
+def utility_by_hand(instance: Packing, choices: list[tuple[int, tuple[int, ...]]], player: int, alpha: float) -> float:
+    """Eq. 14 in plain Python: choices are (class, combination) of every server."""
+    users, resources = range(instance.types), range(instance.capacity.shape[1])
+    total = [sum(int(instance.capacity[c, j]) for c, _ in choices) for j in resources]
+    psi = [[int(instance.demand[i, j]) / total[j] for j in resources] for i in users]
+    d = [[psi[i][j] / max(psi[i]) for j in resources] for i in users]
+    share = 1 / max(sum(d[i][j] for i in users) for j in resources)
+    x = [[sum(counts[i] for _, counts in choices) * int(instance.demand[i, j]) for j in resources] for i in users]
+    v = sum(abs(x[i][j] / total[j] - share * d[i][j]) ** (alpha - 1) for i in users for j in resources) ** (1 / alpha)
+    c, counts = choices[player]
+    start, free = instance.start[c], instance.capacity[c]
+    used = [1 - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users)) / int(start[j]) for j in resources]
+    mean = sum(used) / len(used)
+    return -v - (math.sqrt(sum((u / mean - 1) ** 2 for u in used)) if mean > 1e-12 else 0.0)
+
+
+def test_the_papers_fair_share_is_8_23() -> None:
+    fair = FairShare.of(EXAMPLE)
+    assert fair.total.tolist() == [8, 14, 90]
+    assert fair.share == pytest.approx(8 / 23, abs=1e-15)
+    assert fair.normalised == pytest.approx(np.array([[1 / 4, 2 / 7, 2 / 9], [1 / 8, 1 / 14, 1 / 9], [1 / 4, 1 / 7, 1 / 9]]))
+    assert fair.demand == pytest.approx(np.array([[7 / 8, 1, 7 / 9], [1, 4 / 7, 8 / 9], [1, 4 / 7, 4 / 9]]))
+
+
+def test_server_1_has_13_combinations_not_12() -> None:
+    table = pre_combination(EXAMPLE.demand, EXAMPLE.capacity[0], np.full(3, UNCAPPED))
+    printed = {
+        (2, 0, 0),
+        (1, 2, 0),
+        (1, 1, 0),
+        (1, 0, 1),
+        (0, 2, 1),
+        (0, 1, 1),
+        (0, 4, 0),
+        (0, 3, 0),
+        (0, 2, 0),
+        (0, 1, 0),
+        (0, 0, 2),
+        (0, 0, 1),
+    }
+    assert set(map(tuple, table.tolist())) - printed == {(1, 0, 0)}
+    assert len(table) == 13
+    assert table.tolist() == sorted(table.tolist())
+
+
+def test_the_true_top_three_and_the_order_of_moves() -> None:
+    game = game_of(EXAMPLE, eta=3)
+    first, second = game.strategies
+    assert set(map(tuple, first.combination.tolist())) == {D, E, F}
+    assert first.threshold == 0.875
+    assert second.combination.tolist() == [[1, 2, 0], [0, 4, 0], [0, 2, 1]]
+    assert second.least.tolist() == [11 / 12, 0.9, 5 / 6]
+    at_five_sixths = [
+        tuple(row)
+        for row in pre_combination(EXAMPLE.demand, EXAMPLE.capacity[1], np.full(3, UNCAPPED)).tolist()
+        if min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(row) @ EXAMPLE.demand) == 5 / 6
+    ]
+    assert len(at_five_sixths) == 4
+    assert min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(C) @ EXAMPLE.demand) == 0.75
+    assert game.player.tolist() == [1, 0]
+
+
+def test_the_papers_allocation_has_variance_1_0154_and_utilities_1_1219_and_1_1595() -> None:
+    v = FairShare.of(EXAMPLE).variance([2, 2, 1], 2.0)
+    assert round(v, 4) == 1.0154
+    first = float(skewness(EXAMPLE.capacity[0], EXAMPLE.start[0], np.array(E) @ EXAMPLE.demand))
+    second = float(skewness(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(B) @ EXAMPLE.demand))
+    assert (round(utility(v, first), 4), round(utility(v, second), 4)) == (-1.1219, -1.1595)
+
+
+@pytest.mark.parametrize("pair", PAYOFFS)
+def test_the_nine_payoff_pairs_of_figure_3(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    tree = game_tree(printed_game())
+    second = next(child for child in tree.successors(0) if tree.nodes[child]["action"] == pair[0])
+    leaf = next(child for child in tree.successors(second) if tree.nodes[child]["action"] == pair[1])
+    assert tuple(round(value, 4) for value in tree.nodes[leaf]["payoffs"]) == PAYOFFS[pair]
+    by_hand = [utility_by_hand(EXAMPLE, [(0, pair[1]), (1, pair[0])], player, 2.0) for player in (1, 0)]
+    assert tree.nodes[leaf]["payoffs"] == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_best_replies_are_f_e_e_and_the_equilibrium_is_c_e() -> None:
+    game = printed_game()
+    tree = game_tree(game)
+    reply = {}
+    for child in tree.successors(0):
+        best = next(leaf for _, leaf, chosen in tree.out_edges(child, data="played") if chosen)
+        reply[tree.nodes[child]["action"]] = tree.nodes[best]["action"]
+    assert reply == {A: F, B: E, C: E}
+    choice, _ = equilibrium(game)
+    assert choice.tolist() == [list(C), list(E)]
+
+
+def test_on_the_true_strategy_sets_tree_and_dynamic_programme_agree() -> None:
+    one, two, three = fuga(EXAMPLE, eta=3), fuga_tree(EXAMPLE, eta=3), fuga_algorithm_1(EXAMPLE, eta=3)
+    assert one.certificate["choices"] == two.certificate["choices"] == three.certificate["choices"]
+    assert one.solution == two.solution
+    assert one.certificate["utilities"] == two.certificate["utilities"]
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_the_dynamic_programme_equals_the_tree_on_hundreds_of_random_games(brute, capped: bool) -> None:
+    rng = np.random.default_rng(11 + capped)
+    games = 0
+    while games < 200:
+        instance = brute.random_cluster(rng, capped)
+        eta, alpha = int(rng.integers(1, 5)), float(rng.choice([1.5, 2.0, 3.0, 5.0]))
+        if eta ** int(instance.available.sum()) > 1500:
+            continue
+        games += 1
+        one, two = fuga(instance, eta=eta, alpha=alpha), fuga_tree(instance, eta=eta, alpha=alpha)
+        check(instance, one.solution)
+        assert one.certificate["choices"] == two.certificate["choices"]
+        assert one.certificate["utilities"] == two.certificate["utilities"]
+
+
+def test_backward_induction_written_apart_gives_the_same_play(brute) -> None:
+    """Recursion in plain Python with utilities by hand; ties within 1e-9 may fall either way, so payoffs are compared."""
+    rng = np.random.default_rng(21)
+    games = clear = 0
+    while games < 60:
+        instance = brute.random_cluster(rng)
+        game = game_of(instance, eta=3, alpha=2.0)
+        if game.players > 4:
+            continue
+        games += 1
+
+        def play(made: list[tuple[int, tuple[int, ...]]], game: Game = game, instance: Packing = instance) -> list[float]:
+            place = len(made)
+            if place == game.players:
+                return [utility_by_hand(instance, made, player, 2.0) for player in range(place)]
+            kind = int(game.kind[place])
+            ends = [play([*made, (kind, tuple(move))]) for move in sorted(game.strategies[kind].combination.tolist())]
+            best = ends[0]
+            for end in ends[1:]:
+                if end[place] > best[place] + 1e-9:
+                    best = end
+            return best
+
+        choice, _ = equilibrium(game)
+        mine = utilities(game, choice)[1]
+        clear += not _has_near_ties(game, instance)
+        assert mine == pytest.approx(play([]), abs=1e-9) or _has_near_ties(game, instance)
+    assert clear >= 5
+
+
+def _has_near_ties(game: Game, instance: Packing) -> bool:
+    """Whether some player has two ends that differ by less than 1e-9, so that float order decides."""
+    ends = [
+        [
+            utility_by_hand(instance, list(zip(game.kind.tolist(), map(tuple, moves), strict=True)), player, 2.0)
+            for player in range(game.players)
+        ]
+        for moves in itertools.product(*(game.moves(place).combination.tolist() for place in range(game.players)))
+    ]
+    return any(np.min(np.diff(np.unique(np.array(column))), initial=1.0) < 1e-9 for column in zip(*ends, strict=True)) or len(
+        {tuple(np.round(end, 9)) for end in ends}
+    ) < len(ends)
+
+
+THREE = Packing(capacity=[[6, 5], [5, 4], [4, 3]], demand=[[1, 1], [1, 3]], servers=[1.0, 1.0, 1.0])
+
+
+def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on() -> None:
+    right, wrong = fuga(THREE, eta=3), fuga_algorithm_1(THREE, eta=3)
+    assert right.certificate["choices"] == fuga_tree(THREE, eta=3).certificate["choices"] == [[3, 0], [1, 1], [2, 1]]
+    assert wrong.certificate["choices"] == [[0, 1], [4, 0], [2, 1]]
+    played = [(int(c), tuple(move)) for c, move in zip((2, 1, 0), wrong.certificate["choices"], strict=True)]
+    gained = [(2, (3, 0)), (1, (1, 1)), (0, (2, 1))]
+    assert utility_by_hand(THREE, gained, 0, 2.0) > utility_by_hand(THREE, played, 0, 2.0) + 0.6
+
+
+def test_algorithm_1_is_the_equilibrium_for_one_or_two_servers(brute) -> None:
+    rng = np.random.default_rng(5)
+    games = 0
+    while games < 40:
+        instance = brute.random_cluster(rng)
+        if instance.available.sum() > 2:
+            continue
+        games += 1
+        assert fuga(instance, eta=4).certificate["choices"] == fuga_algorithm_1(instance, eta=4).certificate["choices"]
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_the_joint_optimum_is_what_trying_every_profile_gives_and_no_play_beats_it(brute, capped: bool) -> None:
+    rng = np.random.default_rng(31 + capped)
+    games = 0
+    while games < 25:
+        instance = brute.random_cluster(rng, capped)
+        game = game_of(instance, eta=3, alpha=2.0)
+        if game.players > 4:
+            continue
+        games += 1
+        options = []
+        for c in game.kind.tolist():
+            rows = game.strategies[c].combination.tolist()
+            options.append([(c, tuple(row)) for row in ([*rows, [0] * instance.types] if game.capped else rows)])
+        best = min(
+            -sum(utility_by_hand(instance, list(profile), player, 2.0) for player in range(game.players))
+            for profile in itertools.product(*options)
+            if all(sum(counts[i] for _, counts in profile) <= instance.wanted[i] for i in range(instance.types))
+        )
+        value, _ = least_disutility(game)
+        assert value == pytest.approx(best, abs=1e-9)
+        joint = joint_optimum(instance, eta=3)
+        check(instance, joint.solution)
+        assert joint.status is Status.OPTIMAL
+        assert joint.bound <= best + 1e-9
+        assert joint.bound == pytest.approx(best, rel=1e-6, abs=1e-6)
+        assert joint_optimum(instance, eta=3, engine="counts").bound == pytest.approx(best, abs=1e-9)
+        for play in (fuga(instance, eta=3), fuga_algorithm_1(instance, eta=3)):
+            assert -sum(play.certificate["utilities"]) >= best - 1e-9
+
+
+def test_over_all_combinations_the_joint_optimum_is_no_worse(brute) -> None:
+    rng = np.random.default_rng(41)
+    for _ in range(10):
+        instance = brute.random_cluster(rng)
+        top, every = joint_optimum(instance, eta=2), joint_optimum(instance, over="all")
+        exact = joint_optimum(instance, over="all", engine="counts")
+        assert every.bound <= top.bound + 1e-6
+        assert every.bound == pytest.approx(exact.bound, rel=1e-6, abs=1e-6)
+
+
+def test_pygambit_finds_the_same_equilibrium_payoffs_on_the_papers_tree() -> None:
+    pygambit = pytest.importorskip("pygambit")
+    tree = game_tree(printed_game())
+    game = pygambit.Game.new_tree(players=["second", "first"])
+    game.append_move(game.root, "second", [str(tree.nodes[n]["action"]) for n in tree.successors(0)])
+    for node, own in zip(game.root.children, tree.successors(0), strict=True):
+        game.append_move(node, "first", [str(tree.nodes[n]["action"]) for n in tree.successors(own)])
+        for leaf, mine in zip(node.children, tree.successors(own), strict=True):
+            game.set_outcome(leaf, game.add_outcome([float(x) for x in tree.nodes[mine]["payoffs"]]))
+    found = pygambit.nash.enumpure_solve(game, use_strategic=False).equilibria
+    assert any(abs(profile.payoff("second") - PAYOFFS[C, E][0]) < 1e-3 for profile in found)
+
+
+def test_renaming_users_changes_no_payoff(brute) -> None:
+    """Eta takes every combination, so that ties at step 2 cannot decide."""
+    rng = np.random.default_rng(51)
+    for _ in range(10):
+        instance = brute.random_cluster(rng)
+        order = rng.permutation(instance.types)
+        other = instance.replace(demand=instance.demand[order], names=())
+        one, two = joint_optimum(instance, over="all", engine="counts"), joint_optimum(other, over="all", engine="counts")
+        assert one.bound == pytest.approx(two.bound, abs=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1, 0.5, -2.0, math.inf, math.nan, True])
+def test_alpha_must_be_above_1(alpha: float) -> None:
+    for method in (fuga, fuga_tree, fuga_algorithm_1, joint_optimum):
+        with pytest.raises(InvalidOption, match="above 1"):
+            method(EXAMPLE, alpha=alpha)
+
+
+def test_eta_and_the_other_options_are_checked() -> None:
+    for eta in (0, -1, 2.5, True):
+        with pytest.raises(InvalidOption, match="eta"):
+            fuga(EXAMPLE, eta=eta)
+    with pytest.raises(InvalidOption, match="overload"):
+        fuga(EXAMPLE, overload=0)
+    with pytest.raises(InvalidOption, match="over is"):
+        joint_optimum(EXAMPLE, over="some")
+    with pytest.raises(InvalidOption, match="engine"):
+        joint_optimum(EXAMPLE, engine="abacus")
+    with pytest.raises(InvalidOption, match="most_states"):
+        fuga(EXAMPLE, most_states=0)
+    with pytest.raises(InvalidOption, match="more than 2 states"):
+        fuga(EXAMPLE, most_states=2)
+
+
+def test_requests_that_must_be_served_and_servers_without_end_are_refused() -> None:
+    with pytest.raises(InvalidInstance, match="to be served whole"):
+        fuga(EXAMPLE.replace(request=np.array([1.0, np.inf, np.inf])))
+    with pytest.raises(InvalidInstance, match="servers"):
+        fuga(EXAMPLE.replace(servers=np.array([1.0, np.inf])))
+
+
+def test_a_tree_too_large_is_refused_with_the_cure() -> None:
+    with pytest.raises(InvalidOption, match="use FUGA"):
+        fuga_tree(vm_types(rng=np.random.default_rng(0)))
+
+
+def test_eta_shrinks_as_servers_become_more() -> None:
+    assert [shrunk_eta(players) for players in (1, 5, 6, 8, 12, 700)] == [10, 10, 6, 4, 2, 2]
+    instance = vm_types(rng=np.random.default_rng(0))
+    assert fuga(instance, eta="shrinking").certificate["choices"] == fuga(instance, eta=4).certificate["choices"]
+
+
+def test_the_overload_threshold_rejects_full_combinations() -> None:
+    game = game_of(EXAMPLE, eta=50, overload=0.9)
+    for c, entry in enumerate(game.strategies):
+        used = (EXAMPLE.start[c] - EXAMPLE.capacity[c] + entry.combination @ EXAMPLE.demand) / EXAMPLE.start[c]
+        assert used.max() <= 0.9
+    nothing = game_of(EXAMPLE, overload=0.01)
+    assert all(entry.combination.tolist() == [[0, 0, 0]] for entry in nothing.strategies)
+    assert fuga(EXAMPLE, overload=0.01).solution.servers == 0
+
+
+def test_a_server_that_lacks_a_resource_is_measured_on_those_it_has() -> None:
+    instance = Packing(capacity=[[8, 0], [8, 4]], demand=[[1, 0], [2, 2]], servers=[1.0, 1.0])
+    outcome = fuga(instance)
+    check(instance, outcome.solution)
+    assert float(min_utilization(instance.capacity[0], instance.start[0], np.array([4, 0]))) == 0.5
+    assert float(skewness(instance.capacity[0], instance.start[0], np.array([0, 0]))) == 0.0
+
+
+def test_when_time_runs_out_algorithm_1_answers_and_says_so(monkeypatch) -> None:
+    instance = vm_types(machines=60, rng=np.random.default_rng(0))
+    outcome = fuga(instance, time_limit=1e-6)
+    check(instance, outcome.solution)
+    assert outcome.stop is Stop.TIME_LIMIT
+    assert "Algorithm 1" in outcome.certificate["equilibrium"]
+    with pytest.raises(OutOfTime):
+        equilibrium(game_of(instance), Clock(1e-6))
+
+
+def test_a_hundred_servers_of_four_classes_are_played_exactly() -> None:
+    instance = Packing(
+        capacity=[[16, 32, 30], [4, 8, 50], [4, 4, 20], [8, 16, 40]],
+        demand=[[1, 1, 1], [2, 6, 3], [1, 3, 2]],
+        servers=[25.0, 25.0, 25.0, 25.0],
+    )
+    outcome = fuga(instance, eta=5)
+    check(instance, outcome.solution)
+    assert outcome.stop is Stop.FINISHED
+    assert outcome.certificate["equilibrium"] == "subgame perfect"

@@ -1,0 +1,275 @@
+"""Packing instances: what is refused and how, files, foreign formats, generators, and the checker."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
+from cotenant.instances.packing.generators import caprara_toth, few_types, paper_example, vm_types
+from cotenant.instances.problem import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    bundled,
+    read,
+    write,
+)
+
+GOOD = {"capacity": [[4, 8], [6, 6]], "demand": [[1, 2], [3, 1]], "request": [2.0, 1.0], "servers": [np.inf, 2.0]}
+
+BAD = {
+    "a negative size": ({"demand": [[1, -2], [3, 1]]}, "demand[0, 1] is -2"),
+    "a fractional size": ({"demand": [[1, 2.5], [3, 1]]}, "demand[0, 1] is 2.5"),
+    "a VM larger than every server": (
+        {"demand": [[1, 2], [9, 1]], "names": ("web", "batch")},
+        "larger than every server for VM type 'batch'",
+    ),
+    "a VM that fits no single server": ({"demand": [[1, 2], [5, 7]]}, "no single server has all of it"),
+    "a server without anything": ({"capacity": [[4, 8], [0, 0]]}, "capacity[1] is zero in every resource"),
+    "a resource nowhere": ({"capacity": [[4, 0], [6, 0]], "demand": [[1, 0], [3, 0]]}, "capacity[:, 1] is zero of '1'"),
+    "mismatched resources": ({"demand": [[1, 2, 3], [3, 1, 1]]}, "demand is given for 3 resources"),
+    "no server classes": ({"capacity": np.zeros((0, 2))}, "capacity is empty"),
+    "no servers": ({"servers": [0.0, 0.0]}, "servers is zero in every class"),
+    "no VM types": ({"demand": np.zeros((0, 2))}, "demand is empty"),
+    "a VM that takes nothing": ({"demand": [[0, 0], [3, 1]]}, "demand[0] is zero in every resource"),
+    "no VMs": ({"request": [0.0, 0.0]}, "request is zero for every type"),
+    "half a VM": ({"request": [1.5, 1.0]}, "request[0] is 1.5"),
+    "a negative request": ({"request": [-1.0, 1.0]}, "request[0] is -1"),
+    "NaN servers": ({"servers": [np.nan, 1.0]}, "servers[0] is nan"),
+    "too many requests": ({"request": [1.0, 1.0, 1.0]}, "request is of length 3"),
+    "initial below what is free": ({"initial": [[4, 7], [6, 6]]}, "initial[0, 1] is 7"),
+    "a cost of nothing": ({"cost": [0, 1]}, "cost[0] is 0"),
+    "totals that would overflow": ({"request": [2.0**52, 1.0]}, "totals below 2**53"),
+    "amounts that would overflow": ({"capacity": [[2**60, 8], [6, 6]]}, "amounts below 2**53"),
+    "ragged rows": ({"capacity": [[4, 8], [6]]}, "capacity is ragged"),
+    "a name given twice": ({"names": ("a", "a")}, "'a' given twice"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_naming_field_value_and_cure(case: str) -> None:
+    changes, text = BAD[case]
+    with pytest.raises(InvalidInstance) as error:
+        Packing(**{**GOOD, **changes})
+    assert text in str(error.value)
+    assert "expected" in str(error.value)
+
+
+FROM_FILE = {
+    "negative sizes": ("demand", [[-1, 2], [3, 1]], "demand[0, 0] is -1"),
+    "fractional sizes": ("demand", [[1.5, 2], [3, 1]], "demand[0][0] is 1.5"),
+    "an item larger than every server": ("demand", [[40, 2], [3, 1]], "larger than every server for VM type '0'"),
+    "zero capacity": ("capacity", [[0, 0], [6, 6]], "capacity[0] is zero"),
+    "mismatched resources": ("demand", [[1], [3]], "given for 1 resources"),
+    "an empty cluster": ("servers", [0, 0], "at least one server"),
+    "an unknown field": ("request_", [1, 1], "unknown"),
+}
+
+
+@pytest.mark.parametrize("case", FROM_FILE)
+def test_bad_input_in_a_file_is_refused_naming_the_line(tmp_path, case: str) -> None:
+    field, value, text = FROM_FILE[case]
+    content = {"cotenant": 1, "problem": "packing", **Packing(**GOOD).document(), field: value}
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(content, indent=1))
+    with pytest.raises(InvalidInstance) as error:
+        read(path)
+    assert text in str(error.value)
+    assert ", line " in str(error.value)
+
+
+def test_reading_is_the_inverse_of_writing(tmp_path, brute) -> None:
+    rng = np.random.default_rng(3)
+    made = [
+        brute.random_requests(rng, classes=2),
+        brute.random_cluster(rng, capped=True),
+        paper_example(rng=rng),
+        vm_types(rng=rng),
+    ]
+    for number, instance in enumerate(made):
+        path = write(instance, tmp_path / f"{number}.json")
+        assert read(path) == instance
+
+
+def test_a_request_of_null_is_elastic_and_servers_of_null_are_as_many_as_needed() -> None:
+    instance = Packing(capacity=[[4]], demand=[[1]], request=[np.inf], servers=[np.inf])
+    assert instance.document()["request"] == [None]
+    assert instance.document()["servers"] == [None]
+    assert instance.elastic.all()
+
+
+def test_bundled_instances_read_and_have_a_source() -> None:
+    names = [name for name in bundled() if name.startswith("packing/")]
+    assert "packing/tiny" in names
+    assert "packing/paper-example" in names
+    assert all(read(name).source for name in names)
+
+
+def test_placements_of_equal_content_are_equal_whatever_the_order_of_servers() -> None:
+    one = Placement([[1, 0], [0, 0], [0, 2]], [1, 0, 0])
+    two = Placement([[0, 2], [1, 0]], [0, 1])
+    assert one == two
+    assert one.servers == 2
+    assert Placement.from_document(json.loads(json.dumps(one.document()))) == one
+    empty = Placement(np.zeros((0, 2), dtype=int), [])
+    assert Placement.from_document(json.loads(json.dumps(empty.document()))).servers == 0
+
+
+BROKEN = {
+    "over capacity": (Placement([[2, 1], [0, 0]], [0, 0]), "holds 5 of"),
+    "a request not met": (Placement([[2, 0]], [0]), "0 VMs of type '1' are placed"),
+    "too many servers of a class": (Placement([[1, 0], [1, 0], [0, 1]], [1, 1, 1]), "3 servers of class 1"),
+    "a class that is not there": (Placement([[2, 0], [0, 1]], [0, 7]), "class 7"),
+    "a negative count": (Placement([[2, -1], [0, 2]], [0, 1]), "holds -1"),
+    "the wrong number of types": (Placement([[2]], [0]), "1 columns"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_check_names_what_is_broken(case: str) -> None:
+    placement, text = BROKEN[case]
+    with pytest.raises(InfeasibleSolution) as error:
+        check(Packing(**GOOD), placement)
+    assert text in str(error.value)
+
+
+def test_check_accepts_a_placement_that_keeps_all_rules() -> None:
+    check(Packing(**GOOD), Placement([[2, 0], [0, 1]], [0, 1]))
+    partial = Packing(**{**GOOD, "partial": True})
+    check(partial, Placement([[1, 0]], [0]))
+    with pytest.raises(InfeasibleSolution, match="are requested"):
+        check(partial, Placement([[3, 0]], [0]))
+
+
+def test_vbp_files_are_read_and_broken_ones_refused(tmp_path) -> None:
+    path = tmp_path / "a.vbp"
+    path.write_text("2\n10 20\n2\n3 4 5\n6 7 1\n")
+    instance = vbp(path)
+    assert instance.capacity.tolist() == [[10, 20]]
+    assert instance.demand.tolist() == [[3, 4], [6, 7]]
+    assert instance.wanted.tolist() == [5.0, 1.0]
+    for text, why in {
+        "2\n10 20\n2\n3 4 5\n6 -7 1\n": "negative",
+        "2\n10 20\n2\n3 4.5 5\n6 7 1\n": "whole numbers",
+        "2\n10 20\n3\n3 4 5\n6 7 1\n": "announces 3 items",
+        "2\n10\n": "cut short",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(InvalidFile, match=why):
+            vbp(path)
+    path.write_text("1\n10\n1\n30 1\n")
+    with pytest.raises(InvalidInstance, match="larger than every server"):
+        vbp(path)
+
+
+AZURE = """vm,batch,cpu_cores,mem_gb,start_s,end_s_lo,end_s_hi,censored
+0,0,8.0,14.0,0,600,600,0
+1,1,1.0,0.75,300,900,900,0
+2,1,1.0,0.75,300,300,600,0
+3,2,2.0,3.5,600,900,900,0
+"""
+
+
+def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> None:
+    path = tmp_path / "azure.csv"
+    path.write_text(AZURE)
+    densest = azure_vm(path)
+    assert densest.demand.tolist() == [[8, 14336], [1, 768]]
+    assert densest.capacity.tolist() == [[64, 192 * 1024]]
+    late = azure_vm(path, at=700)
+    assert late.demand.tolist() == [[1, 768], [2, 3584]]
+    with pytest.raises(InvalidOption, match=r"no VM of azure\.csv is alive"):
+        azure_vm(path, at=5000)
+    path.write_text(AZURE.replace("0.75", "0.3333", 1))
+    with pytest.raises(InvalidFile, match="no whole number"):
+        azure_vm(path)
+    path.write_text(AZURE.replace("cpu_cores", "cores"))
+    with pytest.raises(InvalidFile, match="no column 'cpu_cores'"):
+        azure_vm(path)
+
+
+def test_the_alibaba_lists_are_read_into_classes_of_equal_nodes(tmp_path) -> None:
+    nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,32000,1000,0,\nb,32000,1000,0,\nc,8000,500,2,T4\n")
+    pods.write_text(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
+        "p,4000,100,1,500,0,10\nq,4000,100,1,500,5,20\nr,1000,100,0,0,0,\n"
+    )
+    instance = alibaba_openb(pods, nodes=str(nodes))
+    assert instance.capacity.tolist() == [[32000, 1000, 0], [8000, 500, 2000]]
+    assert instance.available.tolist() == [2.0, 1.0]
+    assert instance.demand.tolist() == [[4000, 100, 500], [1000, 100, 0]]
+    assert instance.wanted.tolist() == [2.0, 1.0]
+    assert alibaba_openb(pods, nodes=str(nodes), at=15).wanted.tolist() == [1.0, 1.0]
+    assert alibaba_openb(pods, nodes=str(nodes), gpus=False).capacity.shape == (2, 2)
+
+
+def test_the_real_lists_convert(packing_data) -> None:
+    folder = packing_data
+    trace = azure_trace(folder / "azure_v1_vm_requests_dev_20k.csv")
+    assert len(trace.kind) == 20042
+    assert azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").wanted.sum() == trace.alive(trace.densest()).sum() == 3324
+    whole = alibaba_openb(folder / "openb_pod_list_default.csv", nodes=str(folder / "openb_node_list_all_node.csv"))
+    assert (whole.available.sum(), whole.wanted.sum()) == (1523, 8152)
+
+
+def test_the_papers_cluster_has_eight_nodes_and_scales_in_proportion() -> None:
+    rng = np.random.default_rng(0)
+    assert vm_types(rng=rng).available.tolist() == [1, 3, 4]
+    assert vm_types(machines=700, rng=rng).available.tolist() == [88, 262, 350]
+    assert vm_types(types="Tiny,X large", resources=2, rng=rng).demand.tolist() == [[1, 1024], [8, 24576]]
+    for options in ({"machines": 0}, {"types": "Huge"}, {"resources": 4}, {"vms": 0}):
+        with pytest.raises(InvalidOption):
+            vm_types(rng=rng, **options)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7, 8, 10])
+def test_caprara_toth_classes_make_items_that_fit(number: int) -> None:
+    instance = caprara_toth(number=number, items=30, rng=np.random.default_rng(1))
+    assert instance.types == 30
+    if number == 10:
+        assert (instance.demand.sum(axis=0) == 1000).all()
+
+
+def test_generators_refuse_what_they_cannot_make() -> None:
+    rng = np.random.default_rng(0)
+    for make in (
+        lambda: caprara_toth(number=9, rng=rng),
+        lambda: caprara_toth(number=10, items=10, rng=rng),
+        lambda: caprara_toth(items=0, rng=rng),
+        lambda: few_types(types=5, vms=3, rng=rng),
+        lambda: few_types(share=0, rng=rng),
+    ):
+        with pytest.raises(InvalidOption):
+            make()
+    assert few_types(types=5, vms=77, rng=rng).wanted.sum() == 77
+
+
+def test_every_method_runs_through_the_face_on_a_bundled_instance() -> None:
+    whole = cotenant.read("packing/tiny")
+    shared = cotenant.read("packing/paper-example")
+    elastic = {
+        "FUGA",
+        "FUGA-tree",
+        "FUGA-algorithm-1",
+        "joint-optimum",
+        "max-min-share",
+        "max-utilization",
+        "DRF",
+        "fair-slots",
+        "first-fit",
+        "best-fit",
+    }
+    for method in cotenant.methods("packing"):
+        given = shared if method.name in elastic else whole
+        result = cotenant.solve(given, method.name)
+        cotenant.check(given, result.solution)
+        assert result.gap in (None, 0.0) or method.kind == "exact"

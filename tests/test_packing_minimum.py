@@ -1,0 +1,354 @@
+"""Fewest and cheapest servers: brute force, several exact routes, published optima, limits and interruptions."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cotenant.baselines.packing import (
+    best_fit_decreasing,
+    dot_product,
+    first_fit_all,
+    first_fit_decreasing,
+    random_fit,
+    square_norm,
+)
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.formats import azure_vm, vbp
+from cotenant.instances.packing.generators import caprara_toth, few_types
+from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.packing.arc_flow import GraphTooLarge, arc_flow, flow_graph
+from cotenant.solvers.packing.assignment import cp_sat
+from cotenant.solvers.packing.bounds import best_bound, exclusion_bound, large_items_bound, volume_bound
+from cotenant.solvers.packing.exhaustion import by_enumeration
+from cotenant.solvers.packing.generation import generate
+from cotenant.solvers.packing.minimum import Search, min_cost, min_servers
+from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
+from cotenant.solvers.packing.reduction import reduce
+
+GREEDY = (first_fit_all, first_fit_decreasing, best_fit_decreasing, dot_product, square_norm, random_fit)
+
+
+def possible(brute, rng: np.random.Generator, classes: int = 1) -> Packing:
+    """A small valid instance."""
+    while True:
+        try:
+            return brute.random_requests(rng, classes)
+        except InvalidInstance:
+            continue
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_min_servers_and_min_cost_are_what_trying_everything_gives(classes: int, brute) -> None:
+    rng = np.random.default_rng(classes)
+    impossible = 0
+    for _ in range(40):
+        instance = possible(brute, rng, classes)
+        for method, costs in ((min_servers, False), (min_cost, True)):
+            truth = brute.fewest(instance, costs)
+            outcome = method(instance)
+            if truth is None:
+                impossible += 1
+                assert outcome.status is Status.INFEASIBLE
+                continue
+            check(instance, outcome.solution)
+            value = int(instance.price[outcome.solution.server_class].sum()) if costs else outcome.solution.servers
+            assert (value, outcome.bound, outcome.status) == (truth, truth, Status.OPTIMAL)
+    assert impossible > 0
+
+
+def test_cp_sat_is_what_trying_everything_gives(brute) -> None:
+    rng = np.random.default_rng(5)
+    for step in range(25):
+        instance = possible(brute, rng, 1 + step % 2)
+        truth, outcome = brute.fewest(instance), cp_sat(instance)
+        assert outcome.status is (Status.INFEASIBLE if truth is None else Status.OPTIMAL)
+        if truth is not None:
+            check(instance, outcome.solution)
+            assert (outcome.solution.servers, outcome.bound) == (truth, truth)
+
+
+def test_arc_flow_is_what_trying_everything_gives(brute) -> None:
+    rng = np.random.default_rng(6)
+    for step in range(4):
+        instance = possible(brute, rng, 1 + step % 2)
+        truth, outcome = brute.fewest(instance), arc_flow(instance)
+        assert outcome.status is (Status.INFEASIBLE if truth is None else Status.OPTIMAL)
+        if truth is not None:
+            check(instance, outcome.solution)
+            assert (outcome.solution.servers, outcome.bound) == (truth, truth)
+
+
+def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least(brute) -> None:
+    rng = np.random.default_rng(7)
+    for step in range(60):
+        instance = possible(brute, rng, 1 + step % 3)
+        truth = brute.fewest(instance)
+        problem = reduce(instance)
+        if truth is None:
+            continue
+        relaxed = generate(problem, Pool(problem.types), Clock(), upper=None)
+        for bound in (
+            volume_bound(problem),
+            large_items_bound(problem),
+            exclusion_bound(problem),
+            best_bound(problem).value,
+            relaxed.bound,
+        ):
+            assert bound <= truth
+        assert relaxed.complete or relaxed.bound >= np.ceil(relaxed.value - 1e-6)
+        for method in GREEDY:
+            try:
+                placement = method(instance)
+            except NoSolution:
+                continue
+            check(instance, placement)
+            assert placement.servers >= truth
+
+
+def test_the_prices_in_the_certificate_prove_the_bound_by_themselves() -> None:
+    instance = caprara_toth(number=6, items=24, rng=np.random.default_rng(2))
+    outcome = min_servers(instance)
+    problem = reduce(instance)
+    relaxed = generate(problem, Pool(problem.types), Clock(), upper=None)
+    prices = relaxed.prices
+    worth = max(sum(p * c for p, c in zip(prices.profit.tolist(), row, strict=True)) for row in fitting_types(problem))
+    assert worth <= prices.scale + prices.rent[0]
+    income = sum(p * n for p, n in zip(prices.profit.tolist(), problem.request.tolist(), strict=True))
+    assert -(-income // prices.scale) == relaxed.bound <= outcome.solution.servers
+
+
+def fitting_types(problem) -> list[tuple[int, ...]]:
+    """Every pattern of a reduction of one class whose VMs all come once, grown VM by VM."""
+    result = []
+
+    def grow(row: tuple[int, ...], start: int, free: np.ndarray) -> None:
+        result.append(row)
+        for i in range(start, problem.types):
+            if row[i] < problem.request[i] and (problem.demand[i] <= free).all():
+                grow((*row[:i], row[i] + 1, *row[i + 1 :]), i, free - problem.demand[i])
+
+    grow((0,) * problem.types, 0, problem.capacity[0])
+    return result
+
+
+def test_the_pricing_search_finds_the_best_pattern_and_lists_exactly_the_maximal_good_ones(brute) -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        problem = reduce(possible(brute, rng))
+        profit = rng.integers(0, 1000, problem.types)
+        every = np.array([row for row in brute.fitting(problem.instance, 0)]) if problem.types == problem.instance.types else None
+        rows = np.array(fitting_types(problem))
+        best = int((rows @ profit).max())
+        priced = price_patterns(problem, 0, profit, 0)
+        assert priced.exact
+        assert priced.best in (best, max(best, 0)) or priced.best >= best
+        if best > 0:
+            assert int(priced.patterns[-1] @ profit) == best == priced.best
+        least = best // 2
+        listed = all_patterns(problem, 0, profit, least, most=10_000)
+        assert listed is not None
+        maximal = [row for row in rows if not any((other >= row).all() and (other != row).any() for other in rows)]
+        expected = sorted(tuple(row.tolist()) for row in maximal if row @ profit >= least)
+        assert sorted(map(tuple, listed.tolist())) == expected
+        assert every is None or len(every) == len(rows)
+
+
+def test_listing_by_reduced_cost_raises_a_bound_that_is_too_low(brute) -> None:
+    """Three items of 2/3 + three of a little more than 1/3: volume and the relaxation are below the optimum."""
+    instance = Packing(capacity=[[10, 10]], demand=[[5, 1], [1, 5], [5, 5]], request=[2.0, 2.0, 3.0])
+    problem = reduce(instance)
+    search = Search(problem, Clock(), np.random.default_rng(0))
+    search.relaxation = generate(problem, search.pool, search.clock, upper=None)
+    search.raise_bound(search.relaxation.bound, "column generation")
+    search.upper = problem.budget
+    by_enumeration(search, 5.0)
+    assert search.lower == search.upper == brute.fewest(instance) or search.best is not None
+    assert search.problem.cost(search.best[1]) == brute.fewest(instance)
+
+
+@pytest.mark.parametrize("number", [1, 4, 6, 7, 8, 10])
+def test_exact_routes_agree_on_middle_instances(number: int) -> None:
+    instance = caprara_toth(number=number, items=12 if number == 8 else 24, rng=np.random.default_rng(number))
+    first, second = min_servers(instance, time_limit=60), cp_sat(instance, time_limit=60)
+    assert first.status is second.status is Status.OPTIMAL
+    assert first.solution.servers == second.solution.servers == first.bound == second.bound
+    if number == 10:
+        assert first.solution.servers == 8
+
+
+def test_arc_flow_agrees_on_few_types_with_many_vms() -> None:
+    instance = few_types(types=5, vms=200, capacity=30, rng=np.random.default_rng(4))
+    first, second = min_servers(instance, time_limit=60), arc_flow(instance, time_limit=60)
+    check(instance, second.solution)
+    assert first.status is second.status is Status.OPTIMAL
+    assert first.solution.servers == second.solution.servers
+
+
+def test_renaming_and_reordering_vm_types_and_classes_changes_nothing(brute) -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(10):
+        instance = possible(brute, rng, 2)
+        order, classes = rng.permutation(instance.types), rng.permutation(2)
+        other = Packing(
+            capacity=instance.capacity[classes], demand=instance.demand[order], request=instance.wanted[order],
+            servers=instance.available[classes], cost=instance.price[classes],
+        )  # fmt: skip
+        one, two = min_cost(instance), min_cost(other)
+        assert (one.status, one.bound) == (two.status, two.bound)
+
+
+def test_equal_demands_are_merged_and_handed_back_to_their_own_types() -> None:
+    instance = Packing(capacity=[[10]], demand=[[3], [5], [3], [3]], request=[2.0, 1.0, 0.0, 3.0])
+    problem = reduce(instance)
+    assert problem.types == 2
+    assert problem.request.tolist() == [1, 5]
+    outcome = min_servers(instance)
+    check(instance, outcome.solution)
+    assert outcome.solution.servers == 3
+
+
+def test_cheaper_small_servers_are_mixed_with_large_ones() -> None:
+    instance = Packing(capacity=[[10], [4]], cost=[3, 1], demand=[[4], [5]], request=[3.0, 2.0])
+    assert min_servers(instance).bound == 3
+    assert min_cost(instance).bound == 6  # one large for the two of 5, three small for the three of 4
+    assert min_cost(instance).status is Status.OPTIMAL
+
+
+def test_servers_of_limited_number_are_held_to_it_and_too_few_are_proved_too_few() -> None:
+    enough = Packing(capacity=[[10], [6]], servers=[1.0, 3.0], demand=[[6]], request=[4.0])
+    assert min_servers(enough).solution.servers == 4
+    short = enough.replace(servers=[1.0, 2.0])
+    assert min_servers(short).status is Status.INFEASIBLE
+    assert cp_sat(short).status is Status.INFEASIBLE
+    for method in GREEDY:
+        with pytest.raises(NoSolution):
+            method(short)
+
+
+def test_elastic_and_partial_requests_are_refused_by_methods_that_serve_all() -> None:
+    elastic = Packing(capacity=[[10]], demand=[[3]])
+    partial = Packing(capacity=[[10]], demand=[[3]], request=[2.0], partial=True)
+    for method in (min_servers, min_cost, cp_sat, arc_flow, first_fit_decreasing):
+        for instance, field in ((elastic, "request"), (partial, "partial")):
+            with pytest.raises(InvalidInstance, match=field):
+                method(instance)
+
+
+def test_options_out_of_range_are_refused() -> None:
+    instance = few_types(types=3, vms=10, rng=np.random.default_rng(0))
+    with pytest.raises(InvalidOption, match="random_starts"):
+        min_servers(instance, random_starts=-1)
+    with pytest.raises(InvalidOption, match="time_limit"):
+        min_servers(instance, time_limit=0)
+    with pytest.raises(InvalidOption, match="most_nodes"):
+        arc_flow(instance, most_nodes=0)
+    with pytest.raises(InvalidOption, match="order"):
+        first_fit_all(instance, order="alphabetical")
+    with pytest.raises(GraphTooLarge):
+        flow_graph(reduce(few_types(types=12, vms=500, rng=np.random.default_rng(0), share=0.1)), most=100)
+
+
+def test_a_start_is_kept_when_nothing_better_is_found() -> None:
+    instance = caprara_toth(number=6, items=12, rng=np.random.default_rng(0))
+    best = min_servers(instance).solution
+    again = min_servers(instance, start=best)
+    assert again.solution.servers == best.servers
+    assert again.status is Status.OPTIMAL
+
+
+def test_an_interrupt_keeps_the_best_answer_and_a_valid_bound() -> None:
+    instance = caprara_toth(number=6, items=60, rng=np.random.default_rng(3))
+    calls = []
+
+    def interrupt(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+        calls.append(text)
+        if objective is not None:
+            raise KeyboardInterrupt
+
+    outcome = min_servers(instance, report=interrupt)
+    assert outcome.stop is Stop.INTERRUPTED
+    check(instance, outcome.solution)
+    assert outcome.bound <= outcome.solution.servers
+    assert outcome.status is Status.FEASIBLE
+
+
+def test_a_short_time_limit_gives_an_answer_that_says_it_is_not_proved() -> None:
+    instance = caprara_toth(number=6, items=200, rng=np.random.default_rng(3))
+    outcome = min_servers(instance, time_limit=0.02)
+    check(instance, outcome.solution)
+    assert outcome.bound <= outcome.solution.servers
+    assert outcome.stop is Stop.TIME_LIMIT or outcome.status is Status.OPTIMAL
+
+
+def test_random_draws_come_from_the_generator_alone() -> None:
+    instance = few_types(types=6, vms=60, rng=np.random.default_rng(1))
+    assert random_fit(instance, rng=np.random.default_rng(4)) == random_fit(instance, rng=np.random.default_rng(4))
+    assert min_servers(instance).solution == min_servers(instance).solution
+
+
+def published(folder: Path) -> list[tuple[str, int]]:
+    with (folder / "vbp" / "known_optima.csv").open() as stream:
+        return [(row["instance"], int(row["OPT"])) for row in csv.DictReader(stream)]
+
+
+def test_small_published_instances_are_proved(packing_data) -> None:
+    folder = packing_data
+    small = [(name, optimum) for name, optimum in published(packing_data) if "_20_" in name]
+    assert len(small) >= 12
+    for name, optimum in small:
+        instance = vbp(folder / "vbp" / f"{name}.vbp")
+        outcome = min_servers(instance, time_limit=30)
+        check(instance, outcome.solution)
+        assert (outcome.solution.servers, outcome.bound) == (optimum, optimum), name
+
+
+@pytest.mark.slow
+def test_published_optima_are_never_contradicted_and_nearly_all_proved(packing_data) -> None:
+    folder = packing_data
+    proved = 0
+    for name, optimum in published(packing_data):
+        instance = vbp(folder / "vbp" / f"{name}.vbp")
+        outcome = min_servers(instance, time_limit=10)
+        check(instance, outcome.solution)
+        assert outcome.bound <= optimum <= outcome.solution.servers, name
+        proved += outcome.status is Status.OPTIMAL
+    assert proved >= 0.9 * 63  # on a machine of one's own it is 62 or 63
+
+
+@pytest.mark.slow
+def test_the_azure_list_at_its_densest_instant_is_proved(packing_data) -> None:
+    instance = azure_vm(packing_data / "azure_v1_vm_requests_dev_20k.csv")
+    outcome = min_servers(instance, time_limit=60)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.solution.servers == outcome.bound
+    assert first_fit_decreasing(instance).servers > outcome.solution.servers
+
+
+@pytest.mark.slow
+def test_a_process_that_overruns_is_ended() -> None:
+    """HiGHS overruns its own limit on some programmes; whatever it does, we come back."""
+    instance = caprara_toth(number=5, items=60, rng=np.random.default_rng(0))
+    begin = time.perf_counter()
+    outcome = min_servers(instance, time_limit=5)
+    assert outcome.solution is not None
+    assert time.perf_counter() - begin < 60
+
+
+def test_placements_of_the_reduction_drop_surplus_vms() -> None:
+    instance = Packing(capacity=[[10]], demand=[[3], [3]], request=[1.0, 2.0])
+    placement = reduce(instance).placement(np.array([[3], [3]]), np.array([0, 0]))
+    assert placement == Placement([[1, 2]], [0])
+
+
+def test_greedy_packings_grow_beyond_their_first_arrays() -> None:
+    instance = Packing(capacity=[[1]], demand=[[1]], request=[5000.0])
+    for method in GREEDY:
+        assert method(instance).servers == 5000

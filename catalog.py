@@ -64,6 +64,7 @@ STARTS_UP_TO = 5000
 """Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
 
 _COOPER = "Cooper (HPCA 2017)"
+_MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
 
 METHODS: tuple[Method, ...] = (
@@ -78,6 +79,11 @@ METHODS: tuple[Method, ...] = (
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a programme"),
+    Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {

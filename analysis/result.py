@@ -21,6 +21,9 @@ from ..instances.problem.options import accepts
 from ..instances.problem.registry import check, problem_named
 from ..solvers.outcome import AGREE, Outcome, Report, Status, Stop, gap, gap_absolute, validate_time_limit
 
+LOOSEST = 1e-3
+"""An equilibrium claimed within more than this is not accepted as one."""
+
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
 
@@ -86,12 +89,12 @@ class Result:
     @property
     def gap(self) -> float | None:
         """|objective - bound| / max(|objective|, 1e-9), 0 when they agree to 1e-9, None without a bound."""
-        return gap(self.objective, self.bound)
+        return gap(self.objective, self.bound, self.outcome.tolerance)
 
     @property
     def gap_absolute(self) -> float | None:
         """|objective - bound|, 0 when they agree to 1e-9, None without a bound."""
-        return gap_absolute(self.objective, self.bound)
+        return gap_absolute(self.objective, self.bound, self.outcome.tolerance)
 
     def summary(self) -> dict[str, Any]:
         """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
@@ -107,6 +110,7 @@ class Result:
             "bound": self.bound,
             "gap": self.gap,
             "gap_absolute": self.gap_absolute,
+            "tolerance": self.outcome.tolerance,
             "seconds": self.seconds,
             "options": dict(self.options),
             "metrics": dict(self.metrics),
@@ -137,6 +141,7 @@ class Result:
             stop=Stop(row["stop"]),
             certificate=content["certificate"],
             trace=tuple((entry[0], entry[1], entry[2]) for entry in content["trace"]),
+            tolerance=row.get("tolerance"),
         )
         names = (
             "problem",
@@ -236,7 +241,9 @@ def _consistent(outcome: Outcome, objective: float | None, method: str) -> Outco
     if outcome.status is not Status.OPTIMAL or objective is None:
         return outcome
     difference = gap_absolute(objective, outcome.bound)
-    if difference is not None and difference <= max(1.0, abs(objective)) * 1e3 * AGREE:
+    # An equilibrium is claimed within a tolerance of its own, an optimum within the noise of recomputing it.
+    allowed = max(1.0, abs(objective)) * 1e3 * AGREE if outcome.tolerance is None else min(outcome.tolerance, LOOSEST)
+    if difference is not None and difference <= allowed:
         return outcome
     why = f"{method} said optimal with bound {outcome.bound}, but its answer is worth {objective}; not accepted as a proof"
     status = Status.FEASIBLE

@@ -10,7 +10,7 @@ from typing import Any
 from .base import Instance, Solution
 from .errors import CotenantError, InfeasibleSolution, UnknownName
 
-PROBLEM_NAMES: tuple[str, ...] = ("colocation",)
+PROBLEM_NAMES: tuple[str, ...] = ("colocation", "market")
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 
 

@@ -68,9 +68,9 @@ _MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
 
 METHODS: tuple[Method, ...] = (
-    Method("optimal", "colocation", "solvers.colocation.optimal:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
+    Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs", f"{_COOPER} III.B", _STARTS),
-    Method("fair", "colocation", "solvers.colocation.fair:fair", "exact", "slack", f"{_COOPER} II, fair attribution", _STARTS),
+    Method("fair", "colocation", "solvers.colocation:fair", "exact", "slack", f"{_COOPER} II, fair attribution", _STARTS),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method(

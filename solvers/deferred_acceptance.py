@@ -144,7 +144,7 @@ def deferred_acceptance(
     proposers, receivers = len(lists), len(scores)
     supplies = _valid_amounts("supply", supply, proposers)
     quotas = np.minimum(_valid_amounts("quota", quota, receivers), supplies.sum())
-    kernel = _compiled() if lists.size >= _COMPILE_FROM else _propose
+    kernel: Callable[..., Any] = _compiled() if lists.size >= _COMPILE_FROM else _propose
     offset = np.concatenate([[0], np.cumsum(np.minimum(quotas, proposers))]).astype(np.int64)
     market = (lists, scores, quotas, offset)
     state = (

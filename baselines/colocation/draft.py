@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
 
 
 class Draft:
@@ -96,11 +96,12 @@ class Draft:
             return self.pairing()
         from ...solvers.colocation.feasible import complete
 
-        return complete(self.instance, self.pairing())
+        partial = self.pairing()
+        return complete(self.instance, partial.replace(single=np.zeros_like(partial.single)))  # who is left has no place yet
 
-    def _open(self, a: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _open(self, a: int) -> Booleans:
         """(T,) with whom an a-agent could still share."""
-        free = self.instance.allowed[a] & (self.remaining > 0)
+        free: Booleans = self.instance.allowed[a] & (self.remaining > 0)
         free[a] &= self.remaining[a] >= 2
         return free
 

@@ -148,7 +148,8 @@ def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         content = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        where = "is truncated or not JSON" if error.pos >= len(text.rstrip()) else "is not JSON"
+        cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
+        where = "is truncated or not JSON" if cut else "is not JSON"
         raise InvalidFile(f"{os.fspath(path)} {where}: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise InvalidFile(f"{os.fspath(path)} is nested too deeply to be an instance") from None

@@ -1,0 +1,296 @@
+"""The epoch loop: jobs arrive, wait in a queue, are paired in batches on the processors that are free, run, and leave.
+
+Each epoch, in this order: jobs whose time is over leave; new jobs join the queue; as many of the oldest jobs as the free
+processors hold (two each) form a batch; the policy pairs it; the pairs start. Nobody else is looked at: which jobs may still
+come is not known to the policy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.colocation.instance import Colocation, Integers, Pairing, check
+from ...instances.colocation.objective import mean_penalty
+from ...instances.colocation.stability import blocking_pairs
+from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ...solvers.outcome import Outcome
+
+Policy = Callable[..., Any]
+"""`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""
+
+Batch = list[tuple[int, Integers]]
+"""(epoch of arrival, (T,) jobs), oldest first."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch.
+
+    Attributes
+    ----------
+    epoch : counted from 0.
+    arrived, finished, placed : jobs that came, left, and started.
+    waiting, running : jobs in the queue and on processors after placement.
+    processors : in use after placement.
+    penalty : mean penalty of the jobs placed; None when none was.
+    blocking_pairs : of the batch.
+    wait, longest_wait : mean and longest wait of the jobs placed [epochs]; None when none was.
+    """
+
+    epoch: int
+    arrived: int
+    finished: int
+    placed: int
+    waiting: int
+    running: int
+    processors: int
+    penalty: float | None
+    blocking_pairs: int
+    wait: float | None
+    longest_wait: int | None
+
+
+@dataclass(frozen=True)
+class EpochRun:
+    """A run of the loop.
+
+    Attributes
+    ----------
+    epochs : one entry each.
+    queue : jobs still waiting at the end, per type.
+    """
+
+    epochs: tuple[Epoch, ...]
+    queue: tuple[int, ...]
+
+    def rows(self) -> list[dict[str, object]]:
+        """One plain row per epoch."""
+        return [asdict(entry) for entry in self.epochs]
+
+    @property
+    def summary(self) -> dict[str, float | None]:
+        """Jobs arrived, placed, finished, waiting and running at the end; mean penalty and wait per placed job."""
+        placed = sum(entry.placed for entry in self.epochs)
+        return {
+            "epochs": len(self.epochs),
+            "arrived": sum(entry.arrived for entry in self.epochs),
+            "placed": placed,
+            "finished": sum(entry.finished for entry in self.epochs),
+            "waiting": self.epochs[-1].waiting,
+            "running": self.epochs[-1].running,
+            "penalty": sum(e.placed * e.penalty for e in self.epochs if e.penalty is not None) / placed if placed else None,
+            "wait": sum(e.placed * e.wait for e in self.epochs if e.wait is not None) / placed if placed else None,
+            "longest_wait": max((e.longest_wait for e in self.epochs if e.longest_wait is not None), default=None),
+        }
+
+
+def run_epochs(
+    instance: Colocation,
+    policy: Policy,
+    *,
+    processors: int,
+    epochs: int = 100,
+    rate: float | None = None,
+    arrivals: npt.ArrayLike | None = None,
+    duration: int | npt.ArrayLike = 1,
+    drain: bool = False,
+    rng: np.random.Generator | None = None,
+) -> EpochRun:
+    """Run a colocation policy over epochs in which jobs arrive, wait, are paired in batches, and leave.
+
+    Parameters
+    ----------
+    instance : the types, their penalties and bandwidths; its counts are the mix of arriving jobs, its machines are ignored.
+    policy : any method of the catalogue that returns a Pairing, or an Outcome with one; called as `policy(batch, rng=rng)`.
+    processors : of the cluster, two jobs on each.
+    epochs : number of epochs with arrivals.
+    rate : mean number of jobs that arrive per epoch (Poisson); the instance's number of agents when neither this nor
+        `arrivals` is given.
+    arrivals : (epochs, T) jobs of each type that arrive in each epoch, instead of `rate` and `epochs`.
+    duration : epochs a job of each type runs, one number or (T,). A pair holds its processor until the longer job ends, and
+        both leave then (Cooper section V repeats the shorter job until the longer one completes).
+    drain : after the last arrivals, go on until every job has left.
+    rng : source of arrivals, of the draw among equally old jobs, and of the policy's own draws; `default_rng(0)` when not
+        given.
+
+    Returns
+    -------
+    EpochRun; at every epoch arrived = finished + running + waiting, summed from the start.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range.
+    InvalidInstance
+        An instance with `unpaired`: an agent without partner would have no place to run.
+    NoSolution
+        The policy fails even on a single job.
+
+    Notes
+    -----
+    A batch is given the fewest processors that hold it, so that policies pair everyone but an odd one; free processors stay
+    free for later epochs. When forbidden pairs make that impossible it gets all free processors, and if that fails too, its
+    youngest job (the highest type among equals) goes back to the queue, until the policy finds a pairing. The order of
+    service is first come, first served, at random among jobs of one epoch.
+    Source: Cooper sections III.A and V (periodic batches, queueing when processors are fewer than pairs).
+    """
+    if instance.unpaired is not None:
+        raise InvalidInstance("unpaired", f"{instance.unpaired:g}", "no such field: every job in the loop needs a processor")
+    if isinstance(processors, bool) or processors < 1 or processors != int(processors):
+        raise InvalidOption(f"processors is {processors}; expected a whole number, at least 1")
+    generator = rng or np.random.default_rng(0)
+    incoming = _arrivals(instance, epochs, rate, arrivals, generator)
+    length = _durations(instance, duration)
+    cluster = _Cluster(instance, policy, int(processors), length, generator)
+    lines = []
+    epoch = 0
+    while epoch < len(incoming) or (drain and (cluster.waiting or cluster.running)):
+        lines.append(cluster.step(epoch, incoming[epoch] if epoch < len(incoming) else np.zeros_like(incoming[0])))
+        epoch += 1
+    return EpochRun(tuple(lines), tuple(cluster.queued().tolist()))
+
+
+class _Cluster:
+    """The state between epochs: the queue by epoch of arrival, and what runs until when."""
+
+    def __init__(
+        self, instance: Colocation, policy: Policy, processors: int, duration: Integers, rng: np.random.Generator
+    ) -> None:
+        self.instance, self.policy, self.free, self.duration, self.rng = instance, policy, processors, duration, rng
+        self.processors = processors
+        self.running = 0
+        self._queue: deque[tuple[int, Integers]] = deque()
+        self._ends: dict[int, tuple[int, int]] = {}  # epoch -> processors that become free, jobs that leave
+
+    @property
+    def waiting(self) -> int:
+        return int(sum(jobs.sum() for _, jobs in self._queue))
+
+    def queued(self) -> Integers:
+        """(T,) waiting jobs."""
+        return sum((jobs for _, jobs in self._queue), np.zeros(self.instance.types, dtype=np.int64))
+
+    def step(self, epoch: int, arriving: Integers) -> Epoch:
+        """Run one epoch."""
+        freed, finished = self._ends.pop(epoch, (0, 0))
+        self.free += freed
+        self.running -= finished
+        if arriving.sum():
+            self._queue.append((epoch, arriving.astype(np.int64)))
+        found = self._paired(self._oldest(2 * self.free))
+        batch = [] if found is None else found[2]
+        waits = [(epoch - since, int(taken.sum())) for since, taken in batch]
+        placed = sum(number for _, number in waits)
+        if found is not None:
+            self._start(epoch, found[1])
+        return Epoch(
+            epoch=epoch,
+            arrived=int(arriving.sum()),
+            finished=finished,
+            placed=placed,
+            waiting=self.waiting,
+            running=self.running,
+            processors=self.processors - self.free,
+            penalty=None if found is None else mean_penalty(found[0], found[1]),
+            blocking_pairs=0 if found is None else blocking_pairs(found[0], found[1]).count,
+            wait=sum(wait * number for wait, number in waits) / placed if placed else None,
+            longest_wait=max((wait for wait, _ in waits), default=None),
+        )
+
+    def _oldest(self, room: int) -> Batch:
+        """Take the oldest jobs off the queue, a random part of the last epoch's that fits."""
+        batch = []
+        while self._queue and room > 0:
+            since, jobs = self._queue.popleft()
+            taken = jobs
+            if jobs.sum() > room:
+                taken = self.rng.multivariate_hypergeometric(jobs, room, method="marginals")
+                self._queue.appendleft((since, jobs - taken))
+            batch.append((since, taken))
+            room -= int(taken.sum())
+        return batch
+
+    def _paired(self, batch: Batch) -> tuple[Colocation, Pairing, Batch] | None:
+        """Ask the policy; give it more processors, then fewer jobs, as long as it finds no pairing."""
+        if not batch:
+            return None
+        while batch:
+            count = sum((taken for _, taken in batch), np.zeros(self.instance.types, dtype=np.int64))
+            for machines in dict.fromkeys(((int(count.sum()) + 1) // 2, self.free)):
+                problem = self._problem(count, machines)
+                pairing = None if problem is None else self._answer(problem)
+                if problem is not None and pairing is not None:
+                    check(problem, pairing)
+                    return problem, pairing, batch
+            batch = self._without_youngest(batch)
+        raise NoSolution("the policy finds no pairing even for a single job on a processor of its own")
+
+    def _problem(self, count: Integers, machines: int) -> Colocation | None:
+        """The batch as an instance; None when the forbidden pairs leave a job without any place."""
+        try:
+            return self.instance.replace(count=count, machines=float(machines))
+        except InvalidInstance:
+            return None
+
+    def _answer(self, problem: Colocation) -> Pairing | None:
+        try:
+            answer = self.policy(problem, rng=self.rng)
+        except NoSolution:
+            return None
+        return cast(Pairing | None, answer.solution if isinstance(answer, Outcome) else answer)
+
+    def _without_youngest(self, batch: Batch) -> Batch:
+        since, taken = batch[-1]
+        back = np.zeros_like(taken)
+        back[np.flatnonzero(taken)[-1]] = 1
+        if self._queue and self._queue[0][0] == since:
+            self._queue[0] = (since, self._queue[0][1] + back)
+        else:
+            self._queue.appendleft((since, back))
+        rest = taken - back
+        return [*batch[:-1], (since, rest)] if rest.sum() else batch[:-1]
+
+    def _start(self, epoch: int, pairing: Pairing) -> None:
+        alone = np.flatnonzero(pairing.single)
+        blocks = [
+            (np.maximum(self.duration[pairing.first], self.duration[pairing.second]), pairing.pairs, 2),
+            (self.duration[alone], pairing.single[alone], 1),
+        ]
+        for length, machines, jobs in blocks:
+            for epochs, number in zip(length.tolist(), machines.tolist(), strict=True):
+                freed, left = self._ends.get(epoch + epochs, (0, 0))
+                self._ends[epoch + epochs] = (freed + number, left + jobs * number)
+                self.free -= number
+                self.running += jobs * number
+
+
+def _arrivals(
+    instance: Colocation, epochs: int, rate: float | None, arrivals: npt.ArrayLike | None, rng: np.random.Generator
+) -> Integers:
+    """(epochs, T) arriving jobs."""
+    if arrivals is not None:
+        if rate is not None:
+            raise InvalidOption("rate and arrivals are both given; expected one of them")
+        given = np.asarray(arrivals)
+        if given.ndim != 2 or given.shape[1] != instance.types or not len(given) or given.dtype.kind not in "iu":
+            raise InvalidOption(f"arrivals has shape {given.shape}; expected whole numbers, (epochs, {instance.types})")
+        if (given < 0).any():
+            raise InvalidOption(f"arrivals holds {given.min()}; expected 0 or more jobs")
+        return given.astype(np.int64)
+    mean = float(instance.agents) if rate is None else float(rate)
+    if epochs < 1 or not 0 <= mean < np.inf:
+        raise InvalidOption(f"epochs is {epochs}, rate {rate}; expected at least 1, and a number of jobs of 0 or more")
+    return rng.poisson(mean * instance.count / instance.agents, size=(epochs, instance.types)).astype(np.int64)
+
+
+def _durations(instance: Colocation, duration: int | npt.ArrayLike) -> Integers:
+    given = np.asarray(duration)
+    if given.dtype.kind not in "iu" or given.shape not in ((), (instance.types,)) or (given < 1).any():
+        raise InvalidOption(f"duration is {given.tolist()}; expected whole epochs of 1 or more, one number or {instance.types}")
+    return np.broadcast_to(given, (instance.types,)).astype(np.int64)

@@ -1,0 +1,179 @@
+"""The action recommender: who should take part, who should break away, with whom, and what they would gain.
+
+An agent asks everyone it would rather share with; it is advised to break away iff somebody it asks would rather share with it
+too, which is to say iff it is in a blocking pair. Advice is given per group: the agents of one type beside one type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.colocation.stability import gains, validate_alpha, willing
+
+Action = Literal["participate", "break away"]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Agents that an agent and they would both rather share with.
+
+    Attributes
+    ----------
+    kind : their type.
+    willing : how many of them would leave their co-runner for this agent.
+    penalty : the agent's penalty beside one of them.
+    gain : by how much its penalty would fall.
+    their_gain : the mean fall of theirs.
+    """
+
+    kind: int
+    willing: int
+    penalty: float
+    gain: float
+    their_gain: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What all agents of one type beside one type are told.
+
+    Attributes
+    ----------
+    kind, beside : types; `beside` is None without a co-runner.
+    agents : how many they are.
+    penalty : of each, as it stands.
+    action : "break away" iff the agent is in a blocking pair.
+    alternatives : with whom, largest gain first, ties to the lowest type; empty for "participate".
+    """
+
+    kind: int
+    beside: int | None
+    agents: int
+    penalty: float
+    action: Action
+    alternatives: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The advice to every agent of a pairing.
+
+    Attributes
+    ----------
+    advice : one entry per group, by type, then co-runner's type, those without a co-runner last.
+    names : of the types.
+    alpha : the least gain for which an agent moves.
+    """
+
+    advice: tuple[Advice, ...]
+    names: tuple[str, ...]
+    alpha: float
+
+    @property
+    def breaking_away(self) -> int:
+        """How many agents are advised to break away; equals `blocking_pairs(...).agents`."""
+        return sum(entry.agents for entry in self.advice if entry.action == "break away")
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of agents would break away together; equals `blocking_pairs(...).count`."""
+        return sum(entry.agents * other.willing for entry in self.advice for other in entry.alternatives) // 2
+
+    def rows(self) -> list[dict[str, object]]:
+        """One plain row per group, with its best alternative."""
+        return [self._row(entry) for entry in self.advice]
+
+    def _row(self, entry: Advice) -> dict[str, object]:
+        best = entry.alternatives[0] if entry.alternatives else None
+        return {
+            "type": self.names[entry.kind],
+            "beside": None if entry.beside is None else self.names[entry.beside],
+            "agents": entry.agents,
+            "penalty": entry.penalty,
+            "action": entry.action,
+            "with": None if best is None else self.names[best.kind],
+            "willing": 0 if best is None else best.willing,
+            "gain": 0.0 if best is None else best.gain,
+            "alternatives": len(entry.alternatives),
+        }
+
+
+def recommend(
+    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: str = "penalty-points"
+) -> Recommendation:
+    """Advise every agent to participate or to break away, with whom, and say what it would gain.
+
+    Parameters
+    ----------
+    instance, pairing : the game and a feasible pairing (`check` is the caller's business).
+    alpha, alpha_mode : the least gain for which an agent moves, see `gains`.
+
+    Raises
+    ------
+    InvalidOption
+        An alpha that is out of range or an alpha_mode that is not known.
+
+    Notes
+    -----
+    O(P T) for P pairs of types. Source: Cooper section IV.B, thesis section 2.3.2. The papers' agents send messages up their
+    lists and compare what comes back; on a known pairing that is the definition of a blocking pair.
+    """
+    validate_alpha(alpha, alpha_mode)
+    total = willing(instance, pairing, alpha, alpha_mode)
+    beside = pairing.beside()
+    gained = _total_gain(instance, pairing, alpha, alpha_mode)
+    advice = []
+    for kind in range(instance.types):
+        for other in np.flatnonzero(beside[kind]).tolist():
+            penalty = float(instance.penalty[kind, other])
+            free = gains(penalty, instance.penalty[kind], alpha, alpha_mode)
+            found = _alternatives(instance, kind, penalty, free, total, gained)
+            advice.append(_advice(kind, other, int(beside[kind, other]), penalty, found))
+        if pairing.single[kind]:
+            penalty = instance.single_penalty
+            found = ()
+            if instance.unpaired is not None:  # a job alone on its own machine has nothing to gain
+                free = gains(penalty, instance.penalty[kind], alpha, alpha_mode)
+                found = _alternatives(instance, kind, penalty, free, total, gained)
+            advice.append(_advice(kind, None, int(pairing.single[kind]), penalty, found))
+    return Recommendation(tuple(advice), instance.names, alpha)
+
+
+def _advice(kind: int, beside: int | None, agents: int, penalty: float, found: tuple[Alternative, ...]) -> Advice:
+    return Advice(kind, beside, agents, penalty, "break away" if found else "participate", found)
+
+
+def _alternatives(
+    instance: Colocation, kind: int, penalty: float, free: np.ndarray, total: np.ndarray, gained: np.ndarray
+) -> tuple[Alternative, ...]:
+    found = []
+    for other in np.flatnonzero(free & instance.allowed[kind]).tolist():
+        count = int(total[other, kind]) - (other == kind)  # it is one of the willing agents of its own type itself
+        if count > 0:
+            new = float(instance.penalty[kind, other])
+            theirs = (gained[other, kind] - (other == kind) * (penalty - new)) / count
+            found.append(Alternative(other, count, new, penalty - new, float(theirs)))
+    return tuple(sorted(found, key=lambda entry: (-entry.gain, entry.kind)))
+
+
+def _total_gain(instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: str) -> np.ndarray:
+    """(T, T): by how much in all the penalties of a-agents who gain by a c-agent would fall."""
+    penalty = np.where(instance.allowed, instance.penalty, np.inf)
+    total = np.zeros(penalty.shape)
+
+    def add(a: int, number: int, old: float) -> None:
+        new = penalty[a]
+        free = gains(old, new, alpha, alpha_mode)
+        total[a, free] += number * (old - new[free])
+
+    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+        add(a, number, float(instance.penalty[a, b]))
+        add(b, number, float(instance.penalty[b, a]))
+    if instance.unpaired is not None:
+        for a in np.flatnonzero(pairing.single).tolist():
+            add(a, int(pairing.single[a]), instance.unpaired)
+    return total

@@ -1,0 +1,222 @@
+"""Shapley's fair share of a penalty: exact over coalitions, sampled over orderings, and in closed form for random pairing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.colocation.instance import Colocation, Floats
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+
+Game = Callable[[tuple[int, ...]], float]
+"""The penalty of a coalition: its members, ascending, to a number; the empty coalition's is taken as it comes."""
+
+MOST_PLAYERS = 20
+"""Exact shares look at 2^players coalitions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """A fair division of a penalty.
+
+    Attributes
+    ----------
+    share : (n,) of each player; together the penalty of all players less that of none.
+    standard_error : (n,) of each sampled share; None when exact.
+    orderings : how many orderings were sampled; None when exact.
+    names : of the players.
+    """
+
+    share: Floats
+    standard_error: Floats | None = None
+    orderings: int | None = None
+    names: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, object]]:
+        """One plain row per player."""
+        names = self.names or tuple(str(index) for index in range(len(self.share)))
+        errors = [None] * len(self.share) if self.standard_error is None else self.standard_error.tolist()
+        return [
+            {"player": name, "share": share, "standard_error": error}
+            for name, share, error in zip(names, self.share.tolist(), errors, strict=True)
+        ]
+
+
+def shapley(game: Game | npt.ArrayLike, players: int | None = None, *, names: Sequence[str] = ()) -> Shares:
+    """Exact Shapley shares: marginal penalties averaged over all coalitions a player can join.
+
+    Parameters
+    ----------
+    game : penalty of a coalition, given as a function of the tuple of its members (ascending, from 0), or as an array of
+        2^n penalties indexed by the sum of 2^member.
+    players : n, at most 20; read off the array when not given.
+    names : of the players, for tables.
+
+    Raises
+    ------
+    InvalidOption
+        Too many players, or an array whose length is no power of two.
+
+    Notes
+    -----
+    O(n 2^n). Source: Cooper eq. 1 and fig. 14, thesis eq. 2.1, the sum taken over the coalitions that contain the player
+    (as printed it runs over all).
+
+    Examples
+    --------
+    >>> shapley(interference_game([1, 2, 3]), 3).share.tolist()  # fig. 14
+    [1.5, 2.0, 2.5]
+    """
+    penalty, number = _table(game, players)
+    coalition = np.arange(len(penalty))
+    size = np.bitwise_count(coalition).astype(np.int64)
+    ways = np.array([math.comb(number - 1, s) for s in range(number)])  # coalitions of s others
+    share = np.empty(number)
+    for player in range(number):
+        without = coalition[coalition >> player & 1 == 0]
+        marginal = penalty[without | 1 << player] - penalty[without]
+        # (s-1)!(n-s)!/n! is the mean over sizes of the mean over the coalitions of a size
+        share[player] = np.mean(np.bincount(size[without], weights=marginal, minlength=number) / ways)
+    return Shares(share, names=tuple(names))
+
+
+def shapley_sampled(
+    game: Game, players: int, *, orderings: int = 1000, rng: np.random.Generator | None = None, names: Sequence[str] = ()
+) -> Shares:
+    """Shapley shares estimated from random orderings, with standard errors.
+
+    Parameters
+    ----------
+    game : penalty of a coalition, a function of the tuple of its members (ascending, from 0).
+    players : n.
+    orderings : how many are drawn, 2 or more; the game is evaluated n + 1 times for each.
+    rng : source of the draws; `default_rng(0)` when not given.
+    names : of the players, for tables.
+
+    Raises
+    ------
+    InvalidOption
+        No players, or fewer than two orderings.
+
+    Notes
+    -----
+    Every ordering divides the whole penalty, so the shares add up exactly. The standard error is the deviation of a player's
+    marginal penalties (n - 1 in the denominator) over the root of `orderings`. Source: Cooper fig. 14 (expected marginal
+    penalty over permutations).
+    """
+    if players < 1 or orderings < 2:
+        raise InvalidOption(f"players is {players}, orderings {orderings}; expected at least 1 and at least 2")
+    generator = rng or np.random.default_rng(0)
+    nobody = float(game(()))
+    marginal = np.empty((orderings, players))
+    for row in range(orderings):
+        present: list[int] = []
+        before = nobody
+        for player in generator.permutation(players).tolist():
+            present.append(player)
+            now = float(game(tuple(sorted(present))))
+            marginal[row, player] = now - before
+            before = now
+    error = marginal.std(axis=0, ddof=1) / math.sqrt(orderings)
+    return Shares(marginal.mean(axis=0), error, orderings, tuple(names))
+
+
+def interference_game(interference: Sequence[float]) -> Game:
+    """The penalty game of Cooper's appendix: alone nobody suffers, together the penalty is the sum of interferences."""
+
+    def penalty(coalition: tuple[int, ...]) -> float:
+        return float(sum(interference[player] for player in coalition)) if len(coalition) > 1 else 0.0
+
+    return penalty
+
+
+def random_pairing_game(instance: Colocation) -> Game:
+    """The expected total penalty of a coalition of agents that are paired uniformly at random, the odd one out alone.
+
+    Agents are numbered type by type. Raises InvalidInstance when a pair is forbidden: random pairing would use it.
+    """
+    types = instance.agent_types()
+    joint = _joint_penalty(instance)[np.ix_(types, types)]
+    np.fill_diagonal(joint, 0.0)
+
+    def penalty(coalition: tuple[int, ...]) -> float:
+        block = np.ix_(coalition, coalition)
+        return float(joint[block].sum()) / 2 * _together(len(coalition))
+
+    return penalty
+
+
+def colocation_shares(instance: Colocation) -> Shares:
+    """Each agent's Shapley share of the penalty of sharing at random, per type, in closed form.
+
+    The papers motivate fairness by the Shapley value but never compute it for colocation; the game must say what a coalition
+    suffers, and here it is what its agents lose in expectation when they are paired uniformly at random, an odd one running
+    alone at penalty 0 (`random_pairing_game`). An agent's share grows with what it suffers and with what it inflicts.
+
+    Returns
+    -------
+    Shares with one entry per type: the share of one agent of that type. Times the counts they add up to the expected total
+    penalty; NaN for a type without agents.
+
+    Raises
+    ------
+    InvalidInstance
+        A pair is forbidden, or there is only one agent.
+
+    Notes
+    -----
+    By linearity the value is a sum over pairs: in a population of n, the two of a pair get A and everyone else B per unit of
+    the pair's penalty, A = sum over s = 2..n of (s - 1) q(s) / (n (n - 1)), 2 A + (n - 2) B = q(n), where q(s) is the
+    probability that two given agents of s are paired: 1 / (s - 1) for even s, 1 / s for odd s. B is negative: one more agent
+    makes it likelier that two others miss each other. O(T² + n). Source: Cooper eq. 1.
+    """
+    agents = instance.agents
+    if agents < 2:
+        raise InvalidInstance("count", f"{agents} agent in all", "two or more, to share a penalty")
+    joint = _joint_penalty(instance)
+    with_others = joint @ instance.count - np.diag(joint)
+    whole = float(instance.count @ with_others) / 2
+    sizes = np.arange(2, agents + 1)
+    inside = float(sum((s - 1) * _together(int(s)) for s in sizes)) / (agents * (agents - 1))
+    outside = (_together(agents) - 2 * inside) / (agents - 2) if agents > 2 else 0.0
+    share = inside * with_others + outside * (whole - with_others)
+    return Shares(np.where(instance.count > 0, share, np.nan), names=instance.names)
+
+
+def _together(size: int) -> float:
+    """The probability that two given agents of `size` are paired when all are paired at random, an odd one left out."""
+    if size < 2:
+        return 0.0
+    return 1 / (size - 1) if size % 2 == 0 else 1 / size
+
+
+def _joint_penalty(instance: Colocation) -> Floats:
+    """(T, T) what the two of a pair lose together; 0 where no such pair can arise."""
+    present = instance.count > 0
+    arises = present[:, None] & present[None, :]
+    np.fill_diagonal(arises, instance.count >= 2)
+    if (arises & ~instance.allowed).any():
+        x, y = (int(i) for i in np.argwhere(arises & ~instance.allowed)[0])
+        raise InvalidInstance(
+            f"penalty[{x}, {y}]", "inf, a forbidden pair", "a number for every pair, since the game pairs agents at random",
+            "Leave one of the two types out",
+        )  # fmt: skip
+    return np.where(arises, instance.penalty + instance.penalty.T, 0.0)
+
+
+def _table(game: Game | npt.ArrayLike, players: int | None) -> tuple[Floats, int]:
+    if callable(game):
+        if players is None or not 1 <= players <= MOST_PLAYERS:
+            raise InvalidOption(f"players is {players}; expected 1 to {MOST_PLAYERS}, or use shapley_sampled")
+        everyone = range(players)
+        values = [game(tuple(p for p in everyone if mask >> p & 1)) for mask in range(1 << players)]
+        return np.array(values, dtype=float), players
+    penalty = np.asarray(game, dtype=float)
+    number = penalty.size.bit_length() - 1
+    if penalty.ndim != 1 or penalty.size != 1 << number or not 1 <= number <= MOST_PLAYERS or players not in (None, number):
+        raise InvalidOption(f"game has {penalty.size} penalties for {players} players; expected 2^players, players 1 to 20")
+    return penalty, number

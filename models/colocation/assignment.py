@@ -1,0 +1,149 @@
+"""The columns and rows every colocation program shares, and the two programs that need no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ..program import LinearProgram, ProgramBuilder
+from .gain_sets import UNPAIRED
+
+
+@dataclass(frozen=True, eq=False)
+class PairingProgram:
+    """A linear program whose first columns are a pairing.
+
+    Attributes
+    ----------
+    program : columns are x (one for each pair of types), single (one for each type that may run alone), then others.
+    first, second : (P,) the pairs of types of the first P columns, first <= second.
+    alone : (S,) the types of the next S columns.
+    types : T.
+    others : from the point's first P + S values to all the rest, the least that the rows allow.
+    """
+
+    program: LinearProgram
+    first: Integers
+    second: Integers
+    alone: Integers
+    types: int
+    others: Callable[[Floats], Floats] = field(repr=False)
+
+    def pairing(self, point: Floats) -> Pairing:
+        """The pairing that a point of the program stands for."""
+        whole = np.round(np.asarray(point)[: len(self.first) + len(self.alone)]).astype(np.int64)
+        single = np.zeros(self.types, dtype=np.int64)
+        single[self.alone] = whole[len(self.first) :]
+        return Pairing(self.first, self.second, whole[: len(self.first)], single)
+
+    def point(self, pairing: Pairing) -> Floats:
+        """The point that stands for a pairing (of these columns), its other columns as low as the rows allow."""
+        number = np.zeros((self.types, self.types))
+        number[pairing.first, pairing.second] = pairing.pairs
+        chosen = np.concatenate([number[self.first, self.second], pairing.single[self.alone].astype(float)])
+        return np.concatenate([chosen, self.others(chosen)])
+
+
+class Assignment:
+    """The columns and rows all programs share, and the number of a-agents beside b in terms of the columns."""
+
+    def __init__(self, instance: Colocation, keep: Booleans | None = None) -> None:
+        self.instance = instance
+        self.builder = ProgramBuilder()
+        present = instance.count > 0
+        usable = instance.allowed & present[:, None] & present[None, :]
+        self.first, self.second = np.nonzero(np.triu(usable if keep is None else usable & keep))
+        self.loop = self.first == self.second
+        count = instance.count
+        most = np.where(self.loop, count[self.first] // 2, np.minimum(count[self.first], count[self.second]))
+        self.x = self.builder.columns(len(self.first), upper=most, integer=True)
+        self.alone = np.flatnonzero(present) if instance.singles_allowed > 0 else np.zeros(0, dtype=np.int64)
+        fewest = np.minimum(count[self.alone], instance.singles_allowed)
+        self.single = self.builder.columns(len(self.alone), upper=fewest, integer=True)
+        self._assign(present)
+
+    def _assign(self, present: Booleans) -> None:
+        """Every agent is placed once, and no more run alone than there are machines for."""
+        place = np.cumsum(present) - 1
+        apart = ~self.loop
+        rows = np.concatenate([place[self.first], place[self.second[apart]], place[self.alone]])
+        columns = np.concatenate([self.x, self.x[apart], self.single])
+        values = np.concatenate([1.0 + self.loop, np.ones(int(apart.sum()) + len(self.alone))])
+        count = self.instance.count[present].astype(float)
+        self.builder.block(rows, columns, values, count, count)
+        allowed = self.instance.singles_allowed
+        if len(self.single) and allowed < self.instance.agents:
+            self.builder.row(self.single, upper=allowed)
+
+    @property
+    def cost(self) -> Floats:
+        """Total penalty of all agents, by column."""
+        penalty = self.instance.penalty
+        pairs = penalty[self.first, self.second] + penalty[self.second, self.first]
+        return np.concatenate([pairs, np.full(len(self.alone), self.instance.single_penalty)])
+
+    def beside(self, a: int) -> tuple[Integers, Integers, Floats]:
+        """Partners b of type a (UNPAIRED for none), the column that counts a-b, and its a-agents per unit."""
+        left, right = np.flatnonzero(self.first == a), np.flatnonzero((self.second == a) & ~self.loop)
+        alone = np.flatnonzero(self.alone == a)
+        partner = np.concatenate([self.second[left], self.first[right], np.full(len(alone), UNPAIRED)])
+        column = np.concatenate([self.x[left], self.x[right], self.single[alone]])
+        agents = np.concatenate([1.0 + self.loop[left], np.ones(len(right) + len(alone))])
+        return partner, column, agents
+
+    def finish(self, cost: Floats, others: Callable[[Floats], Floats] | None = None) -> PairingProgram:
+        """The program with this objective (padded with zeros)."""
+        base = self.builder.build()
+        padded = np.zeros(base.columns)
+        padded[: len(cost)] = cost
+        program = replace(base, cost=padded)
+        nothing = np.zeros(0)
+        types = self.instance.types
+        return PairingProgram(program, self.first, self.second, self.alone, types, others or (lambda chosen: nothing))
+
+
+def feasible_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
+    """Any pairing; `keep` as in `penalty_program`."""
+    return Assignment(instance, keep).finish(np.zeros(0))
+
+
+def repair_program(instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0) -> PairingProgram:
+    """The pairing that keeps most agents of a partial one where they are, then least total penalty.
+
+    Parameters
+    ----------
+    instance : what is given.
+    partial : allowed pairs of it, perhaps not everyone placed.
+    keep : (T, T) the pairs of types to have columns for (the partial one's must be among them); all when not given.
+    weight : what an agent kept is worth in points of penalty, far above what moving it could save.
+    """
+    shared = Assignment(instance, keep)
+    number = np.zeros((instance.types, instance.types))
+    number[partial.first, partial.second] = partial.pairs
+    wanted = np.concatenate([number[shared.first, shared.second], partial.single[shared.alone].astype(float)])
+    base = np.concatenate([shared.x, shared.single])
+    where = np.flatnonzero(wanted)
+    kept = shared.builder.columns(len(where), upper=wanted[where], integer=True)
+    rows = np.tile(np.arange(len(where)), 2)
+    values = np.repeat([1.0, -1.0], len(where))
+    shared.builder.block(
+        rows, np.concatenate([kept, base[where]]), values, np.full(len(where), -np.inf), np.zeros(len(where))
+    )
+    agents = np.where(where < len(shared.first), 2.0, 1.0)
+    cost = np.concatenate([shared.cost, -weight * agents])
+    return shared.finish(cost, lambda chosen: np.minimum(chosen[where], wanted[where]))
+
+
+def penalty_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
+    """Least total penalty over all agents (n times the mean).
+
+    Parameters
+    ----------
+    instance : what is given.
+    keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not given.
+    """
+    shared = Assignment(instance, keep)
+    return shared.finish(shared.cost)

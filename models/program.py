@@ -1,0 +1,241 @@
+"""A mixed-integer linear program as arrays, a builder that reads as maths, and the way in from Pyomo.
+
+One form serves every engine: minimise cost x + offset subject to row_lower <= A x <= row_upper,
+lower <= x <= upper, some columns whole numbers. A Pyomo model becomes the same arrays (`from_pyomo`), so that there is
+one route to each solver and not two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+FEASIBILITY = 1e-6
+"""A row or column bound is kept when it is missed by no more than this (see `LinearProgram.violation` for the unit)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """Minimise `cost` x + `offset` over the rows and columns.
+
+    Attributes
+    ----------
+    matrix : (rows, columns) sparse A.
+    row_lower, row_upper : (rows,) bounds of A x, -inf and inf for none.
+    cost : (columns,) coefficients of the objective.
+    lower, upper : (columns,) bounds of x.
+    integer : (columns,) whether a column takes whole numbers only.
+    offset : a constant added to the objective.
+    names : (columns,) for people and for reading a point back; may be empty.
+    products : (Q, 3) columns p, q, r with x[p] = x[q] x[r]; only CP-SAT takes a program that has any.
+    """
+
+    matrix: csr_array
+    row_lower: Floats
+    row_upper: Floats
+    cost: Floats
+    lower: Floats
+    upper: Floats
+    integer: Booleans
+    offset: float = 0.0
+    names: tuple[str, ...] = ()
+    products: Integers = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_lower)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return len(self.cost)
+
+    def objective(self, point: npt.ArrayLike) -> float:
+        """The objective of a point, computed here and by no solver."""
+        return float(self.cost @ np.asarray(point, dtype=float) + self.offset)
+
+    def rounded(self, point: npt.ArrayLike) -> Floats:
+        """The point with its integer columns at the nearest whole number and every column inside its bounds."""
+        values = np.array(point, dtype=float)
+        values[self.integer] = np.round(values[self.integer])
+        return np.clip(values, self.lower, self.upper)
+
+    def violation(self, point: npt.ArrayLike) -> float:
+        """By how much a point misses a row, a column bound, a product or wholeness at worst.
+
+        Rows of whole numbers are measured as they are (a million agents must not hide one); rows with continuous
+        columns relative to 1 + |bound| + the largest coefficient of such a column.
+        """
+        values = np.asarray(point, dtype=float)
+        if not np.isfinite(values).all():
+            return np.inf
+        continuous = abs(self.matrix[:, ~self.integer])
+        mixed = np.diff(continuous.indptr) > 0
+        largest = np.zeros(self.rows)
+        if mixed.any():
+            largest = np.asarray(continuous.max(axis=1).todense()).reshape(-1)
+        worst = [0.0]
+        for lower, upper, body, loose in (
+            (self.row_lower, self.row_upper, self.matrix @ values, mixed),
+            (self.lower, self.upper, values, ~self.integer),
+        ):
+            coefficient = largest if loose is mixed else np.zeros(len(values))
+            for bound, excess in ((lower, lower - body), (upper, body - upper)):
+                finite = np.isfinite(bound)
+                unit = np.where(loose, 1 + np.abs(np.where(finite, bound, 0.0)) + coefficient, 1.0)
+                worst.append(float(np.max(excess[finite] / unit[finite], initial=0.0)))
+                if (excess == np.inf).any():  # a lower bound of +inf, or an upper one of -inf
+                    worst.append(np.inf)
+        product, left, right = self.products.T
+        worst.append(float(np.max(np.abs(values[product] - values[left] * values[right]), initial=0.0)))
+        whole = values[self.integer]
+        worst.append(float(np.max(np.abs(whole - np.round(whole)), initial=0.0)))
+        return max(worst)
+
+    def holds(self, point: npt.ArrayLike) -> bool:
+        """Whether a point satisfies every row, column bound and wholeness, to `FEASIBILITY`."""
+        return self.violation(point) <= FEASIBILITY
+
+
+class ProgramBuilder:
+    """Collects columns and rows; `build` makes the arrays.
+
+    Columns are numbers, so a row is written as coefficients times columns, one row at a time (`row`) or many rows at
+    once as triplets (`block`), which is what makes half a million of them cheap.
+    """
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[Floats, Floats, Floats, Booleans]] = []
+        self._names: list[str] = []
+        self._width = 0
+        self._height = 0
+        self._triplets: list[tuple[Integers, Integers, Floats]] = []
+        self._bounds: list[tuple[Floats, Floats]] = []
+        self._products: list[Integers] = []
+
+    def columns(
+        self,
+        number: int,
+        *,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = np.inf,
+        cost: npt.ArrayLike = 0.0,
+        integer: bool = False,
+        names: Iterable[str] = (),
+    ) -> Integers:
+        """Add columns; bounds and costs are numbers or arrays of that length. Returns their indices."""
+        shape = (number,)
+        spread = [np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (lower, upper, cost)]
+        self._columns.append((spread[0], spread[1], spread[2], np.full(number, integer)))
+        self._names.extend(names)
+        first, self._width = self._width, self._width + number
+        return np.arange(first, self._width)
+
+    def row(
+        self, columns: npt.ArrayLike, coefficients: npt.ArrayLike = 1.0, *, lower: float = -np.inf, upper: float = np.inf
+    ) -> int:
+        """Add lower <= coefficients . columns <= upper. Returns the row's index."""
+        where = np.atleast_1d(np.asarray(columns, dtype=np.int64))
+        return int(self.block(np.zeros(len(where), dtype=np.int64), where, coefficients, [lower], [upper])[0])
+
+    def block(
+        self,
+        rows: npt.ArrayLike,
+        columns: npt.ArrayLike,
+        coefficients: npt.ArrayLike,
+        lower: npt.ArrayLike,
+        upper: npt.ArrayLike,
+    ) -> Integers:
+        """Add len(lower) rows given as triplets, rows counted from 0 within the block. Returns the rows' indices."""
+        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        number = max(low.size, high.size)
+        where = np.asarray(columns, dtype=np.int64)
+        values = np.broadcast_to(np.asarray(coefficients, dtype=float), where.shape)
+        self._triplets.append((np.asarray(rows, dtype=np.int64) + self._height, where, values))
+        self._bounds.append((np.broadcast_to(low, (number,)), np.broadcast_to(high, (number,))))
+        first, self._height = self._height, self._height + number
+        return np.arange(first, self._height)
+
+    def products(self, product: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
+        """Add product = left x right, column by column."""
+        self._products.append(np.stack([np.asarray(part, dtype=np.int64) for part in (product, left, right)], axis=1))
+
+    def build(self, offset: float = 0.0) -> LinearProgram:
+        """The program; repeated entries of a row add up."""
+        from scipy.sparse import coo_array
+
+        rows, columns, values = _joined(self._triplets, (np.int64, np.int64, float))
+        row_lower, row_upper = _joined(self._bounds, (float, float))
+        lower, upper, cost, integer = _joined(self._columns, (float, float, float, bool))
+        matrix = coo_array((values, (rows, columns)), shape=(self._height, self._width)).tocsr()
+        matrix.eliminate_zeros()
+        products = np.concatenate([np.zeros((0, 3), dtype=np.int64), *self._products])
+        return LinearProgram(
+            matrix, row_lower, row_upper, cost, lower, upper, integer, offset, tuple(self._names), products
+        )
+
+
+def from_pyomo(model: Any) -> LinearProgram:
+    """The arrays of a linear Pyomo model; a maximisation is negated, so its bound and value come back negated.
+
+    Columns that stand in no row and no objective, and fixed variables, are left out; `names` says which remain.
+
+    Raises
+    ------
+    ValueError
+        The model does not have exactly one active objective.
+    pyomo.common.errors.InvalidConstraintError, InvalidExpressionError
+        It is not linear.
+    """
+    from pyomo.common.enums import ObjectiveSense
+    from pyomo.common.errors import InfeasibleConstraintException
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    try:
+        form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=ObjectiveSense.minimize)
+    except InfeasibleConstraintException:
+        return _impossible()  # a constraint such as 1 <= 0, which has no columns left
+    if len(form.objectives) != 1:
+        raise ValueError(f"the model has {len(form.objectives)} active objectives; expected exactly one")
+    right = np.asarray(form.rhs, dtype=float)
+    kind = np.array([row.bound_type for row in form.rows], dtype=np.int64)
+    bounds = [variable.bounds for variable in form.columns]
+    return LinearProgram(
+        matrix=form.A.tocsr(),
+        row_lower=np.where(kind <= 0, right, -np.inf),
+        row_upper=np.where(kind >= 0, right, np.inf),
+        cost=np.asarray(form.c.todense(), dtype=float).reshape(-1),
+        lower=np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float),
+        upper=np.array([np.inf if high is None else high for _, high in bounds], dtype=float),
+        integer=np.array([not variable.is_continuous() for variable in form.columns], dtype=bool),
+        offset=float(np.asarray(form.c_offset).reshape(-1)[0]),
+        names=tuple(variable.name for variable in form.columns),
+    )
+
+
+def _impossible() -> LinearProgram:
+    """A program that nothing satisfies."""
+    builder = ProgramBuilder()
+    builder.row(builder.columns(1, upper=1.0, names=["contradiction"]), lower=2.0)
+    return builder.build()
+
+
+def _joined(parts: list[tuple[Any, ...]], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Concatenate a list of tuples of arrays, position by position."""
+    if not parts:
+        return tuple(np.zeros(0, dtype=kind) for kind in kinds)
+    return tuple(
+        cast(Any, np.concatenate([part[place] for part in parts]).astype(kind)) for place, kind in enumerate(kinds)
+    )

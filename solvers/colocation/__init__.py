@@ -1,0 +1,19 @@
+"""Colocation, exactly: least penalty, no blocking pair, fair attribution, and a feasible pairing for any partial one."""
+
+from __future__ import annotations
+
+from .blocking import at_most_blocking, fewest_blocking, least_penalty_given, zero_blocking
+from .fair import fair
+from .feasible import complete, feasible_pairing
+from .penalty import optimal
+
+__all__ = [
+    "at_most_blocking",
+    "complete",
+    "fair",
+    "feasible_pairing",
+    "fewest_blocking",
+    "least_penalty_given",
+    "optimal",
+    "zero_blocking",
+]

@@ -1,0 +1,131 @@
+"""What the exact methods of colocation share: the start, the bound in the unit of the mean, the checked outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...instances.colocation.instance import Colocation, Pairing, check
+from ...instances.colocation.objective import mean_penalty
+from ...instances.problem.base import Solution
+from ...instances.problem.errors import InfeasibleSolution, InvalidOption, NoSolution
+from ...models.colocation import PairingProgram
+from ..engines import EngineAnswer, solve_program
+from ..outcome import AGREE, Clock, Outcome, Status, Stop
+from .feasible import complete, feasible_pairing
+
+NO_PAIRING = "the assignment rows have no solution in whole numbers"
+"""What proves that an instance has no feasible pairing at all."""
+
+NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
+
+
+def require_bandwidth(instance: Colocation) -> None:
+    """Refuse an instance without bandwidths where fair attribution is asked for."""
+    if instance.bandwidth is None:
+        raise InvalidOption(
+            "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one number of GB/s per type, "
+            "for example instance.replace(bandwidth=...)"
+        )
+
+
+def starting_pairing(instance: Colocation, start: Solution | None) -> Pairing | None:
+    """A feasible pairing to begin with: the start given, made feasible if it is not; None when there is none (proved).
+
+    Raises
+    ------
+    InvalidOption
+        The start is no pairing of this instance's types.
+    """
+    try:
+        if start is None:
+            return feasible_pairing(instance)
+        if not isinstance(start, Pairing) or len(start.single) != instance.types:
+            raise InvalidOption(f"start is {type(start).__name__}; expected a Pairing of {instance.types} types")
+        return complete(instance, start)
+    except NoSolution:
+        return None
+
+
+def run(
+    program: PairingProgram,
+    clock: Clock,
+    *,
+    engine: str,
+    scale: float = 1.0,
+    start: Pairing | None = None,
+    text: str = "",
+) -> EngineAnswer:
+    """Solve a pairing program within the clock's time, its progress told divided by `scale`.
+
+    A time that is up gives the start back at once, so that every caller has one path.
+    """
+    if clock.over:
+        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
+
+    def tell(seconds: float, objective: float | None, bound: float | None, words: str) -> None:
+        clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
+
+    begin = None if start is None else program.point(start)
+    return solve_program(program.program, engine=engine, time_limit=clock.left, start=begin, report=tell)
+
+
+def best_of(
+    instance: Colocation, program: PairingProgram, answer: EngineAnswer, start: Pairing | None, value: Callable[[Pairing], float]
+) -> Pairing | None:
+    """The better of the engine's pairing, when it passes `check`, and the start."""
+    if answer.point is None:
+        return start
+    found = program.pairing(answer.point)
+    try:
+        check(instance, found)
+    except InfeasibleSolution:  # no solver is believed on its word
+        return start
+    return found if start is None or value(found) <= value(start) else start
+
+
+def outcome(
+    instance: Colocation,
+    pairing: Pairing | None,
+    value: float | None,
+    bound: float | None,
+    stop: Stop,
+    certificate: Mapping[str, Any],
+    clock: Clock,
+) -> Outcome:
+    """The checked outcome: optimal only where the bound meets the recomputed value; a bound above it is a contradiction."""
+    facts = dict(certificate)
+    if pairing is None or value is None:
+        return Outcome(None, bound, Status.UNKNOWN, stop, facts, tuple(clock.trace))
+    check(instance, pairing)
+    status = Status.FEASIBLE
+    if bound is not None:
+        if bound > value + AGREE * max(1.0, abs(value)):
+            facts["contradiction"] = f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
+            clock.note(value, None, "contradiction")
+            return Outcome(pairing, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
+        bound = min(bound, value)
+        status = Status.OPTIMAL if value - bound <= AGREE * max(1.0, abs(value)) else Status.FEASIBLE
+    if status is Status.OPTIMAL and stop is not Stop.INTERRUPTED:
+        stop = Stop.FINISHED
+    clock.note(value, bound, "done")
+    return Outcome(pairing, bound, status, stop, facts, tuple(clock.trace))
+
+
+def infeasible(clock: Clock, proof: str, **facts: Any) -> Outcome:
+    """The outcome that says there is no answer, and what proves it."""
+    return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, {"proof": proof, **facts}, tuple(clock.trace))
+
+
+def size(program: PairingProgram, engine: str) -> dict[str, Any]:
+    """Facts of a solved program for a certificate."""
+    return {"engine": engine, "columns": program.program.columns, "rows": program.program.rows}
+
+
+def mean_of(instance: Colocation) -> Callable[[Pairing], float]:
+    """Mean penalty as a function of the pairing."""
+    return lambda pairing: mean_penalty(instance, pairing)
+
+
+def _divided(value: float | None, scale: float) -> float | None:
+    return None if value is None else value / scale

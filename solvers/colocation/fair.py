@@ -1,0 +1,97 @@
+"""Fair attribution: least slack, then least mean penalty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.colocation.objective import attribution_slack, mean_penalty
+from ...instances.problem.base import Solution
+from ...models.colocation import fair_program
+from ..engines import validate_engine
+from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
+from .common import NO_PAIRING, best_of, infeasible, outcome, require_bandwidth, run, size, starting_pairing
+
+
+def fair(
+    instance: Colocation,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    engine: str = "highs",
+    start: Solution | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The pairing of least slack, and among those the one of least mean penalty.
+
+    Slack is the least s with mean penalty[x] <= mean penalty[y] + s whenever bandwidth[x] < bandwidth[y] strictly: 0
+    means that who presses harder on memory loses at least as much (fair attribution, Cooper section II; thesis 2.1).
+    It can be impossible, so the answer is never a bare "infeasible".
+
+    Parameters
+    ----------
+    instance : with bandwidths.
+    rng : not used; the method is deterministic.
+    time_limit : seconds, more than 0.
+    engine : "highs" or "cp-sat".
+    start : a pairing to begin with; one that is not feasible is completed first.
+    report : progress, in slack.
+
+    Returns
+    -------
+    Outcome
+        Objective and bound are the slack; the mean penalty stands in `certificate["levels"]`.
+
+    Raises
+    ------
+    InvalidOption
+        The instance has no bandwidths, or an option is out of range.
+    """
+    validate_engine(engine)
+    require_bandwidth(instance)
+    clock = Clock(time_limit, report)
+    begin = starting_pairing(instance, start)
+    if begin is None:
+        return infeasible(clock, NO_PAIRING)
+
+    def slack_of(pairing: Pairing) -> float:
+        return attribution_slack(instance, pairing)
+
+    program = fair_program(instance)
+    answer = run(program, clock, engine=engine, start=begin)
+    best = best_of(instance, program, answer, begin, slack_of) or begin
+    bound = max(0.0, answer.bound) if answer.bound is not None else 0.0
+    slack = slack_of(best)
+    certificate: dict[str, Any] = {"proof": "integer program over types: least slack", **size(program, engine)}
+    least, stop = slack <= bound + AGREE, answer.stop
+    second: dict[str, Any] = {"objective": "mean_penalty", "value": mean_penalty(instance, best), "bound": None}
+    second["status"] = Status.FEASIBLE.value
+    if least and stop is not Stop.INTERRUPTED:
+        best, stop, second = _cheapest(instance, best, slack, clock, engine)
+    first = {"objective": "slack", "value": slack_of(best), "bound": min(bound, slack_of(best))}
+    first["status"] = Status.OPTIMAL.value if least else Status.FEASIBLE.value
+    certificate["levels"] = [first, second]
+    found = outcome(instance, best, slack_of(best), bound, answer.stop, certificate, clock)
+    if stop is not Stop.FINISHED and found.stop is Stop.FINISHED:  # the slack is proved, the second level ran out of time
+        return Outcome(found.solution, found.bound, found.status, stop, found.certificate, found.trace)
+    return found
+
+
+def _cheapest(
+    instance: Colocation, best: Pairing, slack: float, clock: Clock, engine: str
+) -> tuple[Pairing, Stop, dict[str, Any]]:
+    """Least mean penalty with no more slack than was proved to be the least."""
+    program = fair_program(instance, slack)
+
+    def tight(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
+        return mean_penalty(instance, pairing) if attribution_slack(instance, pairing) <= slack + AGREE else np.inf
+
+    answer = run(program, clock, engine=engine, scale=instance.agents, start=best)
+    chosen = best_of(instance, program, answer, best, tight) or best
+    value = mean_penalty(instance, chosen)
+    bound = None if answer.bound is None else min(answer.bound / instance.agents, value)
+    status = Status.OPTIMAL if bound is not None and value - bound <= AGREE else Status.FEASIBLE
+    level = {"objective": "mean_penalty", "value": value, "bound": bound, "status": status.value}
+    return chosen, answer.stop, level

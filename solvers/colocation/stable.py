@@ -1,0 +1,340 @@
+"""Fewest blocking pairs at alpha, then least mean penalty."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.instance import Floats
+from ...instances.colocation.objective import mean_penalty
+from ...instances.colocation.stability import AlphaMode, validate_alpha
+from ...instances.problem.base import Solution
+from ..engines import validate_engine
+from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
+from .blocking import at_most_blocking, zero_blocking
+from .common import NO_PAIRING, infeasible, outcome, starting_pairing
+from .starts import KEYS_UP_TO, by_keys, set_aside
+from .strict import StrictAnswer, is_strict, solve_strict
+
+PROGRAM_UP_TO = 150
+"""Types up to which the program over types decides whether zero is possible before anything else is tried."""
+
+EXACT_SECOND_LEVEL = 60
+"""Agents (or types) up to which the least penalty among all optima is asked for when the fewest is not zero."""
+
+SECOND_LEVEL_SECONDS = 30.0
+"""Time for the least penalty among the optima when there is no time limit and the fewest is not zero."""
+
+
+def stable(
+    instance: Colocation,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+    engine: Literal["highs", "cp-sat"] = "highs",
+    start: Solution | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Fewest blocking pairs at `alpha`, then least mean penalty among them.
+
+    Layered: when all agents differ and nobody is indifferent, stable partitions and an exact search over deletions (the
+    stable roommates problem); otherwise a program over types says whether zero is possible, and if it is not, decision
+    programs for K = 1, 2, ... are set against the best pairing found by setting agents aside and by tie-breaking keys.
+
+    Parameters
+    ----------
+    instance : what is given.
+    rng : for tie-breaking keys and random orders; it never changes what is proved.
+    time_limit : seconds; the best pairing so far is returned when they are up.
+    alpha : least gain for which an agent breaks away, in points of penalty (0.05 is five percentage points).
+    alpha_mode : how alpha is read, see `gains`.
+    engine : "highs" or "cp-sat" for the program over types; the decision programs always go to CP-SAT.
+    start : a pairing to begin with.
+    report : called with (seconds, blocking pairs, bound, text).
+
+    Returns
+    -------
+    Outcome
+        `bound` and `status` are those of the number of blocking pairs; `certificate["levels"]` holds both levels, the mean
+        penalty's with its own bound. `certificate["blocking_pairs"]` lists them by type: empty is a proof anyone can check.
+
+    Raises
+    ------
+    InvalidOption
+        alpha below 0, an unknown reading or engine, a time limit of 0 or less.
+
+    Notes
+    -----
+    Source: Cooper (HPCA 2017) section III.B, fig. 10. The paper finds that stable assignments "rarely exist": true of
+    strict lists with ties broken by index, not of the game as defined, in which agents of one type are equal.
+
+    Examples
+    --------
+    >>> from cotenant.instances.colocation import Colocation
+    >>> stable(Colocation([[0.1, 0.3], [0.2, 0.9]], [2, 2])).bound
+    0.0
+    """
+    validate_alpha(alpha, alpha_mode)
+    validate_engine(engine)
+    clock = Clock(time_limit, report)
+    begin = starting_pairing(instance, start)
+    if begin is None:
+        return infeasible(clock, NO_PAIRING)
+    search = _Search(instance, alpha, alpha_mode, engine, clock, np.random.default_rng(0) if rng is None else rng, begin)
+    try:
+        if alpha == 0 and is_strict(instance):
+            search.strict()
+        else:
+            search.general()
+    except KeyboardInterrupt:
+        search.stop = Stop.INTERRUPTED
+    return search.outcome()
+
+
+class _Search:
+    """The best pairing so far, what is proved, and the steps that improve either."""
+
+    def __init__(
+        self,
+        instance: Colocation,
+        alpha: float,
+        alpha_mode: AlphaMode,
+        engine: Literal["highs", "cp-sat"],
+        clock: Clock,
+        rng: np.random.Generator,
+        begin: Pairing,
+    ) -> None:
+        self.instance, self.alpha, self.alpha_mode = instance, alpha, alpha_mode
+        self.engine, self.clock, self.rng = engine, clock, rng
+        self.best = begin
+        self.value = self.count(begin)
+        self.penalty = mean_penalty(instance, begin)
+        self.bound = 0
+        self.penalty_bound: float | None = None
+        self.stop = Stop.FINISHED
+        self.certificate: dict[str, Any] = {}
+        self.told("start")
+
+    def count(self, pairing: Pairing) -> int:
+        """Blocking pairs at alpha, recounted by the one counter."""
+        return blocking_pairs(self.instance, pairing, self.alpha, self.alpha_mode).count
+
+    def told(self, text: str) -> None:
+        """Report where the search stands."""
+        self.clock.note(float(self.value), float(self.bound), text)
+
+    def offer(self, pairing: Pairing | None, text: str) -> None:
+        """Keep a pairing when it has fewer blocking pairs, or as many and less penalty."""
+        if pairing is None:
+            return
+        value, penalty = self.count(pairing), mean_penalty(self.instance, pairing)
+        if (value, penalty) < (self.value, self.penalty):
+            self.best, self.value, self.penalty = pairing, value, penalty
+            self.told(text)
+
+    def prove(self, bound: int, text: str) -> None:
+        """Raise the proved bound."""
+        if bound > self.bound:
+            self.bound = bound
+            self.told(text)
+
+    @property
+    def proved(self) -> bool:
+        """Whether nothing is left to do on the first level."""
+        return self.value <= self.bound
+
+    def strict(self) -> None:
+        """Strict lists: stable roommates."""
+        answer = solve_strict(self.instance, self.clock, self.rng, self.best)
+        self.certificate |= answer.certificate()
+        self.stop = answer.stop
+        self.offer(answer.pairing, "search over deletions")
+        self.prove(int(answer.found.bound), "stable partition and search over deletions")
+        if self.stop is Stop.INTERRUPTED:
+            return
+        self._cheapest_strict(answer)
+
+    def general(self) -> None:
+        """Ties, alpha, types of several agents, surplus machines."""
+        if self.instance.types <= PROGRAM_UP_TO:
+            self._zero_over_types()
+        if not self.proved:
+            self._set_agents_aside()
+        if not self.proved and self.instance.agents <= KEYS_UP_TO and self._everyone_matters:
+            self._try_keys()
+        if not self.proved and self.instance.types > PROGRAM_UP_TO:
+            self._zero_over_types()
+        while not self.proved and not self.clock.over and self._decide(self.bound):
+            pass
+        if not self.proved and self.clock.over:
+            self.stop = Stop.TIME_LIMIT
+        self._cheapest_general()
+
+    @property
+    def _everyone_matters(self) -> bool:
+        """Whether no job may run alone, content on its own machine: then the game is roommates with ties."""
+        return self.instance.singles_allowed == 0 or self.instance.unpaired is not None
+
+    def _zero_over_types(self) -> None:
+        """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair is needed."""
+        found = zero_blocking(
+            self.instance,
+            alpha=self.alpha,
+            alpha_mode=self.alpha_mode,
+            engine=self.engine,
+            time_limit=None if self.clock.left is None else max(0.01, 0.6 * self.clock.left),
+        )
+        self._took(found, "program over types")
+        if found.status is Status.INFEASIBLE:
+            self.certificate["proof"] = "the program over types shows that zero blocking pairs are impossible"
+            self.prove(1, "zero is impossible")
+        elif found.solution is not None and self.value == 0:
+            self.certificate["proof"] = "a pairing without blocking pair is its own proof"
+            self.penalty_bound = found.bound
+
+    def _set_agents_aside(self) -> None:
+        def zero(instance: Colocation) -> Outcome:
+            limit = 10.0 if self.clock.left is None else max(0.01, min(10.0, 0.5 * self.clock.left))
+            return zero_blocking(instance, alpha=self.alpha, alpha_mode=self.alpha_mode, engine=self.engine, time_limit=limit)
+
+        if self.instance.types > PROGRAM_UP_TO or self.clock.over:
+            return
+        aside = set_aside(self.instance, zero)
+        if aside is not None:
+            pairing, types = aside
+            self.certificate["set_aside"] = {
+                "types": [self.instance.names[place] for place in types],
+                "blocking_pairs": self.count(pairing),
+                "why": "without one agent of each of these types of odd count no pair blocks, "
+                "so every blocking pair of that pairing contains one of them",
+            }
+            self.offer(pairing, "one agent of each odd type set aside")
+
+    def _try_keys(self) -> None:
+        for pairing in by_keys(
+            self.instance, self.alpha, self.alpha_mode, rng=self.rng, clock=self.clock, best=lambda: self.best
+        ):
+            self.offer(pairing, "tie-breaking keys")
+            if self.proved:
+                return
+
+    def _decide(self, most: int) -> bool:
+        """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not tell."""
+        found = at_most_blocking(
+            self.instance, most, self.alpha, self.alpha_mode, penalty=False, engine="cp-sat", time_limit=self.clock.left
+        )
+        self._took(found, f"a pairing with at most {most}")
+        if found.status is Status.INFEASIBLE:
+            self.certificate["proof"] = f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program over types"
+            self.prove(most + 1, f"{most} blocking pairs are too few")
+            return True
+        return self.proved
+
+    def _took(self, found: Outcome, text: str) -> None:
+        """Keep what a program found, remember why it stopped, and let an interrupt through."""
+        assert found.solution is None or isinstance(found.solution, Pairing)
+        self.offer(found.solution, text)
+        if found.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if found.stop is not Stop.FINISHED:
+            self.stop = found.stop
+
+    def _cheapest_strict(self, answer: StrictAnswer) -> None:
+        """Least penalty: among all stable matchings when there are any, else among those that forgive the same pairs."""
+        if self.clock.over or answer.pairing is None:
+            return
+        cheapest = zero_blocking(answer.restricted(self.instance), engine=self.engine, time_limit=self._second_level_time())
+        assert cheapest.solution is None or isinstance(cheapest.solution, Pairing)
+        self.offer(cheapest.solution, "least penalty")
+        if self.value == 0 and self.proved:
+            self.penalty_bound = cheapest.bound
+        elif self.proved and self.instance.agents <= EXACT_SECOND_LEVEL:
+            self._cheapest_exact()
+        self.certificate.setdefault("second_level", "least penalty among the pairings that forgive the same blocking pairs")
+
+    def _cheapest_general(self) -> None:
+        if self.proved and 0 < self.value and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:
+            self._cheapest_exact()
+        elif self.value == 0 and self.penalty_bound is None and not self.clock.over:
+            self._zero_over_types()
+
+    def _cheapest_exact(self) -> None:
+        """Least penalty among all pairings with as few blocking pairs."""
+        stop = self.stop
+        found = at_most_blocking(
+            self.instance,
+            self.value,
+            self.alpha,
+            self.alpha_mode,
+            engine="cp-sat",
+            time_limit=self._second_level_time(),
+            start=self.best,
+        )
+        self._took(found, "least penalty")
+        self.stop = stop
+        if found.bound is not None:
+            self.penalty_bound = found.bound
+            self.certificate["second_level"] = "least penalty among all pairings with as few blocking pairs"
+
+    def _second_level_time(self) -> float | None:
+        left = self.clock.left
+        if left is not None:
+            return max(0.01, left)
+        return None if self.value == 0 else SECOND_LEVEL_SECONDS
+
+    def outcome(self) -> Outcome:
+        """The checked outcome, with both levels and the list of blocking pairs in its certificate."""
+        blocking = blocking_pairs(self.instance, self.best, self.alpha, self.alpha_mode)
+        names = self.instance.names
+        facts = {
+            "alpha": self.alpha,
+            "alpha_mode": self.alpha_mode,
+            **self.certificate,
+            "blocking_pairs": [
+                {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
+                for a, c, left, right in zip(
+                    blocking.first, blocking.second, blocking.willing_first, blocking.willing_second, strict=True
+                )
+            ],
+            "levels": self._levels(),
+        }
+        if self.value == 0:
+            facts.setdefault("proof", "a pairing without blocking pair is its own proof")
+        stop = Stop.FINISHED if self.proved and self.stop is Stop.TIME_LIMIT else self.stop
+        return outcome(
+            self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)), stop, facts, self.clock
+        )
+
+    def _levels(self) -> list[dict[str, Any]]:
+        first = Status.OPTIMAL if self.proved else Status.FEASIBLE
+        bound = self._cheap_bound() if self.penalty_bound is None else self.penalty_bound
+        second = Status.OPTIMAL if self.proved and self.penalty - bound <= AGREE else Status.FEASIBLE
+        return [
+            {"objective": "blocking_pairs", "value": self.value, "bound": min(self.bound, self.value), "status": first.value},
+            {"objective": "penalty", "value": self.penalty, "bound": min(bound, self.penalty), "status": second.value},
+        ]
+
+    def _cheap_bound(self) -> float:
+        """A bound on the mean penalty of any pairing at all, stable or not."""
+        instance = self.instance
+        present = instance.count > 0
+        cost = np.where(instance.allowed & present, instance.penalty, np.inf)
+        if instance.distinct and instance.singles_allowed == 0:
+            return _fractional_bound(cost)
+        best = cost.min(axis=1)  # everyone beside the partner it likes best, or alone
+        if instance.singles_allowed > 0:
+            best = np.minimum(best, instance.single_penalty)
+        return float(best[present] @ instance.count[present]) / instance.agents
+
+
+def _fractional_bound(cost: Floats) -> float:
+    """Least mean penalty of a fractional perfect matching: an assignment of agents to co-runners, both ways at once."""
+    from scipy.optimize import linear_sum_assignment
+
+    both = np.where(np.isfinite(cost) & np.isfinite(cost.T), (cost + cost.T) / 2, len(cost) * 4.0)  # dearer than any without
+    row, column = linear_sum_assignment(both)
+    return float(both[row, column].mean())

@@ -1,0 +1,65 @@
+"""The one seam to HiGHS, CP-SAT and CVXPY; nothing else in the package imports them to solve anything."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from ...instances.problem.errors import InvalidOption
+from ...models.program import LinearProgram
+from ..outcome import Report, validate_time_limit
+from .answer import ENGINES, LOCK, EngineAnswer, validate_engine
+from .convex import ConvexAnswer, solve_convex
+from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
+from .highs import LivingProgram, solve_with_highs
+
+__all__ = [
+    "ENGINES",
+    "LOCK",
+    "ConvexAnswer",
+    "CpSatAnswer",
+    "EngineAnswer",
+    "LivingProgram",
+    "solve_convex",
+    "solve_cp_sat",
+    "solve_program",
+    "validate_engine",
+]
+
+
+def solve_program(
+    program: LinearProgram,
+    *,
+    engine: str = "highs",
+    time_limit: float | None = None,
+    start: npt.ArrayLike | None = None,
+    report: Report | None = None,
+) -> EngineAnswer:
+    """Minimise a mixed-integer linear program with the engine named.
+
+    Parameters
+    ----------
+    program : the arrays.
+    engine : "highs", or "cp-sat" (columns with finite bounds; numbers become whole ones, see `WholeProgram`).
+    time_limit : seconds, more than 0.
+    start : (columns,) a point to begin with; ignored when it breaks a row.
+    report : progress; may raise KeyboardInterrupt, which like Ctrl-C ends the run with its best answer.
+
+    Returns
+    -------
+    EngineAnswer
+        Its point has been rounded and checked, its objective recomputed, and its bound never passes the objective.
+
+    Raises
+    ------
+    InvalidOption
+        The engine is not known or the time limit is not above 0.
+    EngineError
+        The library failed, or the program has numbers it cannot hold.
+    """
+    validate_engine(engine)
+    validate_time_limit(time_limit)
+    if engine == "cp-sat":
+        return solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
+    if len(program.products):
+        raise InvalidOption("engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'")
+    return solve_with_highs(program, time_limit=time_limit, start=start, report=report)

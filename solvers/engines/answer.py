@@ -1,0 +1,173 @@
+"""What an engine answers, and how every engine is run: one at a time, interruptible, its point checked by us."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.problem.errors import EngineError, InvalidOption
+from ...models.program import LinearProgram
+from ..outcome import Report, Status, Stop
+
+Floats = npt.NDArray[np.float64]
+
+LOCK = threading.RLock()
+"""One solver call at a time in a process: Pyomo is not thread-safe, and a user's cluster may have threaded workers."""
+
+ENGINES = ("highs", "cp-sat")
+
+NOISE = 1e-6
+"""A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a contradiction."""
+
+_POLL = 0.05  # seconds between two looks at a running solver
+_GRACE = 1.0  # seconds a solver may pass its own time limit before it is told to stop
+
+
+@dataclass(frozen=True, eq=False)
+class EngineAnswer:
+    """What a solver library found, in our words.
+
+    Attributes
+    ----------
+    status, stop : how good the answer is, and why the engine stopped.
+    point : (columns,) the best point, integer columns rounded, checked against the rows; None when there is none.
+    objective : its value, recomputed by us.
+    bound : a proved lower bound on the objective; None without one; inf never.
+    message : the engine's own words, and whatever had to be corrected.
+    trace : (seconds, objective, bound) as they improved.
+    row_dual : (rows,) multipliers of a continuous program, else None; row_dual @ row is what a row's bound is worth.
+    """
+
+    status: Status
+    stop: Stop
+    point: Floats | None = None
+    objective: float | None = None
+    bound: float | None = None
+    message: str = ""
+    trace: tuple[tuple[float, float | None, float | None], ...] = ()
+    row_dual: Floats | None = field(default=None, repr=False)
+
+
+def validate_engine(engine: str) -> None:
+    """Refuse an engine that is not known."""
+    if engine not in ENGINES:
+        raise InvalidOption(f"engine is {engine!r}; expected one of {', '.join(ENGINES)}")
+
+
+def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | None) -> EngineAnswer:
+    """Round and check the engine's point, recompute its objective, and let the bound never pass it.
+
+    A claim that does not survive is lowered: a point that breaks a row is dropped and the status becomes unknown; a
+    point in hand after a solver error is kept as feasible; a bound above the value by more than noise makes the whole
+    answer unknown, for one of the two must be wrong.
+    """
+    status, message = answer.status, answer.message
+    if status is Status.INFEASIBLE or raw is None:
+        lowered = Status.UNKNOWN if status in (Status.OPTIMAL, Status.FEASIBLE) else status
+        return replace(answer, status=lowered, point=None, objective=None, bound=_finite(answer.bound))
+    point = program.rounded(raw)
+    if not program.holds(point):
+        worst = f"its point breaks the program by {program.violation(point):.1e}"
+        return replace(answer, status=Status.UNKNOWN, bound=_finite(answer.bound), message=_joined(message, worst))
+    objective, bound = program.objective(point), _finite(answer.bound)
+    if bound is not None:
+        excess = bound - objective
+        if excess > NOISE * (1 + abs(objective)):
+            contradiction = f"the bound {bound:.9g} is above the value {objective:.9g}"
+            return replace(
+                answer, status=Status.UNKNOWN, point=point, objective=objective, bound=None,
+                message=_joined(message, contradiction),
+            )  # fmt: skip
+        bound = min(bound, objective)
+        if status is Status.OPTIMAL and objective - bound > NOISE * (1 + abs(objective)):
+            status, message = Status.FEASIBLE, _joined(message, "its bound stays below the value")
+    elif status is Status.OPTIMAL:
+        status = Status.FEASIBLE
+    if status is Status.UNKNOWN:
+        status = Status.FEASIBLE
+    return replace(answer, status=status, point=point, objective=objective, bound=bound, message=message)
+
+
+def run_interruptibly(
+    work: Callable[[], None],
+    stop: Callable[[], None],
+    *,
+    time_limit: float | None = None,
+    poll: Callable[[], None] | None = None,
+) -> bool:
+    """Run `work` in a thread while this one waits; Ctrl-C here asks it to `stop` and waits for its best answer.
+
+    A solver's own C++ loop never sees Python's signals, and a handler that raises inside its callback would tear it
+    down half-way. A second Ctrl-C gives up at once. Returns whether the run was interrupted.
+    """
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            done.set()
+
+    with LOCK:
+        deadline = None if time_limit is None else time.perf_counter() + time_limit + _GRACE
+        thread = threading.Thread(target=guarded, name="cotenant-engine", daemon=True)
+        thread.start()
+        interrupted = False
+        try:
+            while not done.wait(_POLL):
+                if poll is not None:
+                    poll()
+                if deadline is not None and time.perf_counter() > deadline:
+                    stop()
+            if poll is not None:
+                poll()
+        except KeyboardInterrupt:
+            interrupted = True
+            while not done.is_set():  # asked again and again, since a solver that has not begun yet does not hear it
+                stop()
+                done.wait(_POLL)
+        thread.join()
+    if failure:
+        raise EngineError(f"{type(failure[0]).__name__} in the solver library: {failure[0]}") from failure[0]
+    return interrupted
+
+
+class Progress:
+    """Improvements as the solver's thread sees them, handed to `report` by the waiting thread."""
+
+    def __init__(self, report: Report | None, text: str) -> None:
+        self._start = time.perf_counter()
+        self._report = report
+        self._text = text
+        self._told = 0
+        self.trace: list[tuple[float, float | None, float | None]] = []
+
+    def note(self, objective: float | None, bound: float | None) -> None:
+        """Called by the solver: remember, and return at once."""
+        entry = (_finite(objective), _finite(bound))
+        if not self.trace or self.trace[-1][1:] != entry:
+            self.trace.append((time.perf_counter() - self._start, *entry))
+
+    def tell(self) -> None:
+        """Called by the waiting thread: report what is new; the report may raise KeyboardInterrupt."""
+        while self._told < len(self.trace):
+            entry = self.trace[self._told]
+            self._told += 1
+            if self._report is not None:
+                self._report(*entry, self._text)
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(text for text in texts if text)

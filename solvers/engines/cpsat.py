@@ -1,0 +1,277 @@
+"""The seam to CP-SAT: hand-made models, and linear programs translated to whole numbers with a valid bound."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.problem.errors import EngineError
+from ...models.program import LinearProgram
+from ..outcome import Report, Status, Stop
+from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+LARGEST_SCALE = 10**9
+"""Coefficients are multiplied by at most this to become whole numbers."""
+
+_ROOM = 2**60  # the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
+_ULPS = 4.0  # so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
+
+
+@dataclass(frozen=True)
+class CpSatAnswer:
+    """What CP-SAT says of a hand-made model, in whole numbers.
+
+    Attributes
+    ----------
+    status, stop : how good, and why it stopped.
+    values : value of each variable by its index in the model; None without an answer.
+    objective, bound : in the model's own objective; None without one.
+    message : CP-SAT's own word.
+    trace : (seconds, objective, bound) as they improved.
+    """
+
+    status: Status
+    stop: Stop
+    values: npt.NDArray[np.int64] | None
+    objective: float | None
+    bound: float | None
+    message: str
+    trace: tuple[tuple[float, float | None, float | None], ...] = ()
+
+
+def solve_cp_sat(
+    model: cp_model.CpModel,
+    *,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+    hints: dict[int, int] | None = None,
+) -> CpSatAnswer:
+    """Solve a CP-SAT model.
+
+    Parameters
+    ----------
+    model : a `CpModel` with a minimisation, a maximisation, or no objective.
+    time_limit : seconds.
+    workers : search threads; as many as the processor has cores this process may use, at most 8, when not given.
+    seed : of the search. With several workers the optimum is the same, the optimal point may differ.
+    report : progress.
+    hints : variable index -> value, a start that need not be complete.
+    """
+    from ortools.sat.python import cp_model as library
+
+    if hints:
+        model.clear_hints()
+        model.proto.solution_hint.vars.extend(hints.keys())
+        model.proto.solution_hint.values.extend(hints.values())
+    solver = library.CpSolver()
+    settings = solver.parameters
+    settings.num_workers = workers or min(8, _cores())
+    settings.random_seed = seed
+    settings.catch_sigint_signal = False  # Ctrl-C is heard by the waiting thread, for every engine alike
+    settings.log_search_progress = False
+    settings.relative_gap_limit = 0.0
+    settings.absolute_gap_limit = 0.0
+    if time_limit is not None:
+        settings.max_time_in_seconds = float(time_limit)
+    has_objective = model.has_objective()
+    progress = Progress(report, "CP-SAT")
+
+    class Improvements(library.CpSolverSolutionCallback):  # type: ignore[misc]
+        def on_solution_callback(self) -> None:
+            progress.note(self.objective_value, self.best_objective_bound)
+
+    watcher = Improvements() if report is not None and has_objective else None
+    interrupted = run_interruptibly(
+        lambda: solver.solve(model, watcher) and None, solver.stop_search, time_limit=time_limit, poll=progress.tell
+    )
+    return _read(solver, has_objective, interrupted, progress)
+
+
+def solve_with_cp_sat(
+    program: LinearProgram,
+    *,
+    time_limit: float | None = None,
+    start: npt.ArrayLike | None = None,
+    report: Report | None = None,
+    workers: int | None = None,
+) -> EngineAnswer:
+    """Minimise a linear program with CP-SAT; see `solve_program`."""
+    translated = WholeProgram(program)
+    hints = None if start is None else translated.hints(start)
+    answer = solve_cp_sat(translated.model, time_limit=time_limit, workers=workers, report=translated.report(report), hints=hints)
+    bound = None if answer.bound is None else translated.true_bound(answer.bound)
+    raw = None if answer.values is None else answer.values / translated.grid
+    trace = tuple((seconds, translated.value(o), translated.value(b)) for seconds, o, b in answer.trace)
+    return settle(program, EngineAnswer(answer.status, answer.stop, None, None, bound, answer.message, trace), raw)
+
+
+class WholeProgram:
+    """A linear program over whole numbers whose optimum is never above the given program's.
+
+    Every feasible point of the given program is feasible here at no higher cost, so CP-SAT's bound holds for it too:
+
+    - a column that is not integer becomes multiples of 1/grid; its rows are widened by the half step lost in rounding;
+    - a row is multiplied by the smallest power of ten that makes its coefficients whole, at most `LARGEST_SCALE` and
+      as much as int64 holds; what is left over is rounded and the row widened by what that can amount to;
+    - the objective likewise, with what is left over rounded down.
+
+    A point found here is checked against the given program before it counts.
+
+    Raises
+    ------
+    EngineError
+        A column has no finite bounds, or numbers too large for int64 even unscaled.
+    """
+
+    def __init__(self, program: LinearProgram) -> None:
+        from ortools.sat.python import cp_model as library
+
+        if not (np.isfinite(program.lower).all() and np.isfinite(program.upper).all()):
+            place = int(np.argmin(np.isfinite(program.lower) & np.isfinite(program.upper)))
+            raise EngineError(f"column {place} has no finite bounds, which CP-SAT needs; use engine='highs'")
+        if not program.integer[program.products].all():
+            raise EngineError("a product has a column that is not integer")
+        self.program = program
+        reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
+        self.grid = np.where(program.integer, 1.0, _grid(reach))
+        self._step = np.where(program.integer, 0.0, 0.5 / self.grid)
+        self._low = np.where(program.integer, np.ceil(program.lower), np.floor(program.lower * self.grid)).astype(np.int64)
+        self._high = np.where(program.integer, np.floor(program.upper), np.ceil(program.upper * self.grid)).astype(np.int64)
+        self.model: Any = library.CpModel()
+        for low, high in zip(self._low.tolist(), self._high.tolist(), strict=True):
+            self.model.proto.variables.add().domain.extend((low, high) if low <= high else ())
+        self._rows()
+        for product, left, right in program.products.tolist():
+            equality = self.model.proto.constraints.add().int_prod
+            equality.target.vars.append(product)
+            equality.target.coeffs.append(1)
+            for factor in (left, right):
+                term = equality.exprs.add()
+                term.vars.append(factor)
+                term.coeffs.append(1)
+        self._objective()
+
+    def true_bound(self, bound: float) -> float:
+        """A lower bound on the given program's objective, from one on the translated."""
+        return (bound + self._slack) / self.scale + self.program.offset
+
+    def value(self, objective: float | None) -> float | None:
+        """A translated objective in the given program's unit, to the rounding."""
+        return None if objective is None else objective / self.scale + self.program.offset
+
+    def report(self, report: Report | None) -> Report | None:
+        """A report that takes translated objectives and tells them in the given program's unit."""
+        if report is None:
+            return None
+        return lambda seconds, objective, bound, text: report(seconds, self.value(objective), self.value(bound), text)
+
+    def hints(self, start: npt.ArrayLike) -> dict[int, int]:
+        """A start point of the given program as whole numbers."""
+        values = np.round(self.program.rounded(start) * self.grid).astype(np.int64).tolist()
+        return dict(enumerate(values))
+
+    def _rows(self) -> None:
+        program = self.program
+        extent = np.maximum(np.abs(self._low), np.abs(self._high)).astype(float)
+        for row in range(program.rows):
+            part = slice(program.matrix.indptr[row], program.matrix.indptr[row + 1])
+            where = program.matrix.indices[part]
+            exact = program.matrix.data[part] / self.grid[where]
+            lower, upper = program.row_lower[row], program.row_upper[row]
+            widen = float(np.abs(program.matrix.data[part]) @ self._step[where])
+            scale = _scale(exact, extent[where], self.grid[where], f"row {row}")
+            whole = np.round(exact * scale)
+            widen = widen * scale + float(np.abs(_leftover(exact * scale, whole)) @ extent[where])
+            widen += 1e-9 * (1 + abs(scale * lower if np.isfinite(lower) else 0.0))  # float noise of the bounds themselves
+            linear = self.model.proto.constraints.add().linear
+            linear.vars.extend(where.tolist())
+            linear.coeffs.extend(whole.astype(np.int64).tolist())
+            linear.domain.extend((_outward(np.ceil(lower * scale - widen)), _outward(np.floor(upper * scale + widen))))
+
+    def _objective(self) -> None:
+        program = self.program
+        where = np.flatnonzero(program.cost)
+        exact = program.cost[where] / self.grid[where]
+        extent = np.maximum(np.abs(self._low), np.abs(self._high)).astype(float)[where]
+        self.scale = _scale(exact, extent, self.grid[where], "the objective")
+        scaled = exact * self.scale
+        nearest = np.round(scaled)
+        whole = np.where(_leftover(scaled, nearest) == 0.0, nearest, np.floor(scaled))
+        leftover = _leftover(scaled, whole)  # at least 0, so only a negative column can make it worth less than nothing
+        self._slack = float(leftover @ np.minimum(0.0, self._low[where].astype(float)))
+        self._slack -= float(np.abs(program.cost) @ self._step) * self.scale
+        if len(where):
+            objective = self.model.proto.objective
+            objective.vars.extend(where.tolist())
+            objective.coeffs.extend(whole.astype(np.int64).tolist())
+
+
+def _scale(coefficients: Floats, extent: Floats, grid: Floats, what: str) -> float:
+    """The smallest power of ten that makes the coefficients whole, at most `LARGEST_SCALE` steps and within int64."""
+    total = float(np.abs(coefficients) @ extent)
+    largest = LARGEST_SCALE * float(np.max(grid, initial=1.0))
+    scale = 1.0
+    while scale < largest and _leftover(coefficients * scale, np.round(coefficients * scale)).any():
+        scale *= 10.0
+    while scale > 1.0 and total * scale > _ROOM:
+        scale /= 10.0
+    if total * scale > _ROOM:
+        raise EngineError(f"{what} reaches {total:.1e}, beyond CP-SAT's 64-bit numbers; use engine='highs'")
+    return scale
+
+
+def _leftover(scaled: Floats, whole: Floats) -> Floats:
+    """What rounding leaves over, with float noise counted as nothing."""
+    difference = scaled - whole
+    noise = _ULPS * np.finfo(float).eps * np.abs(scaled)
+    return np.where(np.abs(difference) <= noise, 0.0, difference)
+
+
+def _grid(reach: Floats) -> Floats:
+    """Steps per unit for columns that are not integer: a power of ten, finer for smaller ranges."""
+    return np.asarray(10.0 ** np.clip(12 - np.ceil(np.log10(np.maximum(reach, 1.0))), 3, 9))
+
+
+def _outward(bound: float) -> int:
+    return int(np.clip(bound, -(2**62), 2**62))
+
+
+def _cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _read(solver: Any, has_objective: bool, interrupted: bool, progress: Progress) -> CpSatAnswer:
+    response = solver.response_proto
+    word = str(solver.status_name())
+    status = {
+        "OPTIMAL": Status.OPTIMAL,
+        "FEASIBLE": Status.FEASIBLE,
+        "INFEASIBLE": Status.INFEASIBLE,
+    }.get(word, Status.UNKNOWN)
+    if word == "MODEL_INVALID":
+        raise EngineError("CP-SAT calls the model invalid; its numbers may be too large")
+    found = status in (Status.OPTIMAL, Status.FEASIBLE)
+    if interrupted:
+        stop = Stop.INTERRUPTED
+    elif status in (Status.OPTIMAL, Status.INFEASIBLE):
+        stop = Stop.FINISHED
+    else:
+        stop = Stop.TIME_LIMIT
+    objective = bound = None
+    if has_objective and status is not Status.INFEASIBLE:
+        objective = float(response.objective_value) if found else None
+        bound = float(response.best_objective_bound)
+    elif found:
+        objective = bound = 0.0
+    values = np.array(response.solution, dtype=np.int64) if found else None
+    return CpSatAnswer(status, stop, values, objective, bound, word, tuple(progress.trace))

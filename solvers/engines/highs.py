@@ -1,0 +1,194 @@
+"""The seam to HiGHS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...models.program import LinearProgram
+from ..outcome import Report, Status, Stop
+from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
+
+if TYPE_CHECKING:
+    import highspy
+
+THREADS = 1
+"""The one number of threads HiGHS gets: a second value in one process makes it fail without a word."""
+
+_OPTIONS: dict[str, Any] = {
+    "output_flag": False,
+    "log_to_console": False,
+    "threads": THREADS,
+    "random_seed": 0,
+    "mip_rel_gap": 0.0,  # the default 1e-4 would call "optimal" what is not
+    "mip_abs_gap": 1e-9,
+    "mip_feasibility_tolerance": 1e-9,  # a 0/1 column at 1e-6 times a million agents would let one agent through
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+}
+
+_MEANING: dict[str, tuple[Status, Stop]] = {
+    "kOptimal": (Status.OPTIMAL, Stop.FINISHED),
+    "kModelEmpty": (Status.OPTIMAL, Stop.FINISHED),
+    "kInfeasible": (Status.INFEASIBLE, Stop.FINISHED),
+    "kTimeLimit": (Status.UNKNOWN, Stop.TIME_LIMIT),
+    "kIterationLimit": (Status.UNKNOWN, Stop.ITERATION_LIMIT),
+    "kSolutionLimit": (Status.UNKNOWN, Stop.ITERATION_LIMIT),
+    "kInterrupt": (Status.UNKNOWN, Stop.INTERRUPTED),
+    "kHighsInterrupt": (Status.UNKNOWN, Stop.INTERRUPTED),
+}
+"""Everything else (solve error, unbounded, memory limit, unknown) stays unknown, with HiGHS's own word as message."""
+
+
+def solve_with_highs(
+    program: LinearProgram,
+    *,
+    time_limit: float | None = None,
+    start: npt.ArrayLike | None = None,
+    report: Report | None = None,
+    options: dict[str, Any] | None = None,
+) -> EngineAnswer:
+    """Minimise a linear program; see `solve_program`."""
+    import highspy
+
+    solver = _solver(time_limit, options)
+    loaded = solver.passModel(_model(program))
+    if loaded == highspy.HighsStatus.kError:
+        return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="HiGHS refused the program")
+    if start is not None:
+        _hint(solver, program, start)
+    answer = _run(solver, time_limit, report)
+    if answer.message == "kUnboundedOrInfeasible":  # presolve could not tell; the simplex can
+        solver.setOptionValue("presolve", "off")
+        answer = _run(solver, time_limit, report)
+    return settle(program, answer, _point(solver, program))
+
+
+class LivingProgram:
+    """A continuous program that grows by rows and columns and is solved again from its last basis.
+
+    For column generation and cutting planes; `solve` answers with row multipliers.
+    """
+
+    def __init__(self, program: LinearProgram) -> None:
+        self._solver = _solver(None, None)
+        self._solver.passModel(_model(program))
+
+    def add_columns(self, cost: Floats, upper: Floats, starts: npt.ArrayLike, rows: npt.ArrayLike, values: Floats) -> None:
+        """Append columns with lower bound 0, given column by column (compressed: starts, rows, values)."""
+        number = len(cost)
+        self._solver.addCols(
+            number, cost, np.zeros(number), upper, len(values),
+            np.asarray(starts, dtype=np.int32), np.asarray(rows, dtype=np.int32), values,
+        )  # fmt: skip
+
+    def add_rows(self, lower: Floats, starts: npt.ArrayLike, columns: npt.ArrayLike, values: Floats) -> None:
+        """Append rows with no upper bound, given row by row (compressed: starts, columns, values)."""
+        number = len(lower)
+        self._solver.addRows(
+            number, lower, np.full(number, np.inf), len(values),
+            np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), values,
+        )  # fmt: skip
+
+    def solve(self, time_limit: float | None = None) -> EngineAnswer:
+        """Solve again; the point is HiGHS's own (the caller's bound rests on `row_dual`, not on it)."""
+        if time_limit is not None:  # HiGHS counts from the first run of this solver
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(time_limit, 1e-3))
+        answer = _run(self._solver, time_limit, None)
+        found = self._solver.getSolution()
+        if not found.value_valid or not found.dual_valid:
+            return answer
+        value = float(self._solver.getInfo().objective_function_value)
+        return EngineAnswer(
+            answer.status, answer.stop, np.array(found.col_value), value, answer.bound, answer.message,
+            row_dual=np.array(found.row_dual),
+        )  # fmt: skip
+
+
+def _solver(time_limit: float | None, options: dict[str, Any] | None) -> highspy.Highs:
+    import highspy
+
+    solver = highspy.Highs()
+    for name, value in {**_OPTIONS, **(options or {})}.items():
+        solver.setOptionValue(name, value)
+    if time_limit is not None:
+        solver.setOptionValue("time_limit", float(time_limit))
+    solver.HandleUserInterrupt = True
+    return solver
+
+
+def _model(program: LinearProgram) -> highspy.HighsLp:
+    import highspy
+
+    matrix = program.matrix
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = program.columns, program.rows
+    model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.lower, program.upper
+    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
+    model.offset_ = program.offset
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.num_col_, model.a_matrix_.num_row_ = program.columns, program.rows
+    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    model.a_matrix_.value_ = matrix.data.astype(float)
+    if program.integer.any():
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[flag] for flag in program.integer.tolist()]
+    return model
+
+
+def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -> None:
+    """Give HiGHS a starting point when it holds; HiGHS itself takes a broken one without complaint."""
+    import highspy
+
+    values = program.rounded(start)
+    if program.holds(values):
+        solution = highspy.HighsSolution()
+        solution.col_value = values.tolist()
+        solver.setSolution(solution)
+
+
+def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None) -> EngineAnswer:
+    """Run and translate; both the run's status and the model's status are read (either alone can lie)."""
+    import highspy
+
+    progress = Progress(report, "HiGHS")
+    outcome: list[Any] = []
+
+    def improved(event: Any) -> None:
+        progress.note(event.data_out.objective_function_value, event.data_out.mip_dual_bound)
+
+    if report is not None:
+        solver.cbMipImprovingSolution.subscribe(improved)
+    interrupted = run_interruptibly(
+        lambda: outcome.append(solver.run()), solver.cancelSolve, time_limit=time_limit, poll=progress.tell
+    )
+    if report is not None:
+        solver.cbMipImprovingSolution.unsubscribe(improved)
+    word = str(solver.getModelStatus().name)
+    status, stop = _MEANING.get(word, (Status.UNKNOWN, Stop.FINISHED))
+    if outcome and outcome[0] == highspy.HighsStatus.kError:
+        status = Status.UNKNOWN
+        word = f"{word} with an error from run()"
+    if stop is Stop.INTERRUPTED and not interrupted:
+        stop = Stop.TIME_LIMIT  # only our own watch asks it to stop
+    return EngineAnswer(status, stop, bound=_bound(solver, status), message=word, trace=tuple(progress.trace))
+
+
+def _bound(solver: highspy.Highs, status: Status) -> float | None:
+    """The proved lower bound: the tree's for an integer program, the value of a solved continuous one."""
+    info = solver.getInfo()
+    if status is Status.INFEASIBLE:
+        return None
+    if np.any([kind.name != "kContinuous" for kind in solver.getLp().integrality_]):
+        return float(info.mip_dual_bound)
+    return float(info.objective_function_value) if status is Status.OPTIMAL else None
+
+
+def _point(solver: highspy.Highs, program: LinearProgram) -> Floats | None:
+    solution = solver.getSolution()
+    if not solution.value_valid or len(solution.col_value) != program.columns:
+        return None
+    return np.array(solution.col_value, dtype=float)

@@ -1,0 +1,454 @@
+"""Around colocation: recommender, Shapley shares, preference satisfaction, predicted penalties, the epoch loop."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cotenant.analysis.colocation.epochs import EpochRun, run_epochs
+from cotenant.analysis.colocation.metrics import metrics
+from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
+from cotenant.analysis.colocation.recommender import recommend
+from cotenant.analysis.colocation.satisfaction import satisfaction
+from cotenant.analysis.colocation.shapley import (
+    colocation_shares,
+    interference_game,
+    random_pairing_game,
+    shapley,
+    shapley_sampled,
+)
+from cotenant.baselines.colocation import complementary, greedy, marriage_random, roommates, threshold
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
+from cotenant.instances.colocation.generators import population, random_preferences
+from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.solvers.outcome import Outcome, Status
+
+made: Any = Colocation  # lists serve as arrays here
+paired: Any = Pairing
+
+
+def random_case(seed: int) -> tuple[Colocation, Pairing] | None:
+    """A small instance of any kind, and a feasible pairing that no policy would choose."""
+    rng = np.random.default_rng(seed)
+    types = int(rng.integers(1, 6))
+    penalty = rng.integers(-1, 8, (types, types)) / 20
+    if seed % 2:
+        penalty = np.where(rng.random((types, types)) < 0.15, np.inf, penalty)
+    count = rng.integers(0, 5, types)
+    extra: list[dict[str, Any]] = [{}, {"machines": np.inf}, {"unpaired": 0.5}]
+    try:
+        instance = made(penalty, count, **extra[seed % 3])
+    except InvalidInstance:
+        return None
+    kinds = instance.agent_types()
+    order, partner = rng.permutation(len(kinds)), np.full(len(kinds), -1)
+    for i, j in zip(order[::2], order[1::2], strict=False):
+        if instance.allowed[kinds[i], kinds[j]]:
+            partner[i], partner[j] = j, i
+    pairing = Pairing.from_partners(kinds, partner, types)
+    return (instance, pairing) if pairing.single.sum() <= instance.singles_allowed else None
+
+
+def random_cases(number: int) -> Iterator[tuple[Colocation, Pairing]]:
+    cases = (random_case(seed) for seed in itertools.count())
+    return itertools.islice((case for case in cases if case is not None), number)
+
+
+# --- recommender -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05, 0.1])
+def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(alpha: float) -> None:
+    advised = 0
+    for instance, pairing in random_cases(250):
+        found = recommend(instance, pairing, alpha=alpha)
+        blocking = blocking_pairs(instance, pairing, alpha)
+        assert (found.breaking_away, found.pairs) == (blocking.agents, blocking.count)
+        assert sum(entry.agents for entry in found.advice) == instance.agents
+        advised += found.breaking_away
+        check_advice_by_agents(instance, pairing, alpha)
+    assert advised
+
+
+def check_advice_by_agents(instance: Colocation, pairing: Pairing, alpha: float) -> None:
+    """Expand to agents; for each, everyone with whom it forms a blocking pair."""
+    agents: list[tuple[int, int | None, float]] = []
+    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+        for _ in range(number):
+            agents += [(a, b, instance.penalty[a, b]), (b, a, instance.penalty[b, a])]
+    for a in np.flatnonzero(pairing.single).tolist():
+        agents += [(a, None, instance.single_penalty)] * int(pairing.single[a])
+    stays = [beside is None and instance.unpaired is None for _, beside, _ in agents]
+    advice = {(entry.kind, entry.beside): entry for entry in recommend(instance, pairing, alpha=alpha).advice}
+    for i, (kind, beside, penalty) in enumerate(agents):
+        willing: dict[int, list[float]] = {}
+        for j, (other, _, theirs) in enumerate(agents):
+            if i == j or stays[i] or stays[j] or not instance.allowed[kind, other]:
+                continue
+            if gains(penalty, instance.penalty[kind, other], alpha) and gains(theirs, instance.penalty[other, kind], alpha):
+                willing.setdefault(other, []).append(theirs - instance.penalty[other, kind])
+        entry = advice[kind, beside]
+        assert (entry.action == "break away") == bool(willing)
+        assert {choice.kind: choice.willing for choice in entry.alternatives} == {k: len(v) for k, v in willing.items()}
+        for choice in entry.alternatives:
+            assert choice.gain == pytest.approx(penalty - instance.penalty[kind, choice.kind])
+            assert choice.their_gain == pytest.approx(np.mean(willing[choice.kind]))
+        assert [c.gain for c in entry.alternatives] == sorted((c.gain for c in entry.alternatives), reverse=True)
+
+
+def test_advice_names_with_whom_and_what_is_gained() -> None:
+    penalty = np.array([[0, 0.02, 0.05, 0.09], [0.02, 0, 0.04, 0.06], [0.03, 0.01, 0, 0.15], [0.01, 0.03, 0.10, 0]])
+    instance = made(penalty, [1, 1, 1, 1], names=tuple("ABCD"))
+    rows = recommend(instance, paired([0, 1], [3, 2], [1, 1], [0, 0, 0, 0])).rows()
+    assert [(row["type"], row["beside"], row["action"], row["with"]) for row in rows] == [
+        ("A", "D", "break away", "B"), ("B", "C", "break away", "A"), ("C", "B", "participate", None),
+        ("D", "A", "participate", None),
+    ]  # fmt: skip
+    assert rows[0]["gain"] == pytest.approx(0.07)
+
+
+def test_a_stable_pairing_recommends_participation() -> None:
+    instance = population(agents=100, rng=np.random.default_rng(0))
+    instance = instance.replace(count=2 * instance.count)
+    stable = roommates(instance)
+    assert blocking_pairs(instance, stable).count == 0
+    assert {entry.action for entry in recommend(instance, stable).advice} == {"participate"}
+    with pytest.raises(InvalidOption, match="alpha is -1"):
+        recommend(instance, stable, alpha=-1)
+
+
+# --- Shapley ---------------------------------------------------------------------------------------------------------
+
+
+def test_figure_14_of_cooper() -> None:
+    assert shapley(interference_game([1, 2, 3]), 3).share.tolist() == [1.5, 2.0, 2.5]
+    assert shapley([0, 0, 0, 3, 0, 4, 5, 6]).share.tolist() == [1.5, 2.0, 2.5]  # {A, B} is 1 + 2 = 3, and so on
+    rows = shapley(interference_game([1, 2, 3]), 3, names="ABC").rows()
+    assert rows[1] == {"player": "B", "share": 2.0, "standard_error": None}
+
+
+def test_exact_shares_equal_the_mean_over_all_orderings() -> None:
+    for seed in range(10):
+        table = np.random.default_rng(seed).random(2**4)
+        mean = np.zeros(4)
+        for ordering in itertools.permutations(range(4)):
+            mask = 0
+            for player in ordering:
+                mean[player] += (table[mask | 1 << player] - table[mask]) / math.factorial(4)
+                mask |= 1 << player
+        assert shapley(table).share == pytest.approx(mean)
+
+
+def test_shares_add_up_and_dummies_pay_nothing() -> None:
+    def game(coalition: tuple[int, ...]) -> float:
+        return float(len([player for player in coalition if player != 2]) ** 2)
+
+    share = shapley(game, 5).share
+    assert share.sum() == pytest.approx(16)
+    assert share[2] == pytest.approx(0)
+    assert np.delete(share, 2) == pytest.approx(np.full(4, 4.0))
+
+
+def test_twenty_players_are_exact() -> None:
+    interference = np.arange(20.0)
+    table = np.zeros(1)
+    for own in interference:
+        table = np.concatenate([table, table + own])
+    assert shapley(table).share == pytest.approx(interference)
+
+
+def test_sampled_shares_lie_within_their_errors_and_add_up_exactly() -> None:
+    game = interference_game([1, 2, 3, 4, 5, 6])
+    exact = shapley(game, 6).share
+    sampled = shapley_sampled(game, 6, orderings=2000, rng=np.random.default_rng(1))
+    assert sampled.standard_error is not None
+    assert (np.abs(sampled.share - exact) < 4 * sampled.standard_error).all()
+    assert sampled.share.sum() == pytest.approx(21)
+    again = shapley_sampled(game, 6, orderings=2000, rng=np.random.default_rng(1))
+    assert (again.share == sampled.share).all()
+    assert sampled.rows()[0]["standard_error"] == sampled.standard_error[0]
+
+
+@pytest.mark.parametrize("agents", [2, 3, 4, 5, 8, 9])
+def test_colocation_shares_equal_the_exact_shares_of_the_random_pairing_game(agents: int) -> None:
+    for seed in range(3):
+        instance = population(agents=agents, machines=math.ceil(agents / 2), rng=np.random.default_rng(seed))
+        exact = shapley(random_pairing_game(instance), agents).share
+        assert colocation_shares(instance).share[instance.agent_types()] == pytest.approx(exact)
+
+
+def test_the_random_pairing_game_is_the_mean_over_all_pairings() -> None:
+    penalty = np.random.default_rng(0).random((4, 4))
+    game = random_pairing_game(made(penalty, [1, 1, 1, 1]))
+    joint = penalty + penalty.T
+    assert game((0, 1)) == pytest.approx(joint[0, 1])
+    assert game((0, 1, 2)) == pytest.approx((joint[0, 1] + joint[0, 2] + joint[1, 2]) / 3)
+    whole = joint[0, 1] + joint[2, 3] + joint[0, 2] + joint[1, 3] + joint[0, 3] + joint[1, 2]
+    assert game((0, 1, 2, 3)) == pytest.approx(whole / 3)
+    assert game(()) == game((2,)) == 0
+
+
+def test_more_contentious_types_have_larger_shares() -> None:
+    instance = population(agents=1000, rng=np.random.default_rng(0))
+    shares = colocation_shares(instance)
+    assert instance.bandwidth is not None
+    assert np.corrcoef(shares.share, instance.bandwidth)[0, 1] > 0.8
+    assert len(shares.rows()) == 20
+
+
+def test_types_without_agents_have_no_share_and_forbidden_pairs_no_game() -> None:
+    penalty = np.array([[0.1, 0.2], [0.3, np.inf]])
+    assert np.isnan(colocation_shares(made(penalty, [2, 0])).share).tolist() == [False, True]
+    with pytest.raises(InvalidInstance, match="forbidden"):
+        colocation_shares(made(penalty, [2, 2]))
+    with pytest.raises(InvalidInstance, match="two or more"):
+        colocation_shares(made([[0.1]], [1], machines=1))
+
+
+def test_games_that_are_too_large_or_malformed_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="players is 21"):
+        shapley(interference_game([1.0] * 21), 21)
+    with pytest.raises(InvalidOption, match="2\\^players"):
+        shapley([0, 1, 2])
+    with pytest.raises(InvalidOption, match="orderings 1"):
+        shapley_sampled(interference_game([1, 2]), 2, orderings=1)
+
+
+# --- preference satisfaction -----------------------------------------------------------------------------------------
+
+
+def test_a_pairing_leaves_everyone_unchanged_against_itself() -> None:
+    for instance, pairing in random_cases(60):
+        assert satisfaction(instance, pairing, pairing).totals == {
+            "improved": 0, "degraded": 0, "unchanged": instance.agents,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("coupling", ["sorted", "random"])
+def test_distinct_agents_are_compared_one_by_one(coupling: Any) -> None:
+    instance = random_preferences(agents=30, rng=np.random.default_rng(3))
+    old, new = greedy(instance), roommates(instance)
+    own = []
+    for pairing in (old, new):
+        partner = np.empty(30, dtype=int)
+        partner[pairing.first], partner[pairing.second] = pairing.second, pairing.first
+        own.append(instance.penalty[np.arange(30), partner])
+    found = satisfaction(instance, old, new, coupling=coupling)
+    assert (found.improved == gains(own[0], own[1])).all()
+    assert (found.degraded == gains(own[1], own[0])).all()
+
+
+def test_agents_of_a_type_are_compared_in_order_of_how_well_they_fare() -> None:
+    penalty = np.array([[0.0, 0.1, 0.2, 0.3], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    instance = made(penalty, [2, 2, 2, 2], machines=8)
+    good = paired([0, 0], [1, 2], [1, 1], [0, 1, 1, 2])  # type 0 bears .1 and .2
+    bad = paired([0, 0], [2, 3], [1, 1], [0, 2, 1, 1])  # .2 and .3
+    better = paired([0], [1], [2], [0, 0, 2, 2])  # .1 and .1
+    assert satisfaction(instance, bad, good).rows()[0] == {"type": "0", "improved": 2, "degraded": 0, "unchanged": 0}
+    assert satisfaction(instance, good, bad).rows()[0] == {"type": "0", "improved": 0, "degraded": 2, "unchanged": 0}
+    assert satisfaction(instance, good, better).rows()[0] == {"type": "0", "improved": 1, "degraded": 0, "unchanged": 1}
+    dealt = satisfaction(instance, bad, good, coupling="random").rows()[0]
+    assert dealt == {"type": "0", "improved": 1.5, "degraded": 0.0, "unchanged": 0.5}  # .2 to .2 once in four
+    assert satisfaction(instance, bad, good, alpha=0.15).totals["improved"] == 0
+
+
+def test_random_coupling_is_the_mean_over_random_deals() -> None:
+    instance = population(agents=40, rng=np.random.default_rng(1))
+    old, new = greedy(instance), marriage_random(instance)
+    expected = satisfaction(instance, old, new, coupling="random").totals
+    rng = np.random.default_rng(0)
+    improved = [dealt_improved(instance, old, new, rng) for _ in range(400)]
+    assert np.mean(improved) == pytest.approx(expected["improved"], abs=0.5)
+    assert sum(expected.values()) == pytest.approx(40)
+
+
+def dealt_improved(instance: Colocation, old: Pairing, new: Pairing, rng: np.random.Generator) -> int:
+    total = 0
+    for kind in range(instance.types):
+        values = []
+        for pairing in (old, new):
+            beside = pairing.beside()[kind]
+            values.append(rng.permutation(np.repeat(instance.penalty[kind], beside)))
+        total += int(gains(values[0], values[1]).sum())
+    return total
+
+
+def test_a_coupling_that_is_not_known_is_named() -> None:
+    instance = population(agents=4, rng=np.random.default_rng(1))
+    with pytest.raises(InvalidOption, match="coupling is 'best'"):
+        satisfaction(instance, greedy(instance), greedy(instance), coupling="best")  # type: ignore[arg-type]
+
+
+# --- predicted penalties ---------------------------------------------------------------------------------------------
+
+
+def test_predictions_keep_what_is_known_and_stay_valid() -> None:
+    for instance, pairing in random_cases(120):
+        if not (instance.allowed & np.outer(instance.count, instance.count).astype(bool)).any():
+            continue
+        predicted = predicted_instance(instance, 0.3, np.random.default_rng(1))
+        assert (predicted.allowed == instance.allowed).all()
+        assert (predicted.count == instance.count).all()
+        assert (predicted.machines, predicted.unpaired) == (instance.machines, instance.unpaired)
+        check(predicted, pairing)
+        whole = predicted_instance(instance, 1.0)
+        assert (whole.penalty == instance.penalty).all()
+
+
+def test_a_quarter_of_the_entries_is_exact_and_the_draw_follows_the_seed() -> None:
+    instance = population(agents=1000, rng=np.random.default_rng(0))
+    one, same, other = (predicted_instance(instance, 0.25, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+    assert 100 <= (one.penalty == instance.penalty).sum() < 130
+    assert "25%" in one.source
+    assert one.name == "cooper-uniform-1000-predicted-0.25"
+
+
+def test_policies_decide_on_predictions_and_are_judged_on_the_truth() -> None:
+    instance = population(agents=1000, rng=np.random.default_rng(0))
+    informed = metrics(instance, greedy(instance))["penalty"]
+    judged = []
+    for seed in range(5):
+        predicted = predicted_instance(instance, 0.25, np.random.default_rng(seed))
+        pairing = greedy(predicted)
+        check(instance, pairing)
+        judged.append(metrics(instance, pairing)["penalty"])
+    assert informed * 0.9 < np.mean(judged) < informed * 1.5
+
+
+def test_the_accuracy_curve_rises() -> None:
+    instance = population(agents=1000, rng=np.random.default_rng(0))
+    rows = accuracy_curve(instance, (0.25, 0.5, 0.75), repeats=5).rows()
+    scores = [float(str(row["tau"])) for row in rows]
+    assert scores == sorted(scores)
+    assert scores[0] >= 0.83
+    assert all(row["least"] <= row["tau"] for row in rows)  # type: ignore[operator]
+
+
+# --- epochs ----------------------------------------------------------------------------------------------------------
+
+
+def conserved(run: EpochRun) -> None:
+    arrived = placed = finished = 0
+    for entry in run.epochs:
+        arrived += entry.arrived
+        placed += entry.placed
+        finished += entry.finished
+        assert arrived == finished + entry.running + entry.waiting
+        assert placed == finished + entry.running
+    assert sum(run.queue) == run.epochs[-1].waiting
+
+
+@pytest.mark.parametrize("policy", [greedy, complementary, marriage_random, roommates, threshold])
+def test_jobs_are_conserved_and_processors_never_overrun(policy: Callable[..., Pairing]) -> None:
+    instance = population(agents=100, rng=np.random.default_rng(0))
+    run = run_epochs(instance, policy, processors=15, epochs=25, rate=26, duration=[1, 2, 3, 1] * 5)
+    conserved(run)
+    assert max(entry.processors for entry in run.epochs) <= 15
+    assert run == run_epochs(instance, policy, processors=15, epochs=25, rate=26, duration=[1, 2, 3, 1] * 5)
+    assert run.summary["longest_wait"]
+
+
+def test_a_thousand_jobs_at_once_run_in_batches() -> None:
+    instance = population(agents=1000, rng=np.random.default_rng(0))
+    run = run_epochs(instance, greedy, processors=100, arrivals=[instance.count], drain=True)
+    conserved(run)
+    assert [entry.placed for entry in run.epochs] == [200, 200, 200, 200, 200, 0]
+    assert [entry.waiting for entry in run.epochs] == [800, 600, 400, 200, 0, 0]
+    assert [entry.finished for entry in run.epochs] == [0, 200, 200, 200, 200, 200]
+    assert run.summary["wait"] == 2.0
+    assert run.rows()[1]["wait"] == 1.0
+
+
+def test_pairs_hold_their_processor_until_the_longer_job_ends() -> None:
+    instance = made(np.full((2, 2), 0.1), [1, 1], machines=2)
+    run = run_epochs(instance, greedy, processors=1, arrivals=[[1, 1], [2, 0], [0, 0], [0, 0]], duration=[1, 3])
+    assert [entry.placed for entry in run.epochs] == [2, 0, 0, 2]
+    assert [entry.finished for entry in run.epochs] == [0, 0, 0, 2]
+    assert run.epochs[3].wait == 2.0
+    assert run.epochs[0].penalty == pytest.approx(0.1)
+    assert run.epochs[1].penalty is None
+
+
+def test_the_oldest_jobs_go_first() -> None:
+    instance = made(np.zeros((3, 3)), [2, 2, 2])
+    run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0], [0, 0, 0]])
+    assert [entry.longest_wait for entry in run.epochs] == [0, 1, 1]
+    assert run.queue == (0, 0, 0)
+    run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0]])
+    assert run.queue == (2, 0, 0)
+
+
+def test_jobs_that_may_not_share_wait_or_run_alone() -> None:
+    never = made(np.full((2, 2), np.inf), [1, 1], machines=2)
+    run = run_epochs(never, greedy, processors=3, arrivals=[[4, 1]], drain=True)
+    conserved(run)
+    assert [entry.placed for entry in run.epochs] == [3, 2, 0]
+    assert run.summary["penalty"] == 0.0
+
+
+def test_an_outcome_is_accepted_and_its_solution_used() -> None:
+    instance = population(agents=20, rng=np.random.default_rng(0))
+
+    def exact(batch: Colocation, *, rng: np.random.Generator) -> Outcome:
+        return Outcome(greedy(batch, rng=rng), None, Status.FEASIBLE)
+
+    settings: dict[str, Any] = {"processors": 4, "epochs": 5, "rate": 8.0}
+    assert run_epochs(instance, exact, **settings) == run_epochs(instance, greedy, **settings)
+
+
+def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
+    instance = population(agents=20, rng=np.random.default_rng(0))
+
+    def refuse(batch: Colocation, *, rng: np.random.Generator) -> Pairing:
+        raise NoSolution("never")
+
+    with pytest.raises(NoSolution, match="even for a single job"):
+        run_epochs(instance, refuse, processors=4, drain=True)
+    with pytest.raises(InvalidInstance, match="bandwidth is not given"):
+        run_epochs(made(instance.penalty, instance.count), complementary, processors=4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"processors": 0}, "processors is 0"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"rate": -1.0}, "rate -1"),
+        ({"rate": 1.0, "arrivals": [[1, 1]]}, "both given"),
+        ({"arrivals": [[1]]}, "arrivals has shape"),
+        ({"arrivals": [[1, -1]]}, "arrivals holds -1"),
+        ({"duration": 0}, "duration is 0"),
+        ({"duration": [1, 2, 3]}, "duration is"),
+    ],
+)
+def test_options_of_the_loop_are_checked(options: dict[str, Any], message: str) -> None:
+    instance = made(np.zeros((2, 2)), [1, 1])
+    with pytest.raises(InvalidOption, match=message):
+        run_epochs(instance, greedy, **{"processors": 1, **options})
+
+
+def test_lists_with_unpaired_have_no_processors_to_queue_for() -> None:
+    instance = made(np.zeros((2, 2)), [1, 1], unpaired=1.0)
+    with pytest.raises(InvalidInstance, match="unpaired"):
+        run_epochs(instance, greedy, processors=1)
+
+
+def spread(values: npt.ArrayLike) -> float:
+    return float(np.ptp(np.asarray(values)))
+
+
+def test_arrivals_follow_the_mix_of_the_instance() -> None:
+    instance = made(np.zeros((2, 2)), [9, 1])
+    run = run_epochs(instance, greedy, processors=1, epochs=300, rate=10.0)
+    arrived = [entry.arrived for entry in run.epochs]
+    assert np.mean(arrived) == pytest.approx(10, abs=0.6)
+    assert spread(arrived) > 5
+    assert run.queue[0] > 5 * run.queue[1]

@@ -1,0 +1,195 @@
+"""Deferred acceptance: the papers' example, stability, proposer-optimality, quotas and supplies."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.deferred_acceptance import Acceptance, deferred_acceptance, preference_order
+
+FIG_5_ORDER = [[0, 1, 2], [2, 0, 1], [0, 1, 2]]
+FIG_5_SCORE = [[2, 0, 1], [1, 2, 0], [1, 0, 2]]  # c1: m2 > m3 > m1; c2: m3 > m1 > m2; c3: m2 > m1 > m3
+
+
+def market(
+    seed: int, proposers: int, receivers: int, *, many: bool = False, ties: bool = False
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Random costs (P, R) and scores (R, P), some pairs unacceptable, and quotas."""
+    rng = np.random.default_rng(seed)
+    scale = 3 if ties else 1000
+    cost = rng.integers(0, scale, (proposers, receivers)).astype(float)
+    score = rng.integers(0, scale, (receivers, proposers)).astype(float)
+    cost[rng.random(cost.shape) < 0.2] = np.inf
+    score[rng.random(score.shape) < 0.2] = np.inf
+    return cost, score, rng.integers(0, 4, receivers) if many else np.ones(receivers, dtype=np.int64)
+
+
+def held_by(match: list[int], receivers: int) -> list[list[int]]:
+    return [[p for p, r in enumerate(match) if r == receiver] for receiver in range(receivers)]
+
+
+def is_stable(match: list[int], cost: npt.NDArray[np.float64], score: npt.NDArray[np.float64], quota: npt.ArrayLike) -> bool:
+    """By definition, with ties broken by index on both sides."""
+    held = held_by(match, len(score))
+    seats = np.asarray(quota)
+    for p, r in product(range(len(cost)), range(len(score))):
+        acceptable = np.isfinite(cost[p, r]) and np.isfinite(score[r, p])
+        if match[p] == r and not acceptable:
+            return False
+        if not acceptable or match[p] == r:
+            continue
+        wants = match[p] < 0 or (cost[p, r], r) < (cost[p, match[p]], match[p])
+        takes = len(held[r]) < seats[r] or any((score[r, p], p) < (score[r, q], q) for q in held[r])
+        if wants and takes:
+            return False
+    return all(len(held[r]) <= seats[r] for r in range(len(score)))
+
+
+def stable_matchings(
+    cost: npt.NDArray[np.float64], score: npt.NDArray[np.float64], quota: npt.NDArray[np.int64]
+) -> list[list[int]]:
+    candidates = product(range(-1, len(score)), repeat=len(cost))
+    return [list(match) for match in candidates if is_stable(list(match), cost, score, quota)]
+
+
+def test_figure_5_of_cooper_is_matched_in_two_rounds() -> None:
+    match = deferred_acceptance(FIG_5_ORDER, FIG_5_SCORE, log=True)
+    assert match.partner().tolist() == [1, 2, 0]  # m1c2, m2c3, m3c1
+    assert (match.rounds, match.proposals) == (2, 4)
+    first, second = match.log
+    assert [offer[:2] for offer in first.proposed] == [(0, 0), (1, 2), (2, 0)]
+    assert [offer[:2] for offer in first.accepted] == [(1, 2), (2, 0)]
+    assert [offer[:2] for offer in first.rejected] == [(0, 0)]
+    assert [offer[:2] for offer in second.proposed] == [(0, 1)] == [offer[:2] for offer in second.accepted]
+    assert second.rejected == ()
+    assert first.rows()[0] == {"round": 1, "event": "propose", "proposer": 0, "receiver": 0, "units": 1}
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_matching_is_stable_and_best_for_every_proposer(many: bool, ties: bool) -> None:
+    several = 0
+    for seed in range(40):
+        cost, score, quota = market(seed, 4, 4, many=many, ties=ties)
+        found = deferred_acceptance(preference_order(cost), score, quota).partner().tolist()
+        stable = stable_matchings(cost, score, quota)
+        several += len(stable) > 1
+        assert found in stable
+        for p in range(len(cost)):
+            options = {match[p] for match in stable}
+            assert found[p] == min(options, key=lambda r: (np.inf, 0) if r < 0 else (cost[p, r], r))
+    assert several or many  # the seeds must put optimality to the test
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (40, 12), (12, 40), (1, 1), (90, 80)])
+def test_larger_markets_with_quotas_and_short_lists_are_stable(shape: tuple[int, int]) -> None:
+    for seed in range(10):
+        cost, score, quota = market(seed, *shape, many=True, ties=seed % 2 == 0)
+        found = deferred_acceptance(preference_order(cost), score, quota).partner().tolist()
+        assert is_stable(found, cost, score, quota)
+
+
+def test_the_log_does_not_change_the_matching_and_accounts_for_every_unit() -> None:
+    for seed in range(20):
+        cost, score, quota = market(seed, 9, 6, many=True, ties=True)
+        supply = np.random.default_rng(seed).integers(0, 5, 9)
+        plain = deferred_acceptance(preference_order(cost), score, quota * 2, supply)
+        logged = deferred_acceptance(preference_order(cost), score, quota * 2, supply, log=True)
+        assert (logged.rounds, logged.proposals) == (plain.rounds, plain.proposals)
+        assert triples(plain) == triples(logged)
+        proposed = sum(offer.units for entry in logged.log for offer in entry.proposed)
+        rejected = sum(offer.units for entry in logged.log for offer in entry.rejected)
+        assert proposed == logged.proposals
+        assert proposed - rejected == logged.units.sum()
+
+
+def test_types_with_supplies_and_quotas_match_as_their_agents_would() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        cost, score, _ = market(seed, 4, 3, ties=True)
+        supply, quota = rng.integers(0, 5, 4), rng.integers(0, 6, 3)
+        left, right = np.repeat(np.arange(4), supply), np.repeat(np.arange(3), quota)
+        agents = deferred_acceptance(preference_order(cost[np.ix_(left, right)]), score[np.ix_(right, left)]).partner()
+        expected = np.zeros((4, 3), dtype=int)
+        for p, r in enumerate(agents):
+            if r >= 0:
+                expected[left[p], right[r]] += 1
+        types = deferred_acceptance(preference_order(cost), score, quota, supply)
+        table = np.zeros((4, 3), dtype=int)
+        table[types.proposer, types.receiver] = types.units
+        assert table.tolist() == expected.tolist()
+        assert (table.sum(axis=1) + types.unmatched == supply).all()
+
+
+def test_the_compiled_kernel_answers_as_plain_python_does() -> None:
+    cost, score, quota = market(3, 70, 60, many=True, ties=True)  # 4200 entries: compiled
+    whole = deferred_acceptance(preference_order(cost), score, quota)
+    from cotenant.solvers import deferred_acceptance as module
+
+    plain = module._COMPILE_FROM
+    module._COMPILE_FROM = 10**9
+    try:
+        slow = deferred_acceptance(preference_order(cost), score, quota)
+    finally:
+        module._COMPILE_FROM = plain
+    assert triples(whole) == triples(slow)
+    assert whole.rounds == slow.rounds
+
+
+@pytest.mark.slow
+def test_five_thousand_a_side_with_one_list_for_all_needs_a_round_each() -> None:
+    agents = 5000
+    same = np.tile(np.arange(agents, dtype=np.int32), (agents, 1))
+    match = deferred_acceptance(same, same)
+    assert match.rounds == agents
+    assert (match.partner() == np.arange(agents)).all()
+
+
+def test_ties_go_to_the_lowest_index_on_both_sides() -> None:
+    match = deferred_acceptance(preference_order(np.zeros((3, 3))), np.zeros((3, 3)))
+    assert match.partner().tolist() == [0, 1, 2]
+
+
+def test_nobody_is_matched_against_an_infinite_cost_or_score() -> None:
+    assert preference_order([[np.inf, 0.5]]).tolist() == [[1, -1]]
+    match = deferred_acceptance([[0, 1], [0, -1]], [[1.0, np.inf], [0.0, 0.0]])
+    assert match.partner().tolist() == [0, -1]
+    assert match.unmatched.tolist() == [0, 1]
+
+
+def test_no_proposers_or_no_seats_is_an_empty_matching() -> None:
+    assert len(deferred_acceptance(np.zeros((0, 2), dtype=int), np.zeros((2, 0))).units) == 0
+    assert deferred_acceptance([[0]], [[1.0]], quota=[0]).partner().tolist() == [-1]
+
+
+def test_partner_refuses_proposers_of_several_units() -> None:
+    with pytest.raises(InvalidOption, match="more than one unit"):
+        deferred_acceptance([[0]], [[1.0]], quota=[2], supply=[2]).partner()
+
+
+@pytest.mark.parametrize(
+    ("order", "score", "keywords", "message"),
+    [
+        ([[0, 0]], [[1.0]], {}, "twice"),
+        ([[1]], [[1.0]], {}, "expected -1 to 0"),
+        ([[0]], [[1.0, 2.0]], {}, r"shape \(1, 1\)"),
+        ([[0.5]], [[1.0]], {}, "whole numbers"),
+        ([[0]], [[np.nan]], {}, "NaN"),
+        ([[0]], [["a"]], {}, "expected numbers"),
+        ([[0]], [[1.0]], {"quota": [-1]}, "quota is"),
+        ([[0]], [[1.0]], {"supply": [1, 1]}, "supply is"),
+    ],
+)
+def test_bad_input_is_named(
+    order: list[list[int]], score: list[list[float]], keywords: dict[str, list[int]], message: str
+) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        deferred_acceptance(order, score, **keywords)  # type: ignore[arg-type]
+
+
+def triples(match: Acceptance) -> list[tuple[int, int, int]]:
+    return list(zip(match.proposer.tolist(), match.receiver.tolist(), match.units.tolist(), strict=True))

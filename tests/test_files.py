@@ -1,0 +1,165 @@
+"""Files: exact inverses, and one clear error for everything that can be wrong with one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cotenant
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.problem import InvalidFile, InvalidInstance, UnknownName, bundled, schema, write
+
+TINY: dict[str, Any] = {"cotenant": 1, "problem": "colocation", "penalty": [[0.1, 0.2], [0.3, 0.4]], "count": [2, 2]}
+
+
+def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+    return path
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_bundled_instances_are_read_and_written_as_exact_inverses(name: str, tmp_path: Path) -> None:
+    instance = cotenant.read(name)
+    for suffix in (".json", ".json.gz"):
+        assert cotenant.read(write(instance, tmp_path / f"copy{suffix}")) == instance
+
+
+@given(
+    penalty=st.lists(st.floats(-0.5, 1.0), min_size=4, max_size=4),
+    forbidden=st.booleans(),
+    machines=st.sampled_from([None, 3.0, np.inf]),
+)
+def test_any_instance_survives_a_round_trip(penalty: list[float], forbidden: bool, machines: float | None) -> None:
+    matrix = np.array(penalty).reshape(2, 2)
+    if forbidden:
+        matrix[0, 1] = np.inf
+    instance = Colocation(matrix, np.array([2, 2]), machines=machines, name="x")
+    document = {"cotenant": 1, "problem": "colocation", "name": "x", **instance.document()}
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert cotenant.read(put(Path(folder), json.dumps(document))) == instance
+
+
+def test_absent_machines_mean_half_as_many_and_null_means_as_many_as_needed(tmp_path: Path) -> None:
+    assert cotenant.read(put(tmp_path, TINY)).machines is None  # type: ignore[attr-defined]
+    assert cotenant.read(put(tmp_path, TINY | {"machines": None})).machines == np.inf  # type: ignore[attr-defined]
+
+
+BROKEN: list[tuple[str, Any, str]] = [
+    ("a ragged matrix", TINY | {"penalty": [[0.1, 0.2], [0.3]]}, "penalty is ragged"),
+    ("a matrix that is not square", TINY | {"penalty": [[0.1, 0.2]]}, "penalty is of shape .*square"),
+    ("a penalty above 1", TINY | {"penalty": [[0.1, 1.2], [0.3, 0.4]]}, r"penalty\[0, 1\] is 1.2; expected .* at most 1"),
+    ("a word for a number", TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]}, r"penalty\[0\]\[1\] is 'x'; expected .*number"),
+    ("a negative count", TINY | {"count": [-1, 3]}, r"count\[0\] is -1"),
+    ("a fractional count", TINY | {"count": [1.5, 2]}, r"count\[0\] is 1.5; expected .*integer"),
+    ("a count of another length", TINY | {"count": [2]}, "count is of length 1; expected 2"),
+    ("no agents", TINY | {"count": [0, 0]}, "count is all zero"),
+    ("an odd total", TINY | {"count": [2, 1]}, "count is 3 agents in all, an odd number.*machines"),
+    ("too few machines", TINY | {"machines": 1}, "machines is 1 for 4 agents; expected at least 2"),
+    ("fractional machines", TINY | {"machines": 2.5}, "machines is 2.5; expected a whole number"),
+    ("unpaired below a penalty", TINY | {"unpaired": 0.35}, r"unpaired is 0.35, below penalty\[1, 1\] = 0.4"),
+    ("unpaired and machines", TINY | {"unpaired": 1, "machines": 4}, "machines is 4 beside unpaired"),
+    ("a type without partner", TINY | {"names": ["a", "b"], "penalty": [[None, None], [0, 0]]}, "every possible partner of type 'a'"),
+    ("negative bandwidth", TINY | {"bandwidth": [1, -2]}, r"bandwidth\[1\] is -2"),
+    ("two types of one name", TINY | {"names": ["a", "a"]}, "names is 'a' given twice"),
+    ("an empty matrix", TINY | {"penalty": []}, "penalty is .*at least 1"),
+    ("an unknown field", TINY | {"penalties": []}, "'penalties' is unknown.*did you mean penalty"),
+    ("a missing field", {key: TINY[key] for key in TINY if key != "count"}, "count is missing"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+def test_a_broken_instance_is_refused_with_field_value_and_cure(content: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstance, match=words) as caught:
+        cotenant.read(put(tmp_path, content))
+    assert "instance.json" in str(caught.value)
+
+
+def test_an_error_names_the_line_of_its_field(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstance, match=r"instance.json, line 3: count"):
+        cotenant.read(put(tmp_path, '{"cotenant": 1, "problem": "colocation",\n"penalty": [[0.1]],\n"count": [3]}'))
+
+
+FILES: list[tuple[str, str, str]] = [
+    ("truncated JSON", '{"cotenant": 1, "problem": "coloc', "truncated or not JSON.*line 1"),
+    ("text", "penalty, count", "is not JSON"),
+    ("NaN", '{"cotenant": 1, "problem": "colocation", "penalty": [[NaN]], "count": [2]}', "holds NaN.*null"),
+    ("a list", "[1, 2]", "holds a list"),
+    ("no version", '{"problem": "colocation"}', 'no field "cotenant"'),
+    ("another version", '{"cotenant": 2, "problem": "colocation"}', "cotenant is 2; this version reads format 1"),
+    ("a problem nobody knows", '{"cotenant": 1, "problem": "colocatoin"}', "problem is 'colocatoin'; did you mean colocation"),
+    ("a field twice", '{"cotenant": 1, "cotenant": 1}', "gives the field 'cotenant' twice"),
+    ("an empty file", "", "truncated or not JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), [case[1:] for case in FILES], ids=[case[0] for case in FILES])
+def test_a_file_that_is_no_instance_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=words):
+        cotenant.read(put(tmp_path, text))
+
+
+def test_a_file_of_another_problem_is_refused(tmp_path: Path) -> None:
+    from cotenant.instances.problem import read
+
+    with pytest.raises(InvalidFile, match="is a colocation instance; expected market"):
+        read(put(tmp_path, TINY), problem="market")
+
+
+def test_a_missing_file_a_folder_and_an_unknown_bundled_name_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="does not exist"):
+        cotenant.read(tmp_path / "none.json")
+    with pytest.raises(InvalidFile, match="is a folder"):
+        cotenant.read(tmp_path)
+    with pytest.raises(UnknownName, match="did you mean colocation/tiny"):
+        cotenant.read("colocation/tinny")
+
+
+def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(TINY).encode())[:20])
+    with pytest.raises(InvalidFile, match="cannot be read"):
+        cotenant.read(path)
+
+
+def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    instance = cotenant.read("colocation/tiny")
+    with pytest.raises(InvalidFile, match="cannot be written"):
+        write(instance, tmp_path / "none" / "x.json")
+    with pytest.raises(InvalidFile, match=r"must end in \.json"):
+        write(instance, tmp_path / "x.txt")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InvalidFile, match="cannot be written"):
+        write(instance, tmp_path / "folder.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.json"]
+
+
+def test_the_schema_names_every_field_of_the_document() -> None:
+    properties = schema("colocation")["properties"]
+    assert {"cotenant", "problem", "penalty", "count", "bandwidth", "names", "machines", "unpaired"} <= set(properties)
+
+
+def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None:
+    instance = cotenant.read("colocation/tiny")
+    assert instance == instance.replace() and hash(instance) == hash(instance.replace())
+    assert instance != instance.replace(name="other")
+    with pytest.raises(ValueError, match="read-only"):
+        instance.penalty[0, 0] = 1  # type: ignore[attr-defined]
+    with pytest.raises(InvalidInstance, match="machines is 1"):
+        instance.replace(machines=1)
+
+
+def test_a_pairing_survives_its_document() -> None:
+    pairing = Pairing([1, 0, 1], [0, 0, 0], [2, 1, 1], [0, 3])  # type: ignore[arg-type]
+    assert Pairing.from_document(json.loads(json.dumps(pairing.document()))) == pairing
+    assert pairing.first.tolist() == [0, 0]
+    assert pairing.pairs.tolist() == [1, 3]

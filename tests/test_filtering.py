@@ -1,0 +1,211 @@
+"""The collaborative filter: what it keeps, what it falls back on, and how many preferences it gets right."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation.formats import fair_co2, gavel
+from cotenant.instances.colocation.generators import population
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.filtering import fill, sample_mask, tau
+
+INTERFERENCE = Path(__file__).resolve().parents[2] / "shared" / "data" / "interference"
+MIXES = ("uniform", "beta-low", "gaussian", "beta-high")
+
+Floats = npt.NDArray[np.float64]
+
+
+def accuracy(penalty: Floats, fraction: float, seeds: int = 10) -> float:
+    scores = []
+    for seed in range(seeds):
+        mask = sample_mask(penalty.shape, fraction, np.random.default_rng(seed), np.isfinite(penalty))
+        scores.append(tau(penalty, fill(np.where(mask | ~np.isfinite(penalty), penalty, np.nan), mask)))
+    return float(np.mean(scores))
+
+
+# --- accuracy --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model_seed", [2017, 1, 2, 3])
+def test_synthetic_penalties_reach_the_papers_accuracy(model_seed: int) -> None:
+    penalty = population(agents=200, model_seed=model_seed, rng=np.random.default_rng(0)).penalty
+    assert accuracy(penalty, 0.25) >= 0.83  # Cooper fig. 12: 83 % at 25 %
+    assert accuracy(penalty, 0.75) >= 0.95  # and 95 % at 75 %
+
+
+def test_more_samples_predict_more() -> None:
+    penalty = population(agents=200, rng=np.random.default_rng(0)).penalty
+    scores = [accuracy(penalty, fraction) for fraction in (0.1, 0.25, 0.5, 0.75, 1.0)]
+    assert scores == sorted(scores)
+    assert scores[-1] == tau(penalty, penalty) > 0.999  # not 1: the truth has ties
+
+
+@pytest.mark.skipif(not INTERFERENCE.is_dir(), reason="the measured matrices are not here")
+def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
+    measured = {
+        "fair-co2": (fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4), 0.75, 0.90),
+        "gavel v100": (gavel(INTERFERENCE / "gavel_pairs.json", gpu="v100", copies=4), 0.72, 0.87),
+        "gavel p100": (gavel(INTERFERENCE / "gavel_pairs.json", gpu="p100", copies=4), 0.84, 0.94),
+    }
+    for name, (instance, quarter, most) in measured.items():
+        assert isinstance(instance, Colocation), name
+        assert accuracy(instance.penalty, 0.25) >= quarter, name
+        assert accuracy(instance.penalty, 0.75) >= most, name
+
+
+def test_neighbours_add_to_the_baseline_when_columns_come_in_families() -> None:
+    # Two families of columns that hurt opposite halves of the rows: no rank-one baseline can tell them apart.
+    rng = np.random.default_rng(4)
+    half = np.repeat([0, 1], 12)
+    penalty = np.where(half[:, None] == half[None, :], 0.3, 0.1) + 0.02 * rng.random((24, 24))
+    mask = sample_mask(penalty.shape, 0.5, rng)
+    alone = fill(penalty, mask, shrinkage=1e9)
+    assert tau(penalty, fill(penalty, mask)) > tau(penalty, alone) + 0.05
+
+
+# --- what is kept, and fallbacks -------------------------------------------------------------------------------------
+
+
+def test_sampled_and_impossible_entries_stay_and_the_rest_is_not_looked_at() -> None:
+    penalty = population(agents=200, rng=np.random.default_rng(0)).penalty.copy()
+    penalty[3, 5] = np.inf
+    mask = sample_mask(penalty.shape, 0.3, np.random.default_rng(1), np.isfinite(penalty))
+    filled = fill(penalty, mask)
+    assert (filled[mask] == penalty[mask]).all()
+    assert filled[3, 5] == np.inf
+    assert np.isfinite(np.delete(filled, 3 * 20 + 5)).all()
+    hidden = np.where(mask | np.isinf(penalty), penalty, np.nan)
+    assert np.array_equal(fill(hidden, mask), filled)
+
+
+def test_an_impossible_entry_marked_as_sampled_is_no_sample() -> None:
+    filled = fill([[np.inf, 0.2], [0.1, 0.3]], [[True, True], [True, False]])
+    assert filled[0, 0] == np.inf
+    assert 0.05 < filled[1, 1] < 0.3
+
+
+def test_a_row_or_column_without_samples_falls_back_on_the_others() -> None:
+    penalty = np.outer([1.0, 2.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4])
+    mask = np.ones((4, 4), dtype=bool)
+    mask[2] = False
+    mask[:, 1] = False
+    filled = fill(penalty, mask)
+    assert filled[2, 0] < filled[2, 2] < filled[2, 3]  # columns keep the order that the other rows give them
+    assert filled[0, 1] < filled[1, 1] < filled[3, 1]  # so do rows
+    assert penalty.min() < filled[2, 1] < penalty.max()
+
+
+def test_one_sample_is_enough_and_constant_matrices_stay_constant() -> None:
+    mask = np.zeros((3, 3), dtype=bool)
+    mask[1, 1] = True
+    assert fill(np.full((3, 3), 0.2), mask) == pytest.approx(np.full((3, 3), 0.2))
+    assert fill(np.zeros((3, 3)), mask).tolist() == np.zeros((3, 3)).tolist()
+
+
+def test_the_scale_of_the_entries_does_not_matter() -> None:
+    penalty = population(agents=200, rng=np.random.default_rng(0)).penalty
+    mask = sample_mask(penalty.shape, 0.3, np.random.default_rng(1))
+    for scale in (1e-7, 1e7):
+        assert fill(scale * penalty, mask) == pytest.approx(scale * fill(penalty, mask), rel=1e-9)
+
+
+def test_rectangular_matrices_and_few_neighbours_are_filled() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.random((6, 9))
+    filled = fill(matrix, sample_mask((6, 9), 0.5, rng), neighbours=2, iterations=3)
+    assert filled.shape == (6, 9)
+    assert np.isfinite(filled).all()
+
+
+# --- sampling --------------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_has_the_size_asked_for_and_follows_its_seed() -> None:
+    masks = [sample_mask((20, 20), 0.25, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert [int(mask.sum()) for mask in masks] == [100, 100, 100]
+    assert (masks[0] == masks[1]).all()
+    assert (masks[0] != masks[2]).any()
+
+
+def test_only_eligible_entries_are_sampled() -> None:
+    eligible = ~np.eye(6, dtype=bool)
+    mask = sample_mask((6, 6), 1.0, np.random.default_rng(0), eligible)
+    assert (mask == eligible).all()
+    assert sample_mask((6, 6), 0.001, np.random.default_rng(0), eligible).sum() == 1
+
+
+# --- tau -------------------------------------------------------------------------------------------------------------
+
+
+def brute_tau(truth: Floats, predicted: Floats) -> float:
+    right, pairs = 0.0, 0
+    for true, guess in zip(truth, predicted, strict=True):
+        for i, j in combinations(range(len(true)), 2):
+            if not np.isfinite([true[i], true[j]]).all():
+                continue
+            pairs += 1
+            signs = [0 if abs(row[i] - row[j]) <= 1e-9 else np.sign(row[i] - row[j]) for row in (true, guess)]
+            right += 0.5 if 0 in signs else float(signs[0] == signs[1])
+    return right / pairs
+
+
+def test_tau_counts_pairs_as_equation_2_does() -> None:
+    truth = np.array([[0.1, 0.2, 0.3, 0.4]])
+    assert tau(truth, truth) == 1.0
+    assert tau(truth, -truth) == 0.0
+    assert tau(truth, [[0.1, 0.2, 0.4, 0.3]]) == pytest.approx(5 / 6)
+
+
+def test_ties_count_one_half_on_either_side() -> None:
+    assert tau([[0.1, 0.1]], [[0.3, 0.2]]) == 0.5
+    assert tau([[0.1, 0.1]], [[0.2, 0.2]]) == 0.5
+    assert tau([[0.1, 0.2]], [[0.2, 0.2]]) == 0.5
+    assert tau([[0.1, 0.7 + 0.1]], [[0.1, 0.8]]) == 1.0
+    assert tau([[0.7 + 0.1, 0.8]], [[0.1, 0.2]]) == 0.5  # a tie but for rounding
+
+
+def test_tau_equals_its_definition_with_ties_and_forbidden_entries() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 4, (5, 6)) / 10
+        truth[rng.random(truth.shape) < 0.2] = np.inf
+        guess = rng.integers(0, 4, (5, 6)) / 10
+        assert tau(truth, guess) == pytest.approx(brute_tau(truth, guess))
+
+
+def test_nothing_to_compare_is_no_error() -> None:
+    assert tau([[0.1], [0.2]], [[0.3], [0.4]]) == 1.0
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), True])
+def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
+    with pytest.raises(InvalidOption, match="fraction is"):
+        sample_mask((3, 3), fraction, np.random.default_rng(0))
+
+
+def test_samples_that_cannot_be_used_are_refused() -> None:
+    two = np.ones((2, 2))
+    with pytest.raises(InvalidOption, match="nothing is sampled"):
+        fill(two, np.zeros((2, 2), dtype=bool))
+    with pytest.raises(InvalidOption, match="NaN"):
+        fill(two * np.nan, two > 0)
+    with pytest.raises(InvalidOption, match="one shape"):
+        fill(two, np.ones((2, 3), dtype=bool))
+    with pytest.raises(InvalidOption, match="eligible has 0"):
+        sample_mask((2, 2), 0.5, np.random.default_rng(0), np.zeros((2, 2)))
+    for options in ({"neighbours": 0}, {"iterations": 0}, {"shrinkage": 0.0}):
+        with pytest.raises(InvalidOption, match="neighbours is"):
+            fill(two, two > 0, **options)
+    with pytest.raises(InvalidOption, match="one shape"):
+        tau(two, np.ones((2, 3)))
+    with pytest.raises(InvalidOption, match="NaN or inf"):
+        tau(two, two * np.nan)

@@ -80,10 +80,17 @@ METHODS: tuple[Method, ...] = (
     Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)"),
+    Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index", f"{_MARKET} eq. 3.6, as MIPs"),
     Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a programme"),
+    Method("PRD", "market", "baselines.market:proportional_response", "heuristic", "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("G-I", "market", "baselines.market:greedy_filtered", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {

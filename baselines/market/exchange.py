@@ -8,23 +8,26 @@ is again a curve of Amdahl's kind in b, and the best bids under a budget have th
 
 The thesis leaves open, and here it is so: all users answer at once, each round's bids standing against the last round's;
 XC-M moves a share (`step`) of the way to its best reply, since full moves can swing for ever; XC's hill climbing moves a
-`step` of the budget from the job of least marginal utility to the one of most, halving the step when nobody gains. A user
-with several jobs on a server bids for each as if the others were strangers'.
+`step` of the budget from the job of least marginal utility to the one of most. A user with several jobs on a server bids for
+each as if the others were strangers'.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Market
-from ...instances.market.utility import speedup
+from ...instances.market.utility import level_of, speedup
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import equal_bids
 from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+
+Halving = Literal["always", "on-failure"]
 
 LEAST_BID = 1e-12
 """Share of the mean budget below which no bid falls: on a server of one's own any bid at all takes everything."""
@@ -38,21 +41,27 @@ def exchange(
     report: Report | None = None,
     rounds: int = 50,
     step: float = 0.1,
+    halving: Halving = "always",
     rounding: Rounding = "none",
 ) -> Outcome:
     """XC: bids improved by hill climbing, users knowing that they move prices.
 
     Each round every user moves `step` of its budget (or what is there) from its job of least marginal utility of money to
-    that of most, when that gains; when it does not, its own step is halved, and below 0.001 it stops. The thesis says of the
-    heuristic only that it almost always ends without finding the optimum; XChange's first step and its end are not in the text.
+    that of most, when that gains; steps are halved, and a user whose step is below 0.001 is done. The thesis says of the
+    heuristic only that it almost always ends without finding the optimum; XChange's first step, its halving and its end are
+    not in the text. Halving after every move ends early, as the thesis describes; halving only when a move does not gain
+    comes close to the Nash equilibrium.
 
     Parameters
     ----------
     rounds : most rounds.
     step : first step, a share of the budget.
+    halving : "always", after every move, or "on-failure".
     rounding : whole cores.
     """
     _validate(rounds, step)
+    if halving not in get_args(Halving):
+        raise InvalidOption(f"halving is {halving!r}; expected one of {', '.join(get_args(Halving))}")
     validate_rounding(instance, rounding)
     clock = Clock(time_limit, report)
     game = _Game.of(Arena.of(instance))
@@ -61,7 +70,7 @@ def exchange(
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
         for done in range(1, rounds + 1):
-            bids, size = game.climbed(bids, size)
+            bids, size = game.climbed(bids, size, halving == "always")
             if (size < 1e-3).all() or clock.over:
                 stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
                 break
@@ -158,7 +167,7 @@ class _Game:
         now, then = self.utilities(bids, others), self.utilities(best, others)
         return float(np.max(1 - np.divide(now, then, out=np.ones_like(now), where=then > 0), initial=0.0))
 
-    def climbed(self, bids: Floats, size: Floats) -> tuple[Floats, Floats]:
+    def climbed(self, bids: Floats, size: Floats, always: bool) -> tuple[Floats, Floats]:
         """One round of hill climbing: new bids and step sizes."""
         arena = self.arena
         others = self.others(bids)
@@ -173,13 +182,11 @@ class _Game:
         trial = bids - moved + amount[arena.user] * taker
         gained = self.utilities(trial, others) > self.utilities(bids, others) * (1 + 1e-12)
         gained &= richest != poorest
-        return np.where(gained[arena.user], trial, bids), np.where(gained, size, size / 2)
+        return np.where(gained[arena.user], trial, bids), np.where(gained & (not always), size, size / 2)
 
 
 def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
     """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its budget."""
-    from ...instances.market.utility import level_of
-
     level = level_of(floor / threshold, floor, threshold, group, budget)
     amount = np.maximum(floor * (level[group] / threshold - 1), 0.0)
     total = np.bincount(group, weights=amount, minlength=len(budget))

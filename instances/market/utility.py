@@ -86,7 +86,7 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     slope = np.divide(floor, threshold, out=np.zeros_like(floor), where=curved)
     cap = np.full(groups, np.inf)
     np.minimum.at(cap, group[linear], threshold[linear])
-    level = _level(slope, floor, threshold, group, budget, curved)
+    level = level_of(slope, floor, threshold, group, budget, curved)
     capped = level > cap
     level = np.minimum(level, cap)
     active = curved & (level[group] > threshold)
@@ -105,9 +105,23 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     return Fill(amount, level)
 
 
-def _level(slope: Floats, floor: Floats, threshold: Floats, group: Integers, budget: Floats, active: Booleans) -> Floats:
-    """(groups,) the root of sum slope (y - threshold)+ = budget, from above; inf without active items."""
+def level_of(
+    slope: Floats,
+    floor: Floats,
+    threshold: Floats,
+    group: Integers,
+    budget: Floats,
+    active: Booleans | None = None,
+) -> Floats:
+    """(groups,) the root y of sum (slope y - floor)+ = budget over a group's items, from above; inf without items.
+
+    Parameters
+    ----------
+    slope, floor, threshold : (items,) with threshold = floor / slope.
+    active : which items count; all when not given.
+    """
     groups = len(budget)
+    active = np.ones(len(group), dtype=bool) if active is None else active
     while True:
         total = np.bincount(group, weights=np.where(active, slope, 0.0), minlength=groups)
         rest = np.bincount(group, weights=np.where(active, floor, 0.0), minlength=groups)

@@ -99,7 +99,14 @@ ANALYSES: dict[str, dict[str, str]] = {
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
-    }
+    },
+    "market": {
+        "phases": "cotenant.analysis.market.phases solves a market whose jobs change with time",
+        "envy": "cotenant.analysis.market.audits judges an allocation",
+        "rounding": "cotenant.analysis.market.audits compares the ways of rounding an allocation",
+        "predictor": "cotenant.analysis.market.profiles learns fractions and run times from a profile",
+        "least-envy": "an option of fisher: rounding=least-envy",
+    },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 

@@ -15,7 +15,7 @@ PROBLEM = Problem(
     check=check,
     document="instances.market.document:MarketDocument",
     generators={"population": "instances.market.generators:population"},
-    formats={"jobs-csv": "instances.market.formats:jobs_csv", "profile-csv": "instances.market.formats:profile_csv"},
+    formats={"jobs-csv": "instances.market.formats:jobs_csv"},
 )
 
 __all__ = [

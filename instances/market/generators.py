@@ -41,7 +41,8 @@ def population(
     users, servers, jobs : n, m and the jobs of each user (at most `servers`).
     fractions : parallel fractions uniform on (`low`, `high`), the range of thesis fig. 3.4, or drawn from a pool of named
         workloads (see `workloads`).
-    pool_file : CSV with columns workload and parallel_fraction, in place of the built-in synthetic pool.
+    pool_file : CSV with columns workload and parallel_fraction, or a profile (see `profile.read_profile`), in place of the
+        built-in synthetic pool.
     cores : of each server; the thesis's have 24.
     work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
     budgets : 1 for every user, or lognormal in the same way.
@@ -109,6 +110,6 @@ def _places(rows: int, servers: int, jobs: int, rng: np.random.Generator) -> Int
 def _pool(path: str | None) -> Floats:
     if path is None:
         return np.array(list(synthetic_fractions().values()))
-    from .formats import read_pool
+    from .profile import read_pool
 
     return np.array(list(read_pool(path).values()))

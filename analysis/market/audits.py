@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from ...instances.market.envy import envy_matrix, user_envy
-from ...instances.market.instance import Allocation, Floats, Integers, Market
+from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.rounding import Rounding, round_cores
 from .metrics import metrics
@@ -74,7 +74,7 @@ def users_alike(market: Market, user: int) -> Integers:
     mine = np.unique(market.server[useful & (market.user == user)])
     key = np.unique(market.user[useful] * market.servers + market.server[useful])
     owner, place = key // market.servers, key % market.servers
-    inside = np.bincount(owner, weights=np.isin(place, mine), minlength=market.users)
+    inside = total_by(owner, np.isin(place, mine), market.users)
     every = np.bincount(owner, minlength=market.users)
     return np.flatnonzero((inside == len(mine)) & (every == len(mine)))
 

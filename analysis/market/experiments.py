@@ -21,8 +21,8 @@ from ...baselines.market import (
 )
 from ...instances.market.envy import user_envy
 from ...instances.market.generators import population
-from ...instances.market.instance import Allocation, Market
-from ...instances.market.sharing import sharing_index
+from ...instances.market.instance import Allocation, Market, total_by
+from ...instances.market.sharing import Share, sharing_index
 from ...instances.market.utility import user_utilities
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market import fisher, round_cores
@@ -70,7 +70,7 @@ def figure_3_11(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
     beaten = {name for row in table.values() for name in others if row[name] > row["FM"]}
     ours = "yes" if not beaten else f"not {', '.join(sorted(beaten))}"
     findings.append(
-        Finding("FM outperforms all others, every population", "yes", ours, _verdict(not beaten), "G-I filters exact profiles here")
+        Finding("FM outperforms all others, every population", "yes", ours, _verdict(not beaten), "G-I's profiles are exact")
     )
     order = all(row["ES"] < row["PF"] < row["FM"] for row in table.values())
     findings.append(Finding("ES and PF below FM", "yes", "yes" if order else "no", _verdict(order)))
@@ -92,16 +92,17 @@ def figure_3_12(*, seed: int = 0, users: int = 100, groups: int = 10) -> list[Fi
         index[name] = audit.index
         what = f"{name}, envy index of the worst pair"
         place = f"users {audit.envious} and {audit.envied} in the group {audit.group.min()}-{audit.group.max()}"
-        findings.append(Finding(what, "a drawing", f"{audit.index:.3f}", "not in the paper", place if audit.index < 1 - 1e-6 else ""))
+        note = place if audit.index < 1 - 1e-6 else ""
+        findings.append(Finding(what, "a drawing", f"{audit.index:.3f}", "not in the paper", note))
     equilibrium = _answer("FM", market, seed)
     for rule in ("largest-remainder", "user-deficit"):
         envy, _ = user_envy(market, round_cores(market, equilibrium, rule))
-        envious = np.bincount(np.arange(users) * groups // users, weights=envy < 1 - 1e-6, minlength=groups)
+        envious = total_by(np.arange(users) * groups // users, envy < 1 - 1e-6, groups)
         ours = f"{envious.sum():g} of {users}, up to {envious.max():g} in a group, worst index {envy.min():.3f}"
         claim = "occasionally one or two users in a group with slight envy"
         slight = bool(envious.max() <= 2 and envy.min() > 0.9)
         findings.append(
-            Finding(f"FM in whole cores, {rule}: envious users", claim, ours, _verdict(slight), "the text does not say how it rounds")
+            Finding(f"FM in whole cores, {rule}: envious users", claim, ours, _verdict(slight), "how to round is not in the text")
         )
     free = {name: value > 1 - 1e-6 for name, value in index.items()}
     claims = (
@@ -124,14 +125,8 @@ def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
     draws : populations of each size; the least index over them counts.
     """
     sizes = _sizes(largest, draws)
-    shares = ("endowment", "tenants", "jobs")
-    table = {
-        share: {
-            n: {name: min(values) for name, values in _values(n, draws, seed, lambda m, a, s=share: sharing_index(m, a, s)).items()}  # type: ignore[misc]
-            for n in sizes
-        }
-        for share in shares
-    }
+    shares: tuple[Share, ...] = ("endowment", "tenants", "jobs")
+    table = {share: {n: _least(n, draws, seed, share) for n in sizes} for share in shares}
     findings = []
     for share in shares:
         for name in MECHANISMS:
@@ -139,25 +134,29 @@ def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
             findings.append(Finding(f"{name}, sharing index against {share}, by users", "a drawing", line, "not in the paper"))
     for share in shares:
         least = min(row["FM"] for row in table[share].values())
-        proven = "proven (a user can buy its endowment)" if share == "endowment" else "the text's ES" if share == "jobs" else ""
-        findings.append(Finding(f"FM above 1, against {share}", "always", f"least {least:.4f}", _verdict(least >= 1 - 1e-6), proven))
-    endowment = table["endowment"]
-    top = all(max(row, key=lambda name, row=row: row[name]) == "FM" for row in endowment.values())  # type: ignore[misc]
-    leaders = ", ".join(f"{n}: {max(row, key=lambda name, row=row: row[name])}" for n, row in endowment.items())  # type: ignore[misc]
-    findings.append(Finding("FM's index is the largest, every population", "yes", leaders, _verdict(top), "against endowment"))
-    smallest = endowment[sizes[0]]
-    best = max(smallest, key=lambda name: smallest[name])
-    findings.append(Finding(f"FM's index is the largest at {sizes[0]} users", "yes", best, _verdict(best == "FM")))
-    for name in ("G-I", "G-II"):
-        below = {n: row[name] for n, row in endowment.items() if row[name] < 1}
-        ours = f"below 1 at {', '.join(map(str, below)) or 'no size'} users, against endowment"
+        note = {"endowment": "proven: a user can buy its endowment", "tenants": "", "jobs": "the text's ES"}[share]
         findings.append(
-            Finding(f"{name} does not satisfy sharing incentives", "yes", ours, _verdict(bool(below)), "a sparse market pays for everybody")
+            Finding(f"FM above 1, against {share}", "always", f"least {least:.4f}", _verdict(least >= 1 - 1e-6), note)
         )
-    growing = [name for name in MECHANISMS if _rises([row[name] for row in endowment.values()])]
-    findings.append(
-        Finding("the index rises with the number of servers", "XC, XC-M, PF, ES", ", ".join(growing), _verdict({"XC", "XC-M", "PF", "ES"} <= set(growing)))
-    )
+    return findings + _sharing_claims(table["endowment"])
+
+
+def _sharing_claims(table: dict[int, dict[str, float]]) -> list[Finding]:
+    """The thesis's other sentences about the sharing index, against the endowment."""
+    leaders = {n: max(row, key=row.__getitem__) for n, row in table.items()}
+    ours = ", ".join(f"{n}: {name}" for n, name in leaders.items())
+    top = _verdict(set(leaders.values()) == {"FM"})
+    findings = [Finding("FM's index is the largest, every population", "yes", ours, top, "against endowment")]
+    smallest, first = next(iter(leaders.items()))
+    findings.append(Finding(f"FM's index is the largest at {smallest} users", "yes", first, _verdict(first == "FM")))
+    for name in ("G-I", "G-II"):
+        below = {n: row[name] for n, row in table.items() if row[name] < 1}
+        what, note = f"{name} does not satisfy sharing incentives", "a sparse market pays for everybody"
+        ours = f"below 1 at {', '.join(map(str, below)) or 'no size'} users, against endowment"
+        findings.append(Finding(what, "yes", ours, _verdict(bool(below)), note))
+    growing = [name for name in MECHANISMS if _rises([row[name] for row in table.values()])]
+    rises = _verdict({"XC", "XC-M", "PF", "ES"} <= set(growing))
+    findings.append(Finding("the index rises with the number of servers", "XC, XC-M, PF, ES", ", ".join(growing), rises))
     return findings
 
 
@@ -186,6 +185,11 @@ def _values(n: int, draws: int, seed: int, measure: Callable[[Market, Allocation
 
 def _means(n: int, draws: int, seed: int, measure: Callable[[Market, Allocation], float]) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in _values(n, draws, seed, measure).items()}
+
+
+def _least(n: int, draws: int, seed: int, share: Share) -> dict[str, float]:
+    found = _values(n, draws, seed, lambda market, answer: sharing_index(market, answer, share))
+    return {name: min(values) for name, values in found.items()}
 
 
 def _total(market: Market, allocation: Allocation) -> float:

@@ -87,7 +87,8 @@ def phases(
         No phases, or numbers of arrays that differ.
     """
     if len(parallel_fraction) != len(work) or len(work) == 0:
-        raise InvalidInstance("work", f"{len(work)} phases beside {len(parallel_fraction)}", "one array of each per phase, at least one")
+        seen = f"{len(work)} phases beside {len(parallel_fraction)}"
+        raise InvalidInstance("work", seen, "one array per phase, as many of fractions, at least one")
     found: list[Phase] = []
     saved = np.zeros(market.users)
     total, static = np.zeros(market.users), np.zeros(market.users)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.market.equilibrium import residuals
-from ...instances.market.instance import Allocation, Market
+from ...instances.market.instance import Market
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import Rule, equal_bids, respond
@@ -57,7 +57,8 @@ def proportional_response(
     bids = equal_bids(arena)
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
-        for done in range(1, rounds + 1):
+        while done < rounds:
+            done += 1
             _, after = respond(arena, bids, rule)
             moved = float((np.abs(after - bids) / arena.budget[arena.user]).max(initial=0.0))
             bids = after

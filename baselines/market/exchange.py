@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.instance import Floats, Market, ratio, total_by
 from ...instances.market.utility import level_of, speedup
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.arena import Arena
@@ -69,7 +69,8 @@ def exchange(
     size = np.full(instance.users, step)
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
-        for done in range(1, rounds + 1):
+        while done < rounds:
+            done += 1
             bids, size = game.climbed(bids, size, halving == "always")
             if (size < 1e-3).all() or clock.over:
                 stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
@@ -112,7 +113,8 @@ def exchange_modified(
     bids = game.first
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
-        for done in range(1, rounds + 1):
+        while done < rounds:
+            done += 1
             best = game.best_bids(bids)
             if game.regret(bids, best) <= tolerance or clock.over:
                 stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
@@ -138,14 +140,14 @@ class _Game:
     def others(self, bids: Floats) -> Floats:
         """(j,) money of all other bids on each job's server."""
         arena = self.arena
-        total = np.bincount(arena.server, weights=bids, minlength=arena.market.servers) + arena.fixed
+        total = total_by(arena.server, bids, arena.market.servers) + arena.fixed
         return np.maximum(total[arena.server] - bids, 1e-15 * total[arena.server])
 
     def utilities(self, bids: Floats, others: Floats) -> Floats:
         """(n,) utilities of these bids against others' bids."""
         arena = self.arena
         cores = arena.market.capacity[arena.server] * bids / (bids + others)
-        return np.bincount(arena.user, weights=arena.work * speedup(cores, arena.fraction), minlength=arena.market.users)
+        return total_by(arena.user, arena.work * speedup(cores, arena.fraction), arena.market.users)
 
     def best_bids(self, bids: Floats) -> Floats:
         """(j,) each user's best bids against the others'.
@@ -165,7 +167,7 @@ class _Game:
         """The most that a user could gain by its best bids, relative to what it would then have."""
         others = self.others(bids)
         now, then = self.utilities(bids, others), self.utilities(best, others)
-        return float(np.max(1 - np.divide(now, then, out=np.ones_like(now), where=then > 0), initial=0.0))
+        return float(np.max(1 - ratio(now, then, 1.0), initial=0.0))
 
     def climbed(self, bids: Floats, size: Floats, always: bool) -> tuple[Floats, Floats]:
         """One round of hill climbing: new bids and step sizes."""
@@ -178,7 +180,7 @@ class _Game:
         sender = poorest[arena.user] == np.arange(len(bids))
         taker = richest[arena.user] == np.arange(len(bids))
         moved = np.minimum(size[arena.user] * arena.budget[arena.user], bids - self.least) * sender
-        amount = np.bincount(arena.user, weights=moved, minlength=arena.market.users)
+        amount = total_by(arena.user, moved, arena.market.users)
         trial = bids - moved + amount[arena.user] * taker
         gained = self.utilities(trial, others) > self.utilities(bids, others) * (1 + 1e-12)
         gained &= richest != poorest
@@ -189,8 +191,8 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
     """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its budget."""
     level = level_of(floor / threshold, floor, threshold, group, budget)
     amount = np.maximum(floor * (level[group] / threshold - 1), 0.0)
-    total = np.bincount(group, weights=amount, minlength=len(budget))
-    return amount * np.divide(budget, total, out=np.ones_like(total), where=total > 0)[group]
+    scaled: Floats = amount * ratio(budget, total_by(group, amount, len(budget)))[group]
+    return scaled
 
 
 def _extremes(arena: Arena, marginal: Floats, can_give: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

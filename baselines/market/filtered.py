@@ -42,7 +42,7 @@ def greedy_filtered(
     validate_time_limit(time_limit)
     total = np.floor(instance.capacity + 1e-9).astype(np.int64)
     if total.sum() > _MOST_STEPS:
-        raise InvalidOption(f"G-I gives cores one by one; {total.sum()} cores are too many, {_MOST_STEPS} at most; use utilitarian")
+        raise InvalidOption(f"G-I gives cores one by one; the market has {total.sum()}, {_MOST_STEPS} at most; use utilitarian")
     if not 0 < sampled <= 1:
         raise InvalidOption(f"sampled is {sampled}; expected a share above 0 and at most 1")
     jobs = np.flatnonzero(instance.useful)

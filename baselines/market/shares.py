@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Market
+from ...instances.market.instance import Allocation, Market, ratio, total_by
 from ...instances.market.sharing import equal_cores
 from ...solvers.market.rounding import Rounding, round_cores
 from ...solvers.market.utilitarian import greedy_cores
@@ -32,15 +32,13 @@ def proportional_share(
     """
     validate_time_limit(time_limit)
     weight = np.where(instance.useful, instance.parallel_fraction, 0.0)
-    total = np.bincount(instance.server, weights=weight, minlength=instance.servers)
-    share = np.divide(instance.capacity, total, out=np.zeros_like(total), where=total > 0)
+    total = total_by(instance.server, weight, instance.servers)
+    share = ratio(instance.capacity, total)
     cores = np.where((total > 0)[instance.server], weight * share[instance.server], equal_cores(instance))
     return round_cores(instance, Allocation(cores), rounding, time_limit)
 
 
-def greedy_oracle(
-    instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Allocation:
+def greedy_oracle(instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Allocation:
     """G-II: each core in turn to the job whose utility it raises most, utilities known.
 
     Thesis section 3.4.1. Exact for whole cores (`utilitarian` with `whole` proves it and gives the bound); ties go to the

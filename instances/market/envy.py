@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .instance import Allocation, Floats, Integers, Market
+from .instance import Allocation, Floats, Integers, Market, ratio, total_by
 from .utility import fill, speedup, user_utilities
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
         answer = fill(work, fraction, np.ones(len(asked)), question, cores[several])
         serial = (fraction == 0) & (cores[several][question] > 0)
         gained = work * np.where(serial, 1.0, speedup(answer.amount, fraction))
-        value[several] = np.bincount(question, weights=gained, minlength=len(several))
+        value[several] = total_by(question, gained, len(several))
     return value
 
 
@@ -85,7 +85,7 @@ def envied_values(market: Market, allocation: Allocation) -> csr_array:
     from scipy.sparse import csr_array
 
     where = places(market)
-    held = np.bincount(where.of_job[market.useful], weights=allocation.cores[market.useful], minlength=len(where.user))
+    held = total_by(where.of_job[market.useful], allocation.cores[market.useful], len(where.user))
     tenants = np.bincount(where.server, minlength=market.servers)
     first = np.concatenate([[0], np.cumsum(tenants)[:-1]])
     repeats = tenants[where.server]
@@ -138,6 +138,4 @@ def envy_index(market: Market, allocation: Allocation) -> float:
 
 
 def _index(own: Floats, other: Floats) -> Floats:
-    most = np.maximum(own, other)
-    ratio: Floats = np.divide(own, most, out=np.ones(np.broadcast(own, other).shape), where=most > 0)
-    return ratio
+    return ratio(own, np.maximum(own, other), 1.0)

@@ -13,8 +13,8 @@ a server's capacity; where a best reply is not unique (a user with a job of f = 
 of f = 0), the cores allocated stand for it. `unspent` is money left over, which is no fault of a user whose jobs have no
 use for it.
 
-For f < 1 the equilibrium prices are unique: -x s''(x) / s'(x) = 2 (1 - f) x / (f + (1 - f) x) < 2 < 4, so each user's demand obeys the
-law of demand (Mitjushin and Polterovich), which survives adding users up, unlike gross substitutes, which does not hold.
+For f < 1 the equilibrium prices are unique: -x s''(x) / s'(x) = 2 (1 - f) x / (f + (1 - f) x) < 2 < 4, so each user's
+demand obeys the law of demand (Mitjushin and Polterovich), which survives adding users up. Gross substitutes does not hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from .instance import Allocation, Floats, Market
+from .instance import Allocation, Floats, Market, ratio, total_by
 from .utility import best_reply, reply_utilities, user_utilities
 
 
@@ -55,7 +55,7 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     reply = best_reply(market, price)
     spent = money_spent(market, allocation.cores, price)
     spending = (spent - market.budget) / market.budget
-    useless = np.bincount(market.user, weights=market.work * market.parallel_fraction, minlength=market.users) == 0
+    useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
     return Residuals(
         clearing=_largest(np.abs(_filled(market, allocation.cores) - 1)[price > 0]),
         overspending=max(0.0, _largest(spending)),
@@ -75,7 +75,7 @@ def user_regrets(market: Market, allocation: Allocation) -> Floats | None:
 
 def money_spent(market: Market, cores: Floats, price: Floats) -> Floats:
     """(n,) what each user's cores cost."""
-    return np.bincount(market.user, weights=price[market.server] * cores, minlength=market.users)
+    return total_by(market.user, price[market.server] * cores, market.users)
 
 
 def _demand(market: Market, cores: Floats, reply: Floats) -> Floats:
@@ -85,11 +85,11 @@ def _demand(market: Market, cores: Floats, reply: Floats) -> Floats:
 
 
 def _filled(market: Market, cores: Floats) -> Floats:
-    return np.bincount(market.server, weights=cores, minlength=market.servers) / market.capacity
+    return total_by(market.server, cores, market.servers) / market.capacity
 
 
 def _regret(utility: Floats, best: Floats) -> Floats:
-    return np.maximum(0.0, 1 - np.divide(utility, best, out=np.ones_like(best), where=best > 0))
+    return np.maximum(0.0, 1 - ratio(utility, best, 1.0))
 
 
 def _largest(values: Floats) -> float:

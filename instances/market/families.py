@@ -20,7 +20,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from .equilibrium import Residuals, money_spent
-from .instance import Allocation, Floats, Market
+from .instance import Allocation, Floats, Market, ratio, total_by
 
 Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
 
@@ -59,12 +59,10 @@ class Homogeneous(ABC):
         reply = self.replies(market, price)
         best = self.utilities(market, reply)
         own = self.utilities(market, allocation.cores)
-        regret = np.maximum(0.0, 1 - np.divide(own, best, out=np.ones_like(best), where=best > 0))
+        regret = np.maximum(0.0, 1 - ratio(own, best, 1.0))
         spending = (money_spent(market, allocation.cores, allocation.price) - market.budget) / market.budget
-        used = np.bincount(market.server, weights=allocation.cores, minlength=market.servers)
-        asked = np.bincount(
-            market.server, weights=allocation.cores if self.set_valued else reply, minlength=market.servers
-        )
+        used = total_by(market.server, allocation.cores, market.servers)
+        asked = total_by(market.server, allocation.cores if self.set_valued else reply, market.servers)
         priced = allocation.price > self.free * max(float(allocation.price.max()), 1e-200)
         return Residuals(
             clearing=float(np.abs(used / market.capacity - 1)[priced].max(initial=0.0)),
@@ -86,7 +84,7 @@ class Linear(Homogeneous):
     set_valued = True
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        return np.bincount(market.user, weights=market.work * cores, minlength=market.users)
+        return total_by(market.user, market.work * cores, market.users)
 
     def replies(self, market: Market, price: Floats) -> Floats:
         value = market.work / price[market.server]
@@ -108,7 +106,7 @@ class ConstantElasticity(Homogeneous):
         useful = market.useful
         with np.errstate(divide="ignore"):
             powers = np.where(useful, market.work * np.where(useful, cores, 1.0) ** self.rho, 0.0)
-            total = np.bincount(market.user, weights=powers, minlength=market.users)
+            total = total_by(market.user, powers, market.users)
             return np.where(market.active, np.where(market.active, total, 1.0) ** (1 / self.rho), 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
@@ -124,8 +122,8 @@ class CobbDouglas(Homogeneous):
     def utilities(self, market: Market, cores: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             logs = np.where(market.useful, market.work * np.log(np.where(market.useful, cores, 1.0)), 0.0)
-        total = np.bincount(market.user, weights=market.work, minlength=market.users)
-        mean = np.bincount(market.user, weights=logs, minlength=market.users) / np.where(total > 0, total, 1.0)
+        total = total_by(market.user, market.work, market.users)
+        mean = total_by(market.user, logs, market.users) / np.where(total > 0, total, 1.0)
         return np.where(market.active, np.exp(mean), 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
@@ -149,6 +147,6 @@ class Leontief(Homogeneous):
 
 def _spread(market: Market, wish: Floats) -> Floats:
     """(k,) each user's money in proportion to `wish`."""
-    total = np.bincount(market.user, weights=wish, minlength=market.users)
-    share = np.divide(market.budget, total, out=np.zeros_like(total), where=total > 0)
+    total = total_by(market.user, wish, market.users)
+    share = ratio(market.budget, total)
     return wish * share[market.user]

@@ -19,6 +19,19 @@ CAPACITY_TOLERANCE = 1e-9
 """A server may be overfilled by this fraction of its capacity: the rounding of sums of floats."""
 
 
+def total_by(index: Integers, value: npt.ArrayLike, number: int) -> Floats:
+    """(number,) the sums of `value` over the entries of each index; numpy's bincount, which counts in integers when empty."""
+    return np.bincount(index, weights=value, minlength=number).astype(float, copy=False)
+
+
+def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) -> Floats:
+    """above / below element by element, `otherwise` where below is not positive."""
+    bottom = np.asarray(below, dtype=float)
+    positive = bottom > 0
+    quotient: Floats = np.asarray(above, dtype=float) / np.where(positive, bottom, 1.0)
+    return np.where(positive, quotient, otherwise)
+
+
 @dataclass(frozen=True, eq=False)
 class Market(Instance):
     """Users whose k jobs are bound to servers, and the servers' cores (thesis section 3.3, after Amdahl's law).
@@ -165,7 +178,7 @@ def check(instance: Market, allocation: Allocation) -> None:
     if wrong.any():
         job = int(np.argmax(wrong))
         raise InfeasibleSolution(f"job {job} gets {cores[job]} cores; expected a finite number, 0 or more")
-    used = np.bincount(instance.server, weights=cores, minlength=instance.servers)
+    used = total_by(instance.server, cores, instance.servers)
     over = used > instance.capacity * (1 + CAPACITY_TOLERANCE)
     if over.any():
         place = int(np.argmax(used / instance.capacity))

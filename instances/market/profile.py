@@ -71,7 +71,8 @@ def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
     Not cut to [0, 1]: above 1 is a superlinear speedup, below 0 a slowdown.
     """
     count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
-    return np.divide(1 - 1 / gain, 1 - 1 / count, out=np.full(count.shape, np.nan), where=count != 1)
+    result: Floats = np.divide(1 - 1 / gain, 1 - 1 / count, out=np.full(count.shape, np.nan), where=count != 1)
+    return result
 
 
 def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:

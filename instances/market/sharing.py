@@ -20,7 +20,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from .envy import place_values, places
-from .instance import Allocation, Floats, Market
+from .instance import Allocation, Floats, Market, ratio, total_by
 from .utility import user_utilities
 
 Share = Literal["endowment", "tenants", "jobs"]
@@ -39,7 +39,7 @@ def static_utilities(market: Market, share: Share = "endowment") -> Floats:
         tenants = np.bincount(where.server, minlength=market.servers)
         entitled = market.capacity[where.server] / tenants[where.server]
     value = place_values(market, where, np.arange(len(where.user)), entitled)
-    return np.bincount(where.user, weights=value, minlength=market.users)
+    return total_by(where.user, value, market.users)
 
 
 def equal_cores(market: Market) -> Floats:
@@ -52,9 +52,7 @@ def equal_cores(market: Market) -> Floats:
 def sharing_ratios(market: Market, allocation: Allocation, share: Share = "endowment") -> Floats:
     """(n,) utility over that of the static share; NaN for users left out."""
     static = static_utilities(market, share)
-    return np.divide(
-        user_utilities(market, allocation.cores), static, out=np.full(market.users, np.nan), where=static > 0
-    )
+    return ratio(user_utilities(market, allocation.cores), static, np.nan)
 
 
 def sharing_index(market: Market, allocation: Allocation, share: Share = "endowment") -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .instance import Booleans, Floats, Integers, Market
+from .instance import Booleans, Floats, Integers, Market, ratio, total_by
 
 TIE = 1e-12
 """Linear jobs whose value for money differs by no more than this, relatively, tie for the best."""
@@ -30,13 +30,12 @@ _FREE = 1e-30
 def speedup(cores: Floats, fraction: Floats) -> Floats:
     """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0, where any core at all gives 1."""
     denominator = fraction + (1 - fraction) * cores
-    return np.where(cores > 0, cores / np.where(denominator > 0, denominator, 1.0), 0.0)
+    return np.where(cores > 0, ratio(cores, denominator), 0.0)
 
 
 def marginal_speedup(cores: Floats, fraction: Floats) -> Floats:
     """s'(x) = f / (f + (1 - f) x)^2; 0 for f = 0."""
-    denominator = fraction + (1 - fraction) * cores
-    return fraction / np.where(denominator > 0, denominator, 1.0) ** 2
+    return ratio(fraction, (fraction + (1 - fraction) * cores) ** 2)
 
 
 def job_utilities(market: Market, cores: Floats) -> Floats:
@@ -46,7 +45,7 @@ def job_utilities(market: Market, cores: Floats) -> Floats:
 
 def user_utilities(market: Market, cores: Floats) -> Floats:
     """(n,) u_i, the sum over its jobs (thesis section 3.3.1); 0 for a user without jobs."""
-    return np.bincount(market.user, weights=job_utilities(market, cores), minlength=market.users)
+    return total_by(market.user, job_utilities(market, cores), market.users)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     amount = np.zeros(len(work))
     f = fraction[active]
     amount[active] = f / (1 - f) * (level[group[active]] / threshold[active] - 1)
-    spent = np.bincount(group, weights=price * amount, minlength=groups)
+    spent = total_by(group, price * amount, groups)
     if linear.any():
         best = linear & (threshold <= cap[group] * (1 + TIE)) & capped[group]
         ties = np.bincount(group[best], minlength=groups)
@@ -123,9 +122,9 @@ def level_of(
     groups = len(budget)
     active = np.ones(len(group), dtype=bool) if active is None else active
     while True:
-        total = np.bincount(group, weights=np.where(active, slope, 0.0), minlength=groups)
-        rest = np.bincount(group, weights=np.where(active, floor, 0.0), minlength=groups)
-        level = np.divide(budget + rest, total, out=np.full(groups, np.inf), where=total > 0)
+        total = total_by(group, np.where(active, slope, 0.0), groups)
+        rest = total_by(group, np.where(active, floor, 0.0), groups)
+        level = ratio(budget + rest, total, np.inf)
         keep = active & (threshold <= level[group] * (1 + _ULPS))
         if keep.sum() == active.sum():
             return level
@@ -145,4 +144,4 @@ def best_reply(market: Market, price: Floats) -> Fill:
 def reply_utilities(market: Market, reply: Fill) -> Floats:
     """(n,) utility of the best replies, jobs with f = 0 at full speed."""
     serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
-    return user_utilities(market, reply.amount) + np.bincount(market.user, weights=serial, minlength=market.users)
+    return user_utilities(market, reply.amount) + total_by(market.user, serial, market.users)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.market.families import Family
-from ...instances.market.instance import Floats, Integers, Market
+from ...instances.market.instance import Floats, Integers, Market, total_by
 
 if TYPE_CHECKING:
     import cvxpy
@@ -61,7 +61,7 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
     on_server = _incidence(market.server[job], market.servers)
     row = on_server @ share <= 1
     if utility == "amdahl":
-        serial = np.bincount(market.user, weights=np.where(moving, 0.0, market.work), minlength=market.users)[users]
+        serial = total_by(market.user, np.where(moving, 0.0, market.work), market.users)[users]
         logs, cones = _amdahl(market, job, share, _incidence(of_user, len(users)), serial)
     else:
         logs, cones = _homogeneous(market, job, share, of_user, len(users), utility, rho)
@@ -73,8 +73,9 @@ def _amdahl(
     market: Market, job: Integers, share: cvxpy.Variable, sum_users: csr_array, serial: Floats
 ) -> tuple[cvxpy.Expression, list[Any]]:
     """log of users' utilities; jobs with f = 0 run at full speed and add a constant. Work is scaled per user."""
-    import cvxpy
+    import cvxpy as library
 
+    cvxpy: Any = library
     f, cores = market.parallel_fraction[job], market.capacity[market.server[job]]
     scale = sum_users @ market.work[job] + serial
     work = market.work[job] / (sum_users.T @ scale)
@@ -110,8 +111,9 @@ def _homogeneous(
     rho: float,
 ) -> tuple[cvxpy.Expression, list[Any]]:
     """log of users' utilities for a family of degree one."""
-    import cvxpy
+    import cvxpy as library
 
+    cvxpy: Any = library
     sum_users = _incidence(of_user, users)
     work, cores = market.work[job], market.capacity[market.server[job]]
     if utility == "linear":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.instance import Floats, Integers, Market
+from ...instances.market.instance import Floats, Integers, Market, total_by
 from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
 from ..program import ProgramBuilder
@@ -37,7 +37,7 @@ class CoreColumns:
 
     def cores(self, market: Market, point: Floats) -> Floats:
         """(k,) cores of each job at a point of the program."""
-        return np.bincount(self.job, weights=np.round(point[self.column]), minlength=market.jobs)
+        return total_by(self.job, np.round(point[self.column]), market.jobs)
 
 
 def core_columns(market: Market) -> CoreColumns:
@@ -52,7 +52,8 @@ def core_columns(market: Market) -> CoreColumns:
     job = np.repeat(jobs, number)
     core = np.arange(len(job)) - np.repeat(np.cumsum(number) - number, number) + 1
     fraction = market.parallel_fraction[job]
-    gain = market.work[job] * (speedup(core.astype(float), fraction) - speedup(core - 1.0, fraction))
+    after, before = core.astype(float), (core - 1).astype(float)
+    gain = market.work[job] * (speedup(after, fraction) - speedup(before, fraction))
     builder = ProgramBuilder()
     column = builder.columns(len(job), upper=1.0, integer=True)
     busy, place = np.unique(market.server[job], return_inverse=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Booleans, Floats, Integers, Market
+from ...instances.market.instance import Allocation, Booleans, Floats, Integers, Market, ratio, total_by
 from ...instances.market.memory import require_memory
 
 SLIVER = 1e-10
@@ -60,7 +60,7 @@ class Arena:
         number = np.bincount(market.user[serial], minlength=market.users)
         sliver = SLIVER * (market.budget / unit / np.maximum(number, 1))[market.user[serial]]
         budget = np.where(largest > 0, market.budget / unit * np.where(number > 0, 1 - SLIVER, 1.0), 0.0)
-        fixed = np.bincount(market.server[serial], weights=sliver, minlength=market.servers)
+        fixed = total_by(market.server[serial], sliver, market.servers)
         fraction = market.parallel_fraction[job]
         return cls(market, job, user, server, fraction, work / largest[user], budget, unit, fixed, serial, sliver)
 
@@ -71,7 +71,7 @@ class Arena:
 
     def price_of(self, bids: Floats) -> Floats:
         """(m,) money bid over cores (thesis section 3.3.2)."""
-        total = np.bincount(self.server, weights=bids, minlength=self.market.servers) + self.fixed
+        total = total_by(self.server, bids, self.market.servers) + self.fixed
         return total / self.market.capacity
 
     def allocation(self, cores: Floats, price: Floats) -> Allocation:
@@ -80,7 +80,7 @@ class Arena:
         whole = np.zeros(market.jobs)
         whole[self.job] = cores
         paid = price[market.server[self.serial]]
-        whole[self.serial] = np.divide(self.sliver, paid, out=np.zeros_like(self.sliver), where=paid > 0)
-        given = np.bincount(market.server, weights=whole, minlength=market.servers)
-        scale = np.divide(market.capacity, given, out=np.zeros_like(given), where=given > 0)
+        whole[self.serial] = ratio(self.sliver, paid)
+        given = total_by(market.server, whole, market.servers)
+        scale = ratio(market.capacity, given)
         return Allocation(cores=whole * scale[market.server], price=price * self.unit)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
 from ...instances.market.families import Family, Homogeneous, family_named
-from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import marginal_speedup, user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
@@ -23,7 +23,7 @@ from .utilitarian import weighted_bound
 PROVED = 1e-6
 """Nash welfare and its bound may differ by this fraction and be called optimal: what an interior-point method gives."""
 
-_PRECISE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+_PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
 def fisher_convex(
@@ -38,8 +38,9 @@ def fisher_convex(
     """Find the market equilibrium by convex programs: Eisenberg-Gale with budgets corrected until everybody spends its own.
 
     With weights beta the programme's answer has user i spend beta_i (grad u_i . x_i) / u_i at the servers' multipliers, and
-    is a best reply to that budget. Solving again with beta_i x B_i / spent_i leads to spent_i = B_i: an equilibrium (design of this package;
-    the thesis gives no convex program). The error falls by a factor of two to four a solve.
+    is a best reply to that budget. Solving again with beta_i x B_i / spent_i leads to spent_i = B_i: an equilibrium. The
+    thesis gives no convex program; the textbooks' Eisenberg-Gale alone is another allocation, see `nash_welfare`. The error
+    falls by a factor of two to four a solve.
 
     Parameters
     ----------
@@ -134,7 +135,9 @@ def nash_welfare(
         price = arena.price_of(bids)
         allocation = arena.allocation(bids / price[arena.server], price)
     else:  # the engine failed: the equilibrium is a good place to begin polishing
-        allocation = fisher(instance, time_limit=clock.left).solution
+        begin = fisher(instance, time_limit=clock.left).solution
+        assert isinstance(begin, Allocation)
+        allocation = begin
     if family is not None:
         error = family.residuals(instance, allocation)
         assert error is not None
@@ -164,7 +167,7 @@ def _polished(market: Market, start: Allocation, clock: Clock) -> tuple[Allocati
         if best[2] - best[1] <= 1e-3 * PROVED * max(1.0, best[1]) or clock.over or priced.price is None:
             return *best, step
         marginal = market.work * marginal_speedup(priced.cores, market.parallel_fraction) * priced.cores
-        spending = np.bincount(market.user, weights=marginal, minlength=market.users)
+        spending = total_by(market.user, marginal, market.users)
         part = np.divide(spending, worth, out=np.ones(market.users), where=(worth > 0) & (spending > 0))
         equilibrium = fisher(market.replace(budget=market.budget * part), start=priced, time_limit=clock.left).solution
         assert isinstance(equilibrium, Allocation)
@@ -236,7 +239,7 @@ class _Correction:
         assert allocation.price is not None
         spent = money_spent(arena.market, allocation.cores, allocation.price)[program.user]
         wanted = arena.market.budget[program.user]
-        step = np.log(np.divide(wanted, spent, out=np.ones_like(spent), where=spent > 0))
+        step = np.log(ratio(wanted, spent, 1.0))
         point = np.log(np.asarray(program.weight.value, dtype=float))
         self._points = [*self._points, point][-self._memory :]
         self._steps = [*self._steps, step][-self._memory :]

@@ -187,9 +187,7 @@ def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:
     return max(error.worst, tolerance), error.excess_demand
 
 
-def _validate(
-    tolerance: float, route: str, bids: str, warm_rounds: int, rounds: int, start: Allocation | None
-) -> None:
+def _validate(tolerance: float, route: str, bids: str, warm_rounds: int, rounds: int, start: Allocation | None) -> None:
     if not 0 < tolerance <= 1e-3:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
     for name, value, known in (("route", route, Route), ("bids", bids, Bids)):
@@ -200,4 +198,3 @@ def _validate(
             raise InvalidOption(f"{name} is {number}; expected a whole number, at least 1")
     if start is not None and start.price is None:
         raise InvalidOption("start has no prices; give an allocation of fisher, PRD or another market method")
-

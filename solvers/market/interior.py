@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.instance import Floats
+from ...instances.market.instance import Floats, ratio, total_by
 from ...instances.market.utility import marginal_speedup
 from .arena import Arena
 from .linear import UserBlocks, solve_blocks
@@ -52,7 +52,7 @@ class Gaps:
 
     def size(self, arena: Arena, at: Point) -> float:
         """The largest of the gaps, each relative to its own right side."""
-        budget = np.divide(self.budget, arena.budget, out=np.zeros_like(self.budget), where=arena.budget > 0)
+        budget = ratio(self.budget, arena.budget)
         slack = self.slack / at.price[arena.server]
         cores = self.cores / arena.market.capacity
         return max(float(np.abs(part).max(initial=0.0)) for part in (budget, slack, cores))
@@ -65,8 +65,8 @@ def starting_point(arena: Arena, price: Floats, bids: Floats) -> Point:
     cores = np.maximum(bids / paid, 1e-8 * arena.market.capacity[arena.server])
     marginal = arena.work * marginal_speedup(cores, arena.fraction)
     users = arena.market.users
-    worth = np.bincount(arena.user, weights=marginal * cores, minlength=users)
-    money = np.divide(arena.budget, worth, out=np.ones(users), where=worth > 0)
+    worth = total_by(arena.user, marginal * cores, users)
+    money = ratio(arena.budget, worth, 1.0)
     slack = np.maximum(paid - money[arena.user] * marginal, 0.01 * paid)
     return Point(cores, slack, money, price)
 
@@ -106,8 +106,8 @@ def _gaps(arena: Arena, at: Point) -> Gaps:
     market = arena.market
     paid = at.price[arena.server]
     marginal = arena.work * marginal_speedup(at.cores, arena.fraction)
-    spent = np.bincount(arena.user, weights=paid * at.cores, minlength=market.users)
-    given = np.bincount(arena.server, weights=at.cores, minlength=market.servers) + arena.fixed / at.price
+    spent = total_by(arena.user, paid * at.cores, market.users)
+    given = total_by(arena.server, at.cores, market.servers) + arena.fixed / at.price
     return Gaps(
         slack=paid - at.money[arena.user] * marginal - at.slack,
         budget=np.where(arena.budget > 0, arena.budget - spent, 0.0),
@@ -125,22 +125,22 @@ def _direction(arena: Arena, at: Point, gaps: Gaps, barrier: Floats) -> Point:
     resistance = at.slack / at.cores + money * curve
     pull = barrier / at.cores - at.slack - gaps.slack
     users, servers = market.users, market.servers
-    weight = np.bincount(user, weights=paid * marginal / resistance, minlength=users)
+    weight = total_by(user, paid * marginal / resistance, users)
     weight = np.where(weight > 0, weight, 1.0)
-    own = (gaps.budget - np.bincount(user, weights=paid * pull / resistance, minlength=users)) / weight
+    own = (gaps.budget - total_by(user, paid * pull / resistance, users)) / weight
     response = paid**2 / resistance
     blocks = UserBlocks(
-        diagonal=np.bincount(server, weights=response, minlength=servers) + arena.fixed,
+        diagonal=total_by(server, response, servers) + arena.fixed,
         left=-paid * marginal / resistance,
         right=(response - paid * at.cores) / weight[user],
         user=user,
         server=server,
         users=users,
     )
-    pushed = np.bincount(server, weights=(pull + marginal * own[user]) / resistance, minlength=servers) - gaps.cores
+    pushed = total_by(server, (pull + marginal * own[user]) / resistance, servers) - gaps.cores
     log_price = solve_blocks(blocks, np.where(arena.traded, at.price * pushed, 0.0), 1e-12)
     price = at.price * log_price
-    inner = np.bincount(user, weights=(response - paid * at.cores) * log_price[server], minlength=users)
+    inner = total_by(user, (response - paid * at.cores) * log_price[server], users)
     money_step = own + inner / weight
     cores = (pull - price[server] + marginal * money_step[user]) / resistance
     slack = gaps.slack + price[server] - marginal * money_step[user] + money * curve * cores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.market.envy import envy_index, pairs_on_servers
-from ...instances.market.instance import Allocation, Floats, Integers, Market
+from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
 from ...models.program import LinearProgram, ProgramBuilder
@@ -68,8 +68,8 @@ def _program(market: Market, allocation: Allocation, theta: float) -> tuple[Line
     if len(busy):
         builder.block(place, choice, 1.0, spare[busy].astype(float), spare[busy].astype(float))
     useful = np.flatnonzero(market.useful)
-    own = np.bincount(market.user[useful], weights=_value(market, useful, whole[useful]), minlength=market.users)
-    scale = np.bincount(market.user[useful], weights=_value(market, useful, whole[useful] + 1), minlength=market.users)
+    own = total_by(market.user[useful], _value(market, useful, whole[useful]), market.users)
+    scale = total_by(market.user[useful], _value(market, useful, whole[useful] + 1), market.users)
     jobs_of = [useful[market.user[useful] == user] for user in range(market.users)]
     for user in range(market.users):
         for other in range(market.users):

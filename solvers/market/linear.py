@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from ...instances.market.instance import Floats, Integers
+from ...instances.market.instance import Floats, Integers, total_by
 
 DIRECT_UP_TO = 3000
 """Servers up to which a system that the iterative solver does not settle is factorised as a dense matrix."""
@@ -36,13 +36,13 @@ class UserBlocks:
 
     def apply(self, vector: Floats) -> Floats:
         """N @ vector, O(jobs)."""
-        inner = np.bincount(self.user, weights=self.right * vector[self.server], minlength=self.users)
-        outer = np.bincount(self.server, weights=self.left * inner[self.user], minlength=len(self.diagonal))
+        inner = total_by(self.user, self.right * vector[self.server], self.users)
+        outer = total_by(self.server, self.left * inner[self.user], len(self.diagonal))
         return self.diagonal * vector + outer
 
     def own(self) -> Floats:
         """(m,) the diagonal of N (a user's several jobs on one server counted one by one): the preconditioner."""
-        return self.diagonal + np.bincount(self.server, weights=self.left * self.right, minlength=len(self.diagonal))
+        return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
     def dense(self) -> Floats:
         """N as a matrix."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.instance import Floats
+from ...instances.market.instance import Floats, total_by
 from ...instances.market.utility import fill
 from .arena import Arena
 from .linear import UserBlocks, solve_blocks
@@ -46,7 +46,7 @@ def reply(arena: Arena, price: Floats) -> Reply:
     answer = fill(arena.work, arena.fraction, paid, arena.user, arena.budget)
     bids = paid * answer.amount
     worth = price * arena.market.capacity
-    excess = np.bincount(arena.server, weights=bids, minlength=arena.market.servers) + arena.fixed - worth
+    excess = total_by(arena.server, bids, arena.market.servers) + arena.fixed - worth
     error = float(np.max(np.abs(excess)[worth > 0] / worth[worth > 0], initial=0.0))
     return Reply(price, answer.amount, answer.level, bids, excess, error)
 
@@ -58,10 +58,10 @@ def jacobian(arena: Arena, at: Reply, damping: float = 0.0) -> UserBlocks:
     serial_part = np.where(active, 1 - arena.fraction, 1.0)
     floor = np.where(active, arena.fraction * paid / serial_part, 0.0)
     slope = np.where(active, np.sqrt(arena.work * arena.fraction * paid) / serial_part, 0.0)
-    total = np.bincount(arena.user, weights=slope, minlength=arena.market.users)
+    total = total_by(arena.user, slope, arena.market.users)
     share = slope / np.where(total > 0, total, 1.0)[arena.user]
     gain = np.where(active, (at.bids - floor) / 2, 0.0)
-    diagonal = at.price * arena.market.capacity - np.bincount(arena.server, weights=gain, minlength=arena.market.servers)
+    diagonal = at.price * arena.market.capacity - total_by(arena.server, gain, arena.market.servers)
     return UserBlocks(diagonal * (1 + damping), share, gain, arena.user, arena.server, arena.market.users)
 
 

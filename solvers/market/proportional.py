@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...instances.market.instance import Floats
+from ...instances.market.instance import Floats, ratio, total_by
 from ...instances.market.utility import speedup
 from .arena import Arena
 
@@ -51,6 +51,6 @@ def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Float
 
 
 def _normalised(arena: Arena, worth: Floats) -> Floats:
-    total = np.bincount(arena.user, weights=worth, minlength=arena.market.users)
-    shares = np.divide(arena.budget, total, out=np.zeros_like(total), where=total > 0)
+    total = total_by(arena.user, worth, arena.market.users)
+    shares = ratio(arena.budget, total)
     return np.maximum(worth * shares[arena.user], _LEAST_BID)

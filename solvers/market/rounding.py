@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...instances.market.envy import places
-from ...instances.market.instance import Allocation, Floats, Integers, Market
+from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import job_utilities, user_utilities
 from ...instances.problem.errors import InvalidOption
 
@@ -58,8 +58,8 @@ def round_cores(market: Market, allocation: Allocation, rounding: Rounding, time
 def split(market: Market, allocation: Allocation) -> tuple[Floats, Integers, Integers]:
     """Cores rounded down (k,), cores each server has left to give (m,), and the jobs that were rounded down."""
     whole = np.floor(allocation.cores + _NOISE)
-    given = np.bincount(market.server, weights=allocation.cores, minlength=market.servers)
-    down = np.bincount(market.server, weights=whole, minlength=market.servers)
+    given = total_by(market.server, allocation.cores, market.servers)
+    down = total_by(market.server, whole, market.servers)
     total = np.floor(np.minimum(given, market.capacity) * (1 + 1e-12) + _NOISE)
     spare = np.maximum(total - down, 0).astype(np.int64)
     open_jobs = np.flatnonzero(allocation.cores > whole + _NOISE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Floats, Integers, Market
-from ...instances.market.utility import fill, job_utilities, marginal_speedup, speedup
+from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
+from ...instances.market.utility import fill, job_utilities, speedup
 from ..outcome import Clock, Outcome, Report, Status, validate_time_limit
 from .arena import SLIVER
 
@@ -96,13 +96,13 @@ def _whole(market: Market) -> tuple[Floats, float]:
     low = np.zeros(market.servers)  # at or below the last gain taken: at least `total` are
     for _ in range(200):
         middle = np.where(low > 0, np.sqrt(low) * np.sqrt(high), high * 2.0**-60)
-        taken = np.bincount(market.server, weights=_count(market, middle[market.server], total), minlength=market.servers)
+        taken = total_by(market.server, _count(market, middle[market.server], total), market.servers)
         enough = taken >= total
         low, high = np.where(enough, np.maximum(low, middle), low), np.where(enough, high, middle)
         if (high <= low * (1 + 4e-16)).all() or not (high > 1e-290).any():
             break
     cores = _count(market, high[market.server], total)
-    left = total - np.bincount(market.server, weights=cores, minlength=market.servers).astype(np.int64)
+    left = total - total_by(market.server, cores, market.servers).astype(np.int64)
     most = _count(market, low[market.server], total)
     # The dual at the price `low` of a core: every job buys while it gains at least that, and cores are paid for.
     paid = low[market.server]

@@ -127,7 +127,7 @@ def find(problem: str, name: str) -> Method:
         if name == method.name or name in method.aliases:
             return method
     if name in ANALYSES.get(problem, {}):
-        raise UnknownName("method", name, [f"no method but an analysis: {ANALYSES[problem][name]}"])
+        raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
     raise UnknownName(f"{problem} method", name, [method.name for method in known])
 
 

@@ -356,15 +356,19 @@ def _quiet_stdout() -> Iterator[None]:
         yield
         return
     original = sys.stdout
-    sys.stdout = os.fdopen(keep, "w", encoding="utf-8", errors="replace")
+    ours = os.fdopen(keep, "w", encoding="utf-8", errors="replace")
+    sys.stdout = ours
     try:
         yield
     finally:
         try:
-            sys.stdout.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), keep)  # the reader left, as `| head` does
+            ours.flush()
+        except BrokenPipeError:  # the reader left, as `| head` does
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, keep)
+            os.close(nowhere)
         os.dup2(keep, 1)
+        ours.close()
         sys.stdout = original
 
 

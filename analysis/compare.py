@@ -20,7 +20,7 @@ from ..instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
-from ..solvers.outcome import AGREE
+from ..solvers.outcome import AGREE, validate_time_limit
 from .metric import Metric
 from .result import Result, versions
 
@@ -88,6 +88,7 @@ class Comparison:
                 "failed": len(rows) - len(done),
             }
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
+            line["levels"] = done[0].get("levels", []) if done else []
             for part in ("metrics", "gaps"):
                 names = dict.fromkeys(name for row in done for name in row[part])
                 line[part] = {name: _mean([row[part][name] for row in done if row[part].get(name) is not None]) for name in names}
@@ -178,6 +179,7 @@ def compare(
     """
     if not instances:
         raise InvalidOption("no instances were given; name at least one file")
+    validate_time_limit(time_limit)
     if jobs < 1:
         raise InvalidOption(f"jobs is {jobs}; expected a number of processes, at least 1")
     if predict is not None and not 0 < predict <= 1:
@@ -235,11 +237,13 @@ def _cells(
         table = {name: method for method in catalogue(instance.problem) for name in (method.name, *method.aliases)}
         for method in methods if methods is not None else [entry.name for entry in catalogue(instance.problem)]:
             exact = False
-            function = method
+            function: Callable[..., Any]
             if isinstance(method, str):
                 if method not in table:
                     raise UnknownName(f"{instance.problem} method", method, table)
                 exact, function, method = table[method].kind == "exact", table[method].resolve(), table[method].name
+            else:
+                function = method
             takers = (function, metrics)
             own = {name: value for name, value in options.items() if any(accepts(taker, name) for taker in takers)}
             taken |= set(own)

@@ -19,6 +19,7 @@ class Metric:
     sense : "min" when less is better, "max" when more is, "" when neither.
     unit : unit of the value, "" for a pure number.
     digits : digits after the point in tables; below 0: that many significant digits in scientific notation.
+    short : heading in comparison tables; metrics without one are left out there.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Metric:
     sense: Sense = "min"
     unit: str = ""
     digits: int = 4
+    short: str = ""

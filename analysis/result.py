@@ -111,6 +111,7 @@ class Result:
             "gap": self.gap,
             "gap_absolute": self.gap_absolute,
             "tolerance": self.outcome.tolerance,
+            "levels": self.certificate.get("levels", []),
             "seconds": self.seconds,
             "options": dict(self.options),
             "metrics": dict(self.metrics),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -14,9 +14,6 @@ from .compare import Comparison, Row
 from .experiments import Experiment, Finding
 from .metric import Metric
 from .result import Result
-
-if TYPE_CHECKING:
-    from ..catalog import Method
 
 
 def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
@@ -57,8 +54,8 @@ def comparison_tables(
                 yield f"{line['method']} failed ({line['failed']} of {line['runs']} runs): {error}"
 
 
-def methods_table(methods: Sequence[Method]) -> Table:
-    """The catalogue: name, kind, objective, what it does, options, source."""
+def methods_table(methods: Sequence[Any]) -> Table:
+    """The catalogue's methods: name, kind, objective, what each does, its options, its source."""
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("problem", "method", "kind", "optimises", "what", "options", "source"):
         table.add_column(column)
@@ -100,31 +97,43 @@ def figure(value: float | None, metric: Metric) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A gap as text: a fraction in percent, a bare factor when it is huge (a bound of 0)."""
-    if value is None:
-        return "-"
-    if value == 0:
-        return "0 %"
-    return f"{100 * value:.2f} %" if abs(value) < 100 else "bound is 0"
+    """A gap as text: a fraction in percent."""
+    return "-" if value is None else "0 %" if value == 0 else f"{100 * value:.2f} %" if abs(value) < 1 else f"{100 * value:.0f} %"
+
+
+def proved(line: Row) -> str:
+    """The status of a row, and how many of its levels are proved where it has several."""
+    levels = line.get("levels") or []
+    done = sum(level["status"] == "optimal" for level in levels)
+    return f"{line['status']} ({done} of {len(levels)} levels)" if 0 < done < len(levels) else str(line["status"])
+
+
+def _gap(line: Row, metric: Metric) -> str:
+    """The gap to the best proved bound; where that is 0 a fraction means nothing, and the difference is shown."""
+    fraction = line["gaps"].get(f"gap_{metric.name}")
+    value = line["metrics"].get(metric.name)
+    if fraction is not None and value is not None and abs(fraction) > 1e6 * max(abs(value), 1e-3):
+        return f"+{figure(value, metric)}"
+    return percent(fraction)
 
 
 def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
     table = Table(title=title, caption=source or None, box=box.SIMPLE_HEAD)
-    table.add_column("method", style="bold")
+    table.add_column("method", style="bold", no_wrap=True)
     table.add_column("status")
-    shown = [metric for metric in metrics if any(metric.name in line["metrics"] for line in lines)]
+    shown = [metric for metric in metrics if metric.short and any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     for metric in shown:
-        table.add_column(metric.label, justify="right")
+        table.add_column(metric.short, justify="right")
         if metric in gapped:
-            table.add_column("gap", justify="right")
+            table.add_column("gap", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right")
     for line in lines:
-        cells = [line["method"], line["status"]]
+        cells = [line["method"], proved(line)]
         for metric in shown:
             cells.append(figure(line["metrics"].get(metric.name), metric))
             if metric in gapped:
-                cells.append(percent(line["gaps"].get(f"gap_{metric.name}")))
+                cells.append(_gap(line, metric))
         table.add_row(*cells, "-" if line["seconds"] is None else f"{line['seconds']:.3f}")
     return table
 

@@ -70,7 +70,7 @@ class LinearProgram:
         """The point with its integer columns at the nearest whole number and every column inside its bounds."""
         values = np.array(point, dtype=float)
         values[self.integer] = np.round(values[self.integer])
-        return np.clip(values, self.lower, self.upper)
+        return cast(Floats, np.clip(values, self.lower, self.upper))
 
     def violation(self, point: npt.ArrayLike) -> float:
         """By how much a point misses a row, a column bound, a product or wholeness at worst.
@@ -182,9 +182,7 @@ class ProgramBuilder:
         matrix = coo_array((values, (rows, columns)), shape=(self._height, self._width)).tocsr()
         matrix.eliminate_zeros()
         products = np.concatenate([np.zeros((0, 3), dtype=np.int64), *self._products])
-        return LinearProgram(
-            matrix, row_lower, row_upper, cost, lower, upper, integer, offset, tuple(self._names), products
-        )
+        return LinearProgram(matrix, row_lower, row_upper, cost, lower, upper, integer, offset, tuple(self._names), products)
 
 
 def from_pyomo(model: Any) -> LinearProgram:
@@ -236,6 +234,4 @@ def _joined(parts: list[tuple[Any, ...]], kinds: tuple[Any, ...]) -> tuple[Any, 
     """Concatenate a list of tuples of arrays, position by position."""
     if not parts:
         return tuple(np.zeros(0, dtype=kind) for kind in kinds)
-    return tuple(
-        cast(Any, np.concatenate([part[place] for part in parts]).astype(kind)) for place, kind in enumerate(kinds)
-    )
+    return tuple(cast(Any, np.concatenate([part[place] for part in parts]).astype(kind)) for place, kind in enumerate(kinds))

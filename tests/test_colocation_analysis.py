@@ -301,6 +301,17 @@ def test_predictions_keep_what_is_known_and_stay_valid() -> None:
         assert (whole.penalty == instance.penalty).all()
 
 
+@pytest.mark.parametrize("highest", [0.95, 1.0])
+def test_predictions_are_cut_to_what_a_penalty_can_be(highest: float) -> None:
+    level = np.repeat([0.4, 1.0], 6)
+    noise = 0.8 + 0.2 * np.random.default_rng(0).random((12, 12))
+    penalty = highest * np.outer(level, level) * noise
+    unpaired = highest if highest < 1 else None
+    instance = made(penalty, np.full(12, 2), unpaired=unpaired)
+    cut = [predicted_instance(instance, 0.3, np.random.default_rng(seed)).penalty.max() for seed in range(20)]
+    assert max(cut) == highest
+
+
 def test_a_quarter_of_the_entries_is_exact_and_the_draw_follows_the_seed() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
     one, same, other = (predicted_instance(instance, 0.25, np.random.default_rng(seed)) for seed in (1, 1, 2))

@@ -68,7 +68,11 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("fractional machines", TINY | {"machines": 2.5}, "machines is 2.5; expected a whole number"),
     ("unpaired below a penalty", TINY | {"unpaired": 0.35}, r"unpaired is 0.35, below penalty\[1, 1\] = 0.4"),
     ("unpaired and machines", TINY | {"unpaired": 1, "machines": 4}, "machines is 4 beside unpaired"),
-    ("a type without partner", TINY | {"names": ["a", "b"], "penalty": [[None, None], [0, 0]]}, "every possible partner of type 'a'"),
+    (
+        "a type without partner",
+        TINY | {"names": ["a", "b"], "penalty": [[None, None], [0, 0]]},
+        "every possible partner of type 'a'",
+    ),
     ("negative bandwidth", TINY | {"bandwidth": [1, -2]}, r"bandwidth\[1\] is -2"),
     ("two types of one name", TINY | {"names": ["a", "a"]}, "names is 'a' given twice"),
     ("an empty matrix", TINY | {"penalty": []}, "penalty is .*at least 1"),
@@ -150,7 +154,8 @@ def test_the_schema_names_every_field_of_the_document() -> None:
 
 def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None:
     instance = cotenant.read("colocation/tiny")
-    assert instance == instance.replace() and hash(instance) == hash(instance.replace())
+    assert instance == instance.replace()
+    assert hash(instance) == hash(instance.replace())
     assert instance != instance.replace(name="other")
     with pytest.raises(ValueError, match="read-only"):
         instance.penalty[0, 0] = 1  # type: ignore[attr-defined]

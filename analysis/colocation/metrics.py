@@ -12,16 +12,16 @@ TOLERATED = 0.10
 """The penalty that threshold schemes tolerate (Cooper section IV.C)."""
 
 METRICS: tuple[Metric, ...] = (
-    Metric("penalty", "mean penalty"),
+    Metric("penalty", "mean penalty", short="mean penalty"),
     Metric("penalty_p50", "median penalty"),
     Metric("penalty_p95", "95th percentile of penalty"),
-    Metric("worst_penalty", "worst penalty"),
+    Metric("worst_penalty", "worst penalty", short="worst"),
     Metric("within_tolerance", "share of agents under 10 %", "max", digits=3),
     Metric("machines", "processors in use", digits=0),
-    Metric("blocking_pairs", "blocking pairs", digits=0),
+    Metric("blocking_pairs", "blocking pairs", digits=0, short="blocking pairs"),
     Metric("blocking_agents", "agents in a blocking pair", digits=0),
-    Metric("slack", "attribution slack"),
-    Metric("attribution", "rank correlation of penalty with bandwidth", "max", digits=3),
+    Metric("slack", "attribution slack", short="slack"),
+    Metric("attribution", "rank correlation of penalty with bandwidth", "max", digits=3, short="attribution"),
 )
 
 

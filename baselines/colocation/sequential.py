@@ -165,9 +165,6 @@ def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
                 shares = bool(added[a] <= 0 if tolerable is None else tolerable[a])
                 number = min(max(1, run // 2) if shares else run, processors.empty)
                 processors.open(a, number)
-                if shares and run >= 2:
-                    draft.pair(a, a, processors.join(a, number))
-                    run -= number
             else:
                 break
             run -= number

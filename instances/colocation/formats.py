@@ -38,7 +38,7 @@ def slowdown_csv(path: PathLike, *, copies: int = 1, machines: float | None = No
     """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown."""
     names, matrix, _ = _square(path)
     _all_positive(path, names, matrix, "slowdown")
-    return _typed(path, names, 1 - 1 / matrix, copies, machines, bandwidth, "slowdown matrix")
+    return _typed(path, names, _loss(1.0, matrix), copies, machines, bandwidth, "slowdown matrix")
 
 
 def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
@@ -48,7 +48,7 @@ def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, 
     """
     names, matrix, alone = _square(path, extra_columns=1)
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
-    return _typed(path, names, 1 - alone / matrix, copies, machines, bandwidth, "Fair-CO2 run times")
+    return _typed(path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times")
 
 
 def gavel(
@@ -98,6 +98,11 @@ def preference_lists(path: PathLike) -> Colocation:
     complete = np.isfinite(scores).sum() == len(names) * (len(names) - 1)
     source = f"preference lists of {Path(path).name}, penalty = rank / n"
     return from_scores(scores, name=_stem(path), source=source, incomplete=not complete or len(names) % 2 == 1, names=names)
+
+
+def _loss(alone: Floats | float, together: Floats) -> Floats:
+    """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out stays forbidden."""
+    return np.where(np.isfinite(together), 1 - alone / together, np.inf)
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:

@@ -173,7 +173,7 @@ class Colocation(Instance):
         if 2 * machines < agents:
             raise InvalidInstance(
                 "machines", f"{machines:g} for {agents} agents", f"at least {(agents + 1) // 2}, two jobs on each",
-                "Give more machines, or run the jobs in batches (cotenant.analysis.epochs)",
+                "Give more machines, or run the jobs in batches (cotenant.analysis.colocation.epochs)",
             )  # fmt: skip
         set_field(self, "machines", machines)
 

@@ -83,4 +83,4 @@ class ContentionModel:
         excess = np.maximum(0.0, demand[:, None] + demand[None, :] - self.capacity) / self.capacity
         loss = sensitivity[:, None] * (self.cache * pressure[None, :] + self.bandwidth * excess)
         # Four decimals are what such a measurement carries, and make every penalty an exact integer after scaling.
-        return np.round(np.minimum(loss * np.maximum(pair, 0.0) + error, 0.99), 4)
+        return np.asarray(np.round(np.minimum(loss * np.maximum(pair, 0.0) + error, 0.99), 4), dtype=float)

@@ -10,7 +10,7 @@ The size depends on the number of types, not of agents. The programs are built a
 
 from __future__ import annotations
 
-from .assignment import PairingProgram, feasible_program, penalty_program, repair_program
+from .assignment import PairingProgram, penalty_program, repair_program
 from .fair import fair_program
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 from .stable import blocking_program, stable_program
@@ -21,7 +21,6 @@ __all__ = [
     "PairingProgram",
     "blocking_program",
     "fair_program",
-    "feasible_program",
     "gain_sets",
     "penalty_program",
     "repair_program",

@@ -105,11 +105,6 @@ class Assignment:
         return PairingProgram(program, self.first, self.second, self.alone, types, others or (lambda chosen: nothing))
 
 
-def feasible_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
-    """Any pairing; `keep` as in `penalty_program`."""
-    return Assignment(instance, keep).finish(np.zeros(0))
-
-
 def repair_program(instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0) -> PairingProgram:
     """The pairing that keeps most agents of a partial one where they are, then least total penalty.
 
@@ -129,9 +124,7 @@ def repair_program(instance: Colocation, partial: Pairing, keep: Booleans | None
     kept = shared.builder.columns(len(where), upper=wanted[where], integer=True)
     rows = np.tile(np.arange(len(where)), 2)
     values = np.repeat([1.0, -1.0], len(where))
-    shared.builder.block(
-        rows, np.concatenate([kept, base[where]]), values, np.full(len(where), -np.inf), np.zeros(len(where))
-    )
+    shared.builder.block(rows, np.concatenate([kept, base[where]]), values, np.full(len(where), -np.inf), np.zeros(len(where)))
     agents = np.where(where < len(shared.first), 2.0, 1.0)
     cost = np.concatenate([shared.cost, -weight * agents])
     return shared.finish(cost, lambda chosen: np.minimum(chosen[where], wanted[where]))

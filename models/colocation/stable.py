@@ -146,15 +146,13 @@ class _Chains:
                 joins = step == j
                 previous = s[j - 1 : j] if j else s[:0]
                 where = np.concatenate([column[joins], previous, s[j : j + 1]])
-                shared.builder.row(
-                    where, np.concatenate([agents[joins], np.ones(len(previous)), [-1.0]]), lower=0.0, upper=0.0
-                )
+                shared.builder.row(where, np.concatenate([agents[joins], np.ones(len(previous)), [-1.0]]), lower=0.0, upper=0.0)
             self.chains.append(_Chain(a, levels, column, agents, step, most, s))
 
     def sums(self, chosen: Floats) -> list[Floats]:
         """The value of every chain's s, given the pairing's columns."""
         return [
-            np.cumsum(np.bincount(chain.step, chain.agents * chosen[chain.column], len(chain.levels) + 1))[:-1]
+            np.cumsum(np.bincount(chain.step, chain.agents * chosen[chain.column], len(chain.levels) + 1))[:-1].astype(float)
             for chain in self.chains
         ]
 
@@ -171,9 +169,7 @@ class _Chains:
         return table
 
     @staticmethod
-    def _most(
-        instance: Colocation, a: int, partner: Integers, agents: Floats, step: Integers, levels: Integers
-    ) -> Floats:
+    def _most(instance: Colocation, a: int, partner: Integers, agents: Floats, step: Integers, levels: Integers) -> Floats:
         """What each s can reach: all a-agents, or as many as the partners in the set have room for."""
         count = instance.count
         room = np.where(partner == UNPAIRED, count[a], np.minimum(count[a], count[np.maximum(partner, 0)]))
@@ -209,9 +205,7 @@ def _below(builder: ProgramBuilder, low: Integers, high: Integers, factor: Float
 def _at_most_one(builder: ProgramBuilder, left: Integers, right: Integers) -> None:
     """left + right <= 1, row by row."""
     number = np.arange(len(left))
-    builder.block(
-        np.tile(number, 2), np.concatenate([left, right]), 1.0, np.full(len(left), -np.inf), np.ones(len(left))
-    )
+    builder.block(np.tile(number, 2), np.concatenate([left, right]), 1.0, np.full(len(left), -np.inf), np.ones(len(left)))
 
 
 def _product_of_flags(builder: ProgramBuilder, product: Integers, left: Integers, right: Integers) -> None:
@@ -223,4 +217,3 @@ def _product_of_flags(builder: ProgramBuilder, product: Integers, left: Integers
     values = np.concatenate([ones, ones, -ones])
     columns = np.concatenate([left, right, product])
     builder.block(np.tile(number, 3), columns, values, np.full(len(product), -np.inf), ones)
-

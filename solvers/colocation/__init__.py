@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .blocking import at_most_blocking, fewest_blocking, least_penalty_given, zero_blocking
+from .common import require_bandwidth
 from .fair import fair
 from .feasible import complete, feasible_pairing
 from .penalty import optimal
@@ -15,5 +16,6 @@ __all__ = [
     "fewest_blocking",
     "least_penalty_given",
     "optimal",
+    "require_bandwidth",
     "zero_blocking",
 ]

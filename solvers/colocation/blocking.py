@@ -195,7 +195,9 @@ def _within(
             engine, answer = other, run(program, clock, engine=other, scale=instance.agents, start=begin)
     if answer.status is Status.INFEASIBLE and begin is None:
         needed = "has a blocking pair" if most == 0 else f"has more than {most} blocking pairs"
-        return infeasible(clock, f"every pairing {needed}: the integer program over types has no solution", **size(program, engine))
+        return infeasible(
+            clock, f"every pairing {needed}: the integer program over types has no solution", **size(program, engine)
+        )
     best = best_of(instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing))
     certificate: dict[str, Any] = {"alpha": alpha, "alpha_mode": alpha_mode, **size(program, engine)}
     if best is None:

@@ -14,6 +14,9 @@ from ..engines import validate_engine
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
 from .common import NO_PAIRING, best_of, infeasible, outcome, require_bandwidth, run, size, starting_pairing
 
+SECOND_LEVEL_SECONDS = 30.0
+"""Time for the least penalty at the least slack when there is no time limit: it is far harder than the first level."""
+
 
 def fair(
     instance: Colocation,
@@ -34,7 +37,8 @@ def fair(
     ----------
     instance : with bandwidths.
     rng : not used; the method is deterministic.
-    time_limit : seconds, more than 0.
+    time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and the mean penalty gets
+        30 seconds after it.
     engine : "highs" or "cp-sat".
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress, in slack.
@@ -59,6 +63,7 @@ def fair(
     def slack_of(pairing: Pairing) -> float:
         return attribution_slack(instance, pairing)
 
+    clock.note(slack_of(begin), 0.0, "start")
     program = fair_program(instance)
     answer = run(program, clock, engine=engine, start=begin)
     best = best_of(instance, program, answer, begin, slack_of) or begin
@@ -84,11 +89,12 @@ def _cheapest(
 ) -> tuple[Pairing, Stop, dict[str, Any]]:
     """Least mean penalty with no more slack than was proved to be the least."""
     program = fair_program(instance, slack)
+    limited = clock if clock.left is not None else Clock(SECOND_LEVEL_SECONDS)
 
     def tight(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
         return mean_penalty(instance, pairing) if attribution_slack(instance, pairing) <= slack + AGREE else np.inf
 
-    answer = run(program, clock, engine=engine, scale=instance.agents, start=best)
+    answer = run(program, limited, engine=engine, scale=instance.agents, start=best)
     chosen = best_of(instance, program, answer, best, tight) or best
     value = mean_penalty(instance, chosen)
     bound = None if answer.bound is None else min(answer.bound / instance.agents, value)

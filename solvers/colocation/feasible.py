@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Integers, Pairing, check
+from ...instances.colocation.instance import Booleans, Colocation, Pairing, check
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...models.colocation import PairingProgram, feasible_program, repair_program
+from ...models.colocation import PairingProgram, repair_program
 from ..engines import solve_program
 from ..outcome import Status
 
@@ -113,35 +115,24 @@ def _greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
     return Pairing(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(pairs, dtype=np.int64), single)
 
 
-def _growing(instance: Colocation, partial: Pairing) -> list[Booleans | None] | _Growth:
-    """The sets of pairs of types to try, the last of them all."""
-    present = int((instance.count > 0).sum())
-    return [None] if present * (present + 1) // 2 <= _ALL_PAIRS else _Growth(instance, partial)
-
-
-class _Growth:
-    """Ever denser sets of pairs around a partial pairing; each is symmetric in its choice, the last holds all."""
-
-    def __init__(self, instance: Colocation, partial: Pairing) -> None:
-        self.instance = instance
-        self.partial = partial
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        present = self.instance.count > 0
-        together = np.where(self.instance.allowed & present, self.instance.penalty + self.instance.penalty.T, np.inf)
-        left = self.instance.count - self.partial.agents_used()
+def _growing(instance: Colocation, partial: Pairing) -> Iterator[Booleans | None]:
+    """The sets of pairs of types to try: ever denser ones around a partial pairing, at last all (None)."""
+    present = instance.count > 0
+    types = int(present.sum())
+    if types * (types + 1) // 2 > _ALL_PAIRS:
+        together = np.where(instance.allowed & present, instance.penalty + instance.penalty.T, np.inf)
+        unplaced = instance.count > partial.agents_used()
         number = _PARTNERS
-        while number < self.instance.types:
-            keep = np.zeros_like(self.instance.allowed)
-            nearest: Integers = np.argpartition(together, number, axis=1)[:, :number]
-            np.put_along_axis(keep, nearest, True, axis=1)
+        while number < instance.types:
+            keep = np.zeros_like(instance.allowed)
+            np.put_along_axis(keep, np.argpartition(together, number, axis=1)[:, :number], True, axis=1)
             keep |= keep.T
-            keep[left > 0] = True
-            keep[:, left > 0] = True
-            keep[self.partial.first, self.partial.second] = True
+            keep[unplaced] = True
+            keep[:, unplaced] = True
+            keep[partial.first, partial.second] = True
             yield np.triu(keep)
             number *= 6
-        yield None
+    yield None
 
 
 def _solved(program: PairingProgram) -> Pairing | None:
@@ -157,6 +148,3 @@ def _solved(program: PairingProgram) -> Pairing | None:
     if second.status is Status.INFEASIBLE:
         return None
     raise NoSolution(f"no feasible pairing was found, and none was ruled out (HiGHS: {answer.message})")
-
-
-__all__ = ["complete", "feasible_pairing", "feasible_program"]

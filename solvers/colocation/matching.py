@@ -14,7 +14,8 @@ million for a thousand different agents, nearly all useless. Three exact steps a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Matched:
     certificate: dict[str, object]
 
 
-def least_penalty_matching(instance: Colocation, start: Pairing, clock: Clock, engine: str = "highs") -> Matched:
+def least_penalty_matching(instance: Colocation, start: Pairing, clock: Clock) -> Matched:
     """Least total penalty, from a feasible start.
 
     Ctrl-C or the end of the time gives the best pairing so far with the bound reached.
@@ -51,7 +52,7 @@ def least_penalty_matching(instance: Colocation, start: Pairing, clock: Clock, e
     search = _Search(instance, start, clock)
     try:
         search.relax()
-        search.close(engine)
+        search.close()
     except KeyboardInterrupt:
         search.stop = Stop.INTERRUPTED
     return search.result()
@@ -126,7 +127,7 @@ class _Search:
         nearest = np.argpartition(adjusted, number - 1, axis=1)[:, :number]
         chosen = np.zeros_like(self.cost, dtype=bool)
         np.put_along_axis(chosen, nearest, True, axis=1)
-        return np.triu(chosen | chosen.T) & np.isfinite(self.cost)
+        return cast(Booleans, np.triu(chosen | chosen.T) & np.isfinite(self.cost))
 
     def _spread(self, chosen: Booleans) -> Booleans:
         """A choice over the present types, over all types."""
@@ -228,7 +229,7 @@ class _Search:
 
     # Step 3
 
-    def close(self, engine: str) -> None:
+    def close(self) -> None:
         """Integer programs over the pairs of small reduced cost, until the bound meets the value or time is up."""
         self.relaxation = self.bound
         delta = self._delta_for(8 * len(self.present))
@@ -238,7 +239,7 @@ class _Search:
                 self.stop = Stop.ITERATION_LIMIT
                 return
             program = self._with_cuts(penalty_program(self.instance, self._spread(keep)))
-            answer = solve_program(program.program, engine=engine, time_limit=self.clock.left, start=self._start(program))
+            answer = solve_program(program.program, time_limit=self.clock.left, start=self._start(program))
             if answer.point is not None:
                 pairing = program.pairing(answer.point)
                 value = mean_penalty(self.instance, pairing) * self.instance.agents
@@ -271,8 +272,6 @@ class _Search:
         """The integer program with the odd sets as rows, which its own cuts would take long to find."""
         if not self.sets:
             return program
-        from dataclasses import replace
-
         from scipy.sparse import csr_array, vstack
 
         member = np.zeros((len(self.sets), self.instance.types), dtype=bool)

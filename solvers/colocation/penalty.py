@@ -13,9 +13,6 @@ from ..outcome import Clock, Outcome, Report, Status
 from .common import NO_PAIRING, best_of, infeasible, mean_of, outcome, run, size, starting_pairing
 from .matching import least_penalty_matching
 
-ALL_COLUMNS = 3_000
-"""Up to so many pairs of types the whole program goes to the engine; beyond, pairs are priced in."""
-
 
 def optimal(
     instance: Colocation,
@@ -28,8 +25,9 @@ def optimal(
 ) -> Outcome:
     """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper section V).
 
-    An integer program over types: its size does not depend on the number of agents. With very many types (every agent
-    different) the pairs are priced in and odd-set cuts close the gap; a thousand different agents take seconds.
+    An integer program over types: its size does not depend on the number of agents. HiGHS gets it by pricing pairs in
+    and odd-set cuts (`solvers.colocation.matching`), so that a thousand different agents take a second or two; CP-SAT
+    gets it whole, as an independent second route.
 
     Parameters
     ----------
@@ -64,9 +62,8 @@ def optimal(
         return infeasible(clock, NO_PAIRING)
     value = mean_penalty(instance, begin)
     clock.note(value, None, "start")
-    present = int((instance.count > 0).sum())
-    if present * (present + 1) // 2 > ALL_COLUMNS:
-        return _priced(instance, begin, clock, engine)
+    if engine == "highs":
+        return _priced(instance, begin, clock)
     program = penalty_program(instance)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     best = best_of(instance, program, answer, begin, mean_of(instance))
@@ -77,13 +74,13 @@ def optimal(
         certificate["proof"] = "bound of the integer program over types when it stopped"
         certificate["engine_message"] = answer.message
     bound = None if answer.bound is None else answer.bound / instance.agents
-    value = None if best is None else mean_penalty(instance, best)
-    return outcome(instance, best, value, bound, answer.stop, certificate, clock)
+    reached = None if best is None else mean_penalty(instance, best)
+    return outcome(instance, best, reached, bound, answer.stop, certificate, clock)
 
 
-def _priced(instance: Colocation, begin: Pairing, clock: Clock, engine: str) -> Outcome:
-    found = least_penalty_matching(instance, begin, clock, engine)
+def _priced(instance: Colocation, begin: Pairing, clock: Clock) -> Outcome:
+    found = least_penalty_matching(instance, begin, clock)
     bound = found.bound / instance.agents if np.isfinite(found.bound) else None
-    certificate = {**found.certificate, "engine": engine}
+    certificate = {**found.certificate, "engine": "highs"}
     value = mean_penalty(instance, found.pairing)
     return outcome(instance, found.pairing, value, bound, found.stop, certificate, clock)

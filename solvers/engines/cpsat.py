@@ -69,7 +69,7 @@ def solve_cp_sat(
     from ortools.sat.python import cp_model as library
 
     if hints:
-        model.clear_hints()
+        model.proto.ClearField("solution_hint")
         model.proto.solution_hint.vars.extend(hints.keys())
         model.proto.solution_hint.values.extend(hints.values())
     solver = library.CpSolver()
@@ -85,14 +85,16 @@ def solve_cp_sat(
     has_objective = model.has_objective()
     progress = Progress(report, "CP-SAT")
 
-    class Improvements(library.CpSolverSolutionCallback):  # type: ignore[misc]
+    class Improvements(library.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
             progress.note(self.objective_value, self.best_objective_bound)
 
     watcher = Improvements() if report is not None and has_objective else None
-    interrupted = run_interruptibly(
-        lambda: solver.solve(model, watcher) and None, solver.stop_search, time_limit=time_limit, poll=progress.tell
-    )
+
+    def work() -> None:
+        solver.solve(model, watcher)
+
+    interrupted = run_interruptibly(work, solver.stop_search, time_limit=time_limit, poll=progress.tell)
     return _read(solver, has_objective, interrupted, progress)
 
 
@@ -142,13 +144,15 @@ class WholeProgram:
             raise EngineError("a product has a column that is not integer")
         self.program = program
         reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
-        self.grid = np.where(program.integer, 1.0, _grid(reach))
+        self.grid = np.where(program.integer, 1.0, _grid(program, reach))
         self._step = np.where(program.integer, 0.0, 0.5 / self.grid)
         self._low = np.where(program.integer, np.ceil(program.lower), np.floor(program.lower * self.grid)).astype(np.int64)
         self._high = np.where(program.integer, np.floor(program.upper), np.ceil(program.upper * self.grid)).astype(np.int64)
         self.model: Any = library.CpModel()
         for low, high in zip(self._low.tolist(), self._high.tolist(), strict=True):
-            self.model.proto.variables.add().domain.extend((low, high) if low <= high else ())
+            self.model.proto.variables.add().domain.extend((low, high) if low <= high else (low, low))
+        if (self._low > self._high).any():  # a column without a whole number between its bounds
+            self.model.proto.constraints.add().bool_or.SetInParent()
         self._rows()
         for product, left, right in program.products.tolist():
             equality = self.model.proto.constraints.add().int_prod
@@ -192,10 +196,14 @@ class WholeProgram:
             whole = np.round(exact * scale)
             widen = widen * scale + float(np.abs(_leftover(exact * scale, whole)) @ extent[where])
             widen += 1e-9 * (1 + abs(scale * lower if np.isfinite(lower) else 0.0))  # float noise of the bounds themselves
-            linear = self.model.proto.constraints.add().linear
-            linear.vars.extend(where.tolist())
-            linear.coeffs.extend(whole.astype(np.int64).tolist())
-            linear.domain.extend((_outward(np.ceil(lower * scale - widen)), _outward(np.floor(upper * scale + widen))))
+            least, most = _outward(np.ceil(lower * scale - widen)), _outward(np.floor(upper * scale + widen))
+            constraint = self.model.proto.constraints.add()
+            if least > most:  # no whole number in between: CP-SAT calls an empty domain invalid, an empty clause false
+                constraint.bool_or.SetInParent()
+                continue
+            constraint.linear.vars.extend(where.tolist())
+            constraint.linear.coeffs.extend(whole.astype(np.int64).tolist())
+            constraint.linear.domain.extend((least, most))
 
     def _objective(self) -> None:
         program = self.program
@@ -236,9 +244,14 @@ def _leftover(scaled: Floats, whole: Floats) -> Floats:
     return np.where(np.abs(difference) <= noise, 0.0, difference)
 
 
-def _grid(reach: Floats) -> Floats:
-    """Steps per unit for columns that are not integer: a power of ten, finer for smaller ranges."""
-    return np.asarray(10.0 ** np.clip(12 - np.ceil(np.log10(np.maximum(reach, 1.0))), 3, 9))
+def _grid(program: LinearProgram, reach: Floats) -> Floats:
+    """Steps per unit for columns that are not integer: a power of ten, finer for smaller ranges.
+
+    A column with decimals for coefficients gets coarser steps, for the digits of both have to share 64 bits.
+    """
+    decimal = np.zeros(program.columns, dtype=bool)
+    decimal[program.matrix.indices[program.matrix.data != np.round(program.matrix.data)]] = True
+    return np.asarray(10.0 ** np.clip(12 - np.ceil(np.log10(np.maximum(reach, 1.0))), 3, np.where(decimal, 8, 10)))
 
 
 def _outward(bound: float) -> int:

@@ -4,6 +4,7 @@ Everything works on one array: `rank`, (n, n) integers, `rank[i, j]` the positio
 `UNRANKED` for whom i does not accept and on the diagonal. A pair ranked on one side only is not acceptable.
 """
 
+from .almost_stable import AlmostStable, fewest_blocking_pairs, warm_up
 from .blocking import blocking_pairs
 from .irving import RoommatesTable, irving
 from .partition import StablePartition, is_stable_partition, stable_partition
@@ -11,12 +12,15 @@ from .ranks import UNRANKED, ranks_from_cost, ranks_from_lists
 
 __all__ = [
     "UNRANKED",
+    "AlmostStable",
     "RoommatesTable",
     "StablePartition",
     "blocking_pairs",
+    "fewest_blocking_pairs",
     "irving",
     "is_stable_partition",
     "ranks_from_cost",
     "ranks_from_lists",
     "stable_partition",
+    "warm_up",
 ]

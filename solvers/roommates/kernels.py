@@ -101,10 +101,11 @@ def reduce_table(
     Eliminating a rotation that would empty a list happens only when its proposers and receivers are the same agents, each
     with a list of two: they are an odd party, successor first and predecessor last (Tan 1991). Without `stop_at_odd` the
     rest goes on and `predecessor`, `held` are a stable partition; with it, agents whose list is not one entry get -1.
-    scratch: (7, n). counts: odd parties, singles, proposals, rotations eliminated.
+    scratch: at least (7, n). counts: odd parties, singles, proposals, rotations eliminated.
     """
     agents = length.size
-    first, last, second, stack, where, old_first, old_last = scratch
+    first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    old_first, old_last = scratch[5], scratch[6]
     counts[0] = counts[1] = counts[3] = 0
     counts[2] = _propose_all(choice, back, length, first, last)
     second[:] = 0
@@ -175,3 +176,371 @@ def reduce_table(
         elif first[agent] == last[agent]:
             predecessor[agent] = choice[agent, last[agent]]
             held[agent] = last[agent]
+
+
+@compiled
+def _pair(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agent: int, r: int) -> None:
+    """Make a pair of `agent` and whom it has at position r."""
+    other = choice[agent, r]
+    predecessor[agent] = other
+    held[agent] = r
+    predecessor[other] = agent
+    held[other] = back[agent, r]
+
+
+@compiled
+def _take_from_odd(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agent: int) -> None:
+    """Take an agent out of its odd party; the others pair up along the party, each with somebody no worse than before."""
+    following = predecessor[agent]
+    while following != agent:
+        other = predecessor[following]
+        further = predecessor[other]
+        _pair(choice, back, predecessor, held, following, held[following])
+        following = further
+
+
+@compiled
+def _close_party(choice: Ints, predecessor: Ints, held: Ints, turn: Ints, size: int, proposed: Ints, mark: int) -> bool:
+    """Make the proposers of one turn an odd party, each with whom it proposed to as predecessor; False if they are none."""
+    for c in range(size):
+        if proposed[turn[0, c]] == mark:
+            return False
+        proposed[turn[0, c]] = mark
+    for c in range(size):
+        agent, r = turn[0, c], turn[1, c]
+        receiver = choice[agent, r]
+        if proposed[receiver] != mark:
+            return False
+        proposed[receiver] = mark - 1
+        predecessor[agent] = receiver
+        held[agent] = r
+    return size % 2 == 1
+
+
+@compiled
+def insert(
+    choice: Ints,
+    back: Ints,
+    length: Ints,
+    predecessor: Ints,
+    held: Ints,
+    agent: int,
+    r: int,
+    memory: Ints,
+    turn: Ints,
+    counts: Ints,
+) -> bool:
+    """Put an agent that is out back into a stable partition of the others, proposing from position r of its list on.
+
+    Tan and Hsueh (1995). Who is displaced from a pair proposes next, from behind its partner. The chain ends with a single
+    agent or an odd party taking the proposal (one odd party fewer), with nobody taking it (one more), or runs round: the
+    same proposal twice. One turn is then recorded; its proposers are the new odd party. False after too many steps, when the
+    arrays are of no use any more. memory: (n + 1,) int64, the last proposal of each agent and a counter.
+    counts: odd parties, singles, work done.
+    """
+    agents = length.size
+    memory[agents] += 1
+    stamp = memory[agents] * UNRANKED
+    recorded = -1
+    for _ in range(20 * agents + 100):
+        begin = r
+        while r < length[agent] and back[agent, r] >= held[choice[agent, r]]:
+            r += 1
+        counts[2] += r - begin + 4
+        if r >= length[agent]:
+            predecessor[agent] = agent
+            held[agent] = UNRANKED
+            counts[1] += 1
+            return True
+        receiver = choice[agent, r]
+        displaced = predecessor[receiver]
+        if displaced == receiver:
+            counts[1] -= 1
+            _pair(choice, back, predecessor, held, agent, r)
+            return True
+        if predecessor[displaced] != receiver:
+            counts[0] -= 1
+            _take_from_odd(choice, back, predecessor, held, receiver)
+            _pair(choice, back, predecessor, held, agent, r)
+            return True
+        if recorded < 0:
+            if memory[agent] == stamp + r:
+                recorded = 0
+            memory[agent] = stamp + r
+        elif agent == turn[0, 0] and r == turn[1, 0]:
+            counts[0] += 1
+            return _close_party(choice, predecessor, held, turn, recorded, memory, -stamp)
+        if recorded >= 0:
+            if recorded == agents:
+                return False
+            turn[0, recorded] = agent
+            turn[1, recorded] = r
+            recorded += 1
+        following = held[displaced] + 1
+        _pair(choice, back, predecessor, held, agent, r)
+        predecessor[displaced] = -1
+        held[displaced] = -1
+        agent = displaced
+        r = following
+    return False
+
+
+@compiled
+def forgive(
+    choice: Ints,
+    back: Ints,
+    length: Ints,
+    predecessor: Ints,
+    held: Ints,
+    agent: int,
+    memory: Ints,
+    turn: Ints,
+    scratch: Ints,
+    counts: Ints,
+    table_counts: Ints,
+) -> None:
+    """Make `agent` and its predecessor unacceptable to each other, and the partition stable again, with its counts.
+
+    A pair is taken out and put back one after the other, the second from the top of its list, since the first may have
+    worsened agents above. Of an odd party one agent is enough: without it the pair does not matter.
+    """
+    r = held[agent]
+    other = predecessor[agent]
+    r_other = back[agent, r]
+    back[agent, r] = UNRANKED
+    back[other, r_other] = UNRANKED
+    if predecessor[other] == agent:
+        predecessor[agent] = predecessor[other] = -1
+        held[agent] = held[other] = -1
+        fine = insert(choice, back, length, predecessor, held, agent, r + 1, memory, turn, counts)
+        fine = fine and insert(choice, back, length, predecessor, held, other, 0, memory, turn, counts)
+    else:
+        _take_from_odd(choice, back, predecessor, held, agent)
+        predecessor[agent] = held[agent] = -1
+        counts[0] -= 1
+        fine = insert(choice, back, length, predecessor, held, agent, 0, memory, turn, counts)
+    if not fine:
+        reduce_table(choice, back, length, False, predecessor, held, scratch, table_counts)
+        counts[0] = table_counts[0]
+        counts[1] = table_counts[1]
+        counts[2] += 10 * length.size
+        counts[3] += 1
+
+
+FOUND, EXHAUSTED, PAUSED = 1, 2, 3
+ENTER, NEXT = 0, 1
+
+
+@compiled
+def _restore(choice: Ints, back: Ints, deleted: Ints) -> None:
+    """Make a deleted pair acceptable again: agent, its position, and the position in the other's list."""
+    agent, r, r_other = deleted[0], deleted[1], deleted[2]
+    back[agent, r] = r_other
+    back[choice[agent, r], r_other] = r
+
+
+@compiled
+def _keep(choice: Ints, back: Ints, kept: Ints, agent: int, r: int, flag: int) -> None:
+    """Note (flag 1) or forget (0) that a pair may not be deleted in this subtree."""
+    kept[agent, r] = flag
+    kept[choice[agent, r], back[agent, r]] = flag
+
+
+@compiled
+def _forget(choice: Ints, back: Ints, kept: Ints, held: Ints, candidates: Ints, total: int) -> None:
+    for c in range(total):
+        agent = candidates[c]
+        _keep(choice, back, kept, agent, held[agent], 0)
+
+
+@compiled
+def _candidates(
+    choice: Ints,
+    back: Ints,
+    length: Ints,
+    kept: Ints,
+    order: Ints,
+    predecessors: Ints,
+    helds: Ints,
+    parties: Ints,
+    depth: int,
+    limit: int,
+    target: int,
+    weight: int,
+    candidates: Ints,
+    memory: Ints,
+    turn: Ints,
+    scratch: Ints,
+    counts: Ints,
+    table_counts: Ints,
+) -> tuple[int, int]:
+    """The pairs of the partition at this depth that may be deleted, most useful first: how many, and how many in all.
+
+    A pair whose deletion leaves too many odd parties for the deletions left is kept in the whole subtree: it is noted, and
+    stands behind the others. `candidates` gets one agent per pair; the pair is this agent with its predecessor.
+    """
+    agents = length.size
+    predecessor, held = predecessors[depth], helds[depth]
+    trial, trial_held = predecessors[-1], helds[-1]
+    gains = scratch[7]
+    value = parties[depth, 0] + weight * parties[depth, 1]
+    total = 0
+    smallest = 0
+    for at in range(agents):
+        agent = order[at]
+        other = predecessor[agent]
+        r = held[agent]
+        if other == agent or (predecessor[other] == agent and other < agent) or kept[agent, r] == 1:
+            continue
+        r_other = back[agent, r]
+        trial[:] = predecessor
+        trial_held[:] = held
+        counts[0] = parties[depth, 0]
+        counts[1] = parties[depth, 1]
+        forgive(choice, back, length, trial, trial_held, agent, memory, turn, scratch, counts, table_counts)
+        counts[2] += 10 + agents // 16
+        back[agent, r] = r_other
+        back[other, r_other] = r
+        after = counts[0] + weight * counts[1]
+        if depth + 1 == limit and after <= target:
+            # the last deletion, and it is enough: nothing else need be looked at
+            _forget(choice, back, kept, held, candidates, total)
+            candidates[0] = agent
+            return 1, 1
+        if depth + 1 + (max(after - target, 0) + 1) // 2 > limit:
+            gains[total] = 99
+            _keep(choice, back, kept, agent, r, 1)
+        else:
+            gains[total] = after - value
+            smallest = min(smallest, after - value)
+        candidates[total] = agent
+        total += 1
+    viable = 0
+    for gain in range(smallest, 4):
+        for c in range(total):
+            if gains[c] == gain:
+                scratch[8, viable] = candidates[c]
+                viable += 1
+    rest = viable
+    for c in range(total):
+        if gains[c] == 99:
+            scratch[8, rest] = candidates[c]
+            rest += 1
+    candidates[:total] = scratch[8, :total]
+    return viable, total
+
+
+@compiled
+def search(
+    choice: Ints,
+    back: Ints,
+    length: Ints,
+    kept: Ints,
+    order: Ints,
+    predecessors: Ints,
+    helds: Ints,
+    parties: Ints,
+    candidates: Ints,
+    cursor: Ints,
+    deleted: Ints,
+    state: Ints,
+    limit: int,
+    target: int,
+    weight: int,
+    budget: int,
+    memory: Ints,
+    turn: Ints,
+    scratch: Ints,
+    counts: Ints,
+    table_counts: Ints,
+) -> int:
+    """Depth-first search for state[3] to `limit` deletions that leave at most `target` odd parties (singles times weight).
+
+    Every such set of deletions contains a pair of any stable partition, as deleting others leaves the partition stable: so
+    only its pairs are branched on; and one deletion lowers the count by two at most. Returns FOUND, EXHAUSTED (a proof that
+    there is no such set), or PAUSED after about `budget` units of work, to be called again with the same arrays.
+    cursor: per depth, viable candidates, all candidates, next one. state: depth, phase, nodes, least depth.
+    """
+    counts[2] = 0
+    depth = state[0]
+    while True:
+        if state[1] == ENTER:
+            if depth >= state[3] and parties[depth, 0] + weight * parties[depth, 1] <= target:
+                return FOUND
+            if counts[2] > budget:
+                return PAUSED
+            state[2] += 1
+            viable, total = _candidates(
+                choice,
+                back,
+                length,
+                kept,
+                order,
+                predecessors,
+                helds,
+                parties,
+                depth,
+                limit,
+                target,
+                weight,
+                candidates[depth],
+                memory,
+                turn,
+                scratch,
+                counts,
+                table_counts,
+            )
+            cursor[depth, 0] = viable
+            cursor[depth, 1] = total
+            cursor[depth, 2] = 0
+            state[1] = NEXT
+        elif cursor[depth, 2] < cursor[depth, 0]:
+            agent = candidates[depth, cursor[depth, 2]]
+            cursor[depth, 2] += 1
+            predecessors[depth + 1] = predecessors[depth]
+            helds[depth + 1] = helds[depth]
+            deleted[depth, 0] = agent
+            deleted[depth, 1] = helds[depth, agent]
+            deleted[depth, 2] = back[agent, helds[depth, agent]]
+            counts[0] = parties[depth, 0]
+            counts[1] = parties[depth, 1]
+            forgive(
+                choice,
+                back,
+                length,
+                predecessors[depth + 1],
+                helds[depth + 1],
+                agent,
+                memory,
+                turn,
+                scratch,
+                counts,
+                table_counts,
+            )
+            depth += 1
+            parties[depth, 0] = counts[0]
+            parties[depth, 1] = counts[1]
+            cursor[depth, 1] = 0
+            state[0] = depth
+            state[1] = ENTER
+        else:
+            _forget(choice, back, kept, helds[depth], candidates[depth], cursor[depth, 1])
+            cursor[depth, 1] = 0
+            if depth == 0:
+                return EXHAUSTED
+            depth -= 1
+            state[0] = depth
+            _restore(choice, back, deleted[depth])
+            _keep(choice, back, kept, deleted[depth, 0], deleted[depth, 1], 1)
+
+
+@compiled
+def unwind(choice: Ints, back: Ints, kept: Ints, helds: Ints, candidates: Ints, cursor: Ints, deleted: Ints, state: Ints) -> None:
+    """Undo whatever a search that was found, paused or abandoned has changed in the lists."""
+    for depth in range(state[0], -1, -1):
+        if depth < state[0]:
+            _restore(choice, back, deleted[depth])
+        _forget(choice, back, kept, helds[depth], candidates[depth], cursor[depth, 1])
+        cursor[depth, 1] = 0
+    state[0] = 0
+    state[1] = ENTER

@@ -145,6 +145,8 @@ def lists_of(rank: ArrayLike) -> Lists:
     from . import kernels
 
     own = as_ranks(rank)
+    if not own.flags.writeable:
+        own = own.copy()  # numba would compile once more for arrays that are read-only
     agents = len(own)
     theirs = np.ascontiguousarray(own.T)
     width = kernels.longest_list(own, theirs)

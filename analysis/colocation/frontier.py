@@ -1,0 +1,236 @@
+"""The price of stability and of fairness: least mean penalty under a limit that is drawn tighter and tighter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.colocation.objective import attribution_slack, mean_penalty
+from ...instances.colocation.stability import blocking_pairs, validate_alpha
+from ...instances.problem.errors import InvalidOption, NoSolution
+from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
+from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+
+Against = Literal["blocking", "alpha", "slack"]
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The least mean penalty under one limit.
+
+    Attributes
+    ----------
+    limit : blocking pairs allowed, the alpha at which none may block, or the slack allowed.
+    penalty : mean penalty of the pairing found; None without one.
+    bound : proved: no pairing within the limit has a lower mean penalty; None without one.
+    status, stop : of this point. Infeasible: no pairing keeps within the limit.
+    reached : blocking pairs of the pairing found (at the frontier's or the limit's alpha), or its slack.
+    price : penalty above the least of all, in points of penalty; None without a pairing.
+    seconds : spent on this point.
+    pairing : the pairing found.
+    """
+
+    limit: float
+    penalty: float | None
+    bound: float | None
+    status: Status
+    stop: Stop
+    reached: float | None
+    price: float | None
+    seconds: float
+    pairing: Pairing | None
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """A frontier, the tightest limit first.
+
+    Attributes
+    ----------
+    against : what the limit is on.
+    least : the least mean penalty without any limit, and `least_bound` its proved bound.
+    points : one for each limit.
+    """
+
+    against: Against
+    least: float
+    least_bound: float | None
+    points: tuple[FrontierPoint, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One plain dict per point, for a table or JSON."""
+        names = ("limit", "penalty", "bound", "status", "stop", "reached", "price", "seconds")
+        return [
+            {name: str(value) if name in ("status", "stop") else value for name in names for value in [getattr(point, name)]}
+            for point in self.points
+        ]
+
+
+def frontier(
+    instance: Colocation,
+    against: Against = "blocking",
+    *,
+    values: Iterable[float] | None = None,
+    points: int = 8,
+    alpha: float = 0.0,
+    alpha_mode: str = "penalty-points",
+    time_limit: float | None = None,
+    engine: str | None = None,
+    report: Report | None = None,
+) -> Frontier:
+    """Least mean penalty against blocking pairs, against alpha, or against slack.
+
+    One exact program for each limit (epsilon-constraint). A pairing within a limit is within every looser one, so each
+    point starts from the one before it, and the bound of a looser limit is a bound of every tighter one.
+
+    Parameters
+    ----------
+    instance : what is given.
+    against : "blocking": at most so many blocking pairs at `alpha`; "alpha": no blocking pair at that alpha; "slack": at
+        most so much attribution slack (needs bandwidths).
+    values : the limits; spread over the range that matters when not given.
+    points : how many limits to spread, at least 2.
+    alpha, alpha_mode : as in `gains`; alpha only for "blocking".
+    time_limit : seconds in all, shared equally among the points to come.
+    engine : "highs" or "cp-sat"; whichever can when not given.
+    report : progress.
+
+    Raises
+    ------
+    InvalidOption
+        An option is out of range, or a limit is negative.
+    NoSolution
+        The instance has no feasible pairing.
+    """
+    validate_alpha(alpha, alpha_mode)
+    if against not in get_args(Against):
+        raise InvalidOption(f"against is {against!r}; expected one of {', '.join(get_args(Against))}")
+    if points < 2:
+        raise InvalidOption(f"points is {points}; expected 2 or more")
+    if against == "slack":
+        require_bandwidth(instance)
+    limits = None if values is None else sorted({float(value) for value in values})
+    if limits is not None and (not limits or not limits[0] >= 0):
+        raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
+    if limits is not None and against == "blocking" and any(value % 1 for value in limits):
+        raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
+    sweep = _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report))
+    return sweep.run(limits, points)
+
+
+class _Sweep:
+    def __init__(
+        self, instance: Colocation, against: Against, alpha: float, alpha_mode: str, engine: str | None, clock: Clock
+    ) -> None:
+        self.instance, self.against, self.engine, self.clock = instance, against, engine, clock
+        self.alpha, self.alpha_mode = alpha, alpha_mode
+        self.fairest: Pairing | None = None
+
+    def run(self, limits: list[float] | None, number: int) -> Frontier:
+        free = optimal(self.instance, time_limit=self._share(number + 1), engine=self.engine or "highs")
+        if free.solution is None:
+            raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
+        self.free = free
+        assert isinstance(free.solution, Pairing)
+        self.cheapest = free.solution
+        self.least = mean_penalty(self.instance, self.cheapest)
+        chosen = limits if limits is not None else self._spread(number)
+        found: list[FrontierPoint] = []
+        pairing = self.fairest
+        for place, limit in enumerate(chosen):
+            begun = time.perf_counter()
+            outcome = self._point(limit, pairing, self._share(len(chosen) - place))
+            point = self._record(limit, outcome, time.perf_counter() - begun)
+            pairing = point.pairing if point.pairing is not None else pairing
+            found.append(point)
+            self.clock.note(point.penalty, point.bound, f"{self.against} {limit:g}")
+            if outcome.stop is Stop.INTERRUPTED:
+                break
+        return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)))
+
+    def _spread(self, number: int) -> list[float]:
+        """From the tightest limit that can matter to what the cheapest pairing reaches anyway."""
+        loosest = self._reached(self.cheapest, 0.0)
+        if self.against == "blocking":
+            steps = np.geomspace(1, max(loosest, 1), number - 1).round() if loosest else np.zeros(0)
+            return sorted({0.0, *steps.tolist()})
+        if self.against == "slack":
+            least = fair(self.instance, time_limit=self._share(number + 1) or 30.0)
+            assert isinstance(least.solution, Pairing)
+            self.fairest = least.solution
+            low = min(attribution_slack(self.instance, least.solution), loosest)
+            return sorted(set(np.linspace(low, loosest, number).tolist()))
+        return [float(value) for value in np.linspace(0.0, self._stable_alpha(), number)]
+
+    def _stable_alpha(self) -> float:
+        """An alpha at which the cheapest pairing has no blocking pair (found by halving; none blocks at larger ones)."""
+        low, high = 0.0, 1.0 - 1e-6
+        while (
+            self.alpha_mode == "relative-throughput" and blocking_pairs(self.instance, self.cheapest, high, self.alpha_mode).count
+        ):
+            high *= 2.0
+        for _ in range(20):
+            middle = (low + high) / 2
+            if blocking_pairs(self.instance, self.cheapest, middle, self.alpha_mode).count:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _point(self, limit: float, start: Pairing | None, seconds: float | None) -> Outcome:
+        if self._reached(self.cheapest, limit) <= (limit if self.against != "alpha" else 0.0):
+            return self.free  # the limit does not bind
+        if seconds is not None and seconds <= 0:
+            return Outcome(start, None, Status.FEASIBLE if start is not None else Status.UNKNOWN, Stop.TIME_LIMIT)
+        if self.against == "alpha":
+            return zero_blocking(
+                self.instance, limit, self.alpha_mode, time_limit=seconds, engine=self.engine or "highs", start=start
+            )
+        if self.against == "slack":
+            return least_penalty_given(self.instance, slack=limit, time_limit=seconds, engine=self.engine, start=start)
+        return least_penalty_given(
+            self.instance, blocking=int(limit), alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds,
+            engine=self.engine, start=start,
+        )  # fmt: skip
+
+    def _reached(self, pairing: Pairing, limit: float) -> float:
+        if self.against == "slack":
+            return attribution_slack(self.instance, pairing)
+        alpha = limit if self.against == "alpha" else self.alpha
+        return float(blocking_pairs(self.instance, pairing, alpha, self.alpha_mode).count)
+
+    def _record(self, limit: float, outcome: Outcome, seconds: float) -> FrontierPoint:
+        pairing = outcome.solution if isinstance(outcome.solution, Pairing) else None
+        penalty = None if pairing is None else mean_penalty(self.instance, pairing)
+        return FrontierPoint(
+            limit=limit, penalty=penalty, bound=outcome.bound, status=outcome.status, stop=outcome.stop,
+            reached=None if pairing is None else self._reached(pairing, limit),
+            price=None if penalty is None else penalty - self.least, seconds=seconds, pairing=pairing,
+        )  # fmt: skip
+
+    def _share(self, parts: int) -> float | None:
+        return None if self.clock.left is None else self.clock.left / max(parts, 1)
+
+
+def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
+    """Give each point the best bound of the looser ones; what is within a loose limit bounds what is within a tight one."""
+    best: float | None = None
+    result: list[FrontierPoint] = []
+    for point in reversed(points):
+        if point.bound is not None and (best is None or point.bound > best):
+            best = point.bound
+        if point.status is Status.INFEASIBLE or best is None:
+            result.append(point)
+            continue
+        bound = best if point.penalty is None else min(best, point.penalty)
+        proved = point.penalty is not None and point.penalty - bound <= 1e-9
+        result.append(replace(point, bound=bound, status=Status.OPTIMAL if proved else point.status))
+    return result[::-1]
+
+
+__all__ = ["Frontier", "FrontierPoint", "frontier"]

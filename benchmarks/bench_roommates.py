@@ -1,0 +1,236 @@
+"""Stable roommates: how fast the fewest blocking pairs are proved, and Irving's algorithm beside other programs.
+
+Run from anywhere: `python benchmarks/bench_roommates.py` (minutes), `--quick` for a glance. One core; every kernel is compiled
+before a clock starts, and reading the matrix of ranks is part of the time. Each line names its family:
+
+uniform         lists drawn uniformly
+scores .15      cost of j to i = s_i c_j + noise, uniform on 0 to .15 of the range of s_i c_j
+degree 8        each pair acceptable with probability 8 / (n - 1), costs uniform; over perfect matchings where there are any
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotenant.solvers.roommates import (
+    UNRANKED,
+    blocking_pairs,
+    fewest_blocking_pairs,
+    irving,
+    ranks_from_cost,
+    stable_partition,
+    warm_up,
+)
+
+# family, agents, seconds allowed, what is asked: (share proved, within how many seconds)
+SEARCHES: list[tuple[str, int, float, tuple[float, float] | None]] = [
+    ("uniform", 100, 60, (1.0, 0.5)),
+    ("uniform", 200, 60, (1.0, 0.5)),
+    ("uniform", 500, 60, (0.95, 5)),
+    ("uniform", 1000, 60, (0.95, 5)),
+    ("scores .15", 100, 60, (1.0, 0.5)),
+    ("scores .15", 200, 60, (1.0, 0.5)),
+    ("scores .15", 500, 60, (0.95, 5)),
+    ("scores .15", 1000, 60, (0.95, 5)),
+    ("scores .05", 100, 60, (1.0, 2)),
+    ("scores .03", 100, 60, (1.0, 2)),
+    ("scores .01", 100, 60, (1.0, 2)),
+    ("scores .05", 300, 60, None),
+    ("scores .03", 300, 60, None),
+    ("scores .01", 300, 60, None),
+    ("degree 20", 100, 60, None),
+    ("degree 8", 100, 60, None),
+]
+
+
+def instance(family: str, agents: int, seed: int) -> Any:
+    """The matrix of ranks of one instance."""
+    rng = np.random.default_rng([seed, agents])
+    kind, _, number = family.partition(" ")
+    if kind == "scores":
+        cost = np.outer(rng.random(agents), rng.random(agents))
+        cost = cost + float(number) * (cost.max() - cost.min()) * rng.random((agents, agents))
+    else:
+        cost = rng.random((agents, agents))
+    if kind == "degree":
+        allowed = np.triu(rng.random((agents, agents)) < float(number) / (agents - 1), 1)
+        cost[~(allowed | allowed.T)] = np.inf
+    return ranks_from_cost(cost)
+
+
+def search_table(seeds: int, limit: float, only: str) -> None:
+    """One line per family and size."""
+    print(f"\nFewest blocking pairs, {seeds} instances each, at most {limit:g} s each")
+    heads = f"{'family':12} {'agents':>6} {'proved':>8} {'above bound':>11} {'median s':>9} {'95 % s':>8} {'most s':>8}"
+    print(f"{heads}  asked")
+    for family, agents, allowed, asked in SEARCHES:
+        if only not in family:
+            continue
+        seconds, above, proved, feasible = [], [], 0, 0
+        for seed in range(seeds):
+            rank = instance(family, agents, seed)
+            began = time.perf_counter()
+            found = fewest_blocking_pairs(rank, time_limit=min(allowed, limit))
+            seconds.append(time.perf_counter() - began)
+            feasible += found.feasible
+            if found.feasible and found.proved and found.value is not None:
+                proved += 1
+                above.append(found.value - found.partition.bound())
+        line = f"{family:12} {agents:6} {proved:4}/{feasible:<3} {f'0 to {max(above, default=0)}':>11}"
+        line += f" {np.median(seconds):9.4f} {np.quantile(seconds, 0.95):8.3f} {max(seconds):8.3f}"
+        if asked:
+            share, within = asked
+            met = np.mean([second <= within for second in seconds]) >= share and proved >= share * feasible
+            line += f"  {share:.0%} within {within:g} s: {'met' if met else 'MISSED'}"
+        print(line, flush=True)
+
+
+def best_of(number: int, run: Callable[[], object]) -> float:
+    """The least time of several runs."""
+    times = []
+    for _ in range(number):
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def irving_table(sizes: list[int], peer_most: int) -> None:
+    """Irving's algorithm here, and in algmatch (pure Python) up to a size."""
+    try:
+        from algmatch import StableRoommatesProblem
+    except ImportError:
+        StableRoommatesProblem = None
+        print("\nalgmatch is not installed: its column stays empty (pip install algmatch)")
+    print("\nIrving's algorithm, uniform lists, seconds (best of 5; algmatch once, its reading of the lists included)")
+    print(f"{'agents':>6} {'stable':>6} {'cotenant':>9} {'partition':>9} {'algmatch':>9} {'ratio':>7}")
+    for agents in sizes:
+        rank = instance("uniform", agents, 0)
+        ours = irving(rank)
+        here = best_of(5, lambda rank=rank: irving(rank))  # type: ignore[misc]
+        partition = best_of(5, lambda rank=rank: stable_partition(rank))  # type: ignore[misc]
+        line = f"{agents:6} {ours.stable!s:>6} {here:9.5f} {partition:9.5f}"
+        if StableRoommatesProblem is not None and agents <= peer_most:
+            lists = {i + 1: [int(j) + 1 for j in np.argsort(rank[i])[:-1]] for i in range(agents)}
+            began = time.perf_counter()
+            theirs = StableRoommatesProblem(dictionary=lists).get_stable_matching()
+            there = time.perf_counter() - began
+            agree = (theirs is not None) == ours.stable
+            line += f" {there:9.4f} {there / here:7.0f}{'' if agree else '  THE TWO DISAGREE'}"
+        print(line + ("   asked: 0.2 s" if agents == 2000 else ""), flush=True)
+
+
+def classic_rows(rank: Any) -> tuple[list[tuple[int, int]], list[list[int]], list[list[int]]]:
+    """Acceptable pairs; per pair, those at least as good for one of its two agents; per agent, its pairs."""
+    agents = len(rank)
+    pairs = [(i, j) for i in range(agents) for j in range(i + 1, agents) if max(rank[i, j], rank[j, i]) < UNRANKED]
+    number = {pair: place for place, pair in enumerate(pairs)}
+    of_agent = [[number[min(i, j), max(i, j)] for j in range(agents) if j != i and rank[i, j] < UNRANKED] for i in range(agents)]
+    as_good = []
+    for i, j in pairs:
+        cover = {number[min(i, c), max(i, c)] for c in range(agents) if rank[i, c] <= rank[i, j]}
+        cover |= {number[min(j, c), max(j, c)] for c in range(agents) if rank[j, c] <= rank[j, i]}
+        as_good.append(sorted(cover))
+    return pairs, as_good, of_agent
+
+
+def by_cp_sat(rank: Any, limit: float) -> str:
+    """The classic programme in CP-SAT, one worker."""
+    from ortools.sat.python import cp_model
+
+    pairs, as_good, of_agent = classic_rows(rank)
+    model = cp_model.CpModel()
+    together = [model.new_bool_var("") for _ in pairs]
+    blocks = [model.new_bool_var("") for _ in pairs]
+    for mine in of_agent:
+        model.add_exactly_one(together[p] for p in mine)
+    for p, cover in enumerate(as_good):
+        model.add_bool_or([*(together[c] for c in cover), blocks[p]])
+    model.minimize(sum(blocks))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = limit
+    status = solver.solve(model)
+    best = round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "none"
+    return f"{best} ({'proved' if status == cp_model.OPTIMAL else 'not proved'})"
+
+
+def by_highs(rank: Any, limit: float) -> str:
+    """The classic programme in HiGHS, one thread."""
+    import highspy
+    from scipy.sparse import csr_array
+
+    pairs, as_good, of_agent = classic_rows(rank)
+    size = len(pairs)
+    rows = [(mine, 1.0, 1.0) for mine in of_agent]
+    rows += [([*cover, size + p], 1.0, highspy.kHighsInf) for p, cover in enumerate(as_good)]
+    starts = np.cumsum([0, *(len(row) for row, _, _ in rows)])
+    columns = np.concatenate([row for row, _, _ in rows])
+    matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(rows), 2 * size))
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = 2 * size, len(rows)
+    program.col_cost_ = np.repeat([0.0, 1.0], size)
+    program.col_lower_, program.col_upper_ = np.zeros(2 * size), np.ones(2 * size)
+    program.row_lower_ = np.array([low for _, low, _ in rows])
+    program.row_upper_ = np.array([high for _, _, high in rows])
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    program.integrality_ = [highspy.HighsVarType.kInteger] * (2 * size)
+    solver = highspy.Highs()
+    for option, value in (("output_flag", False), ("threads", 1), ("time_limit", limit), ("mip_rel_gap", 0.0)):
+        solver.setOptionValue(option, value)
+    solver.passModel(program)
+    solver.run()
+    proved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return f"{solver.getInfo().objective_function_value:g} ({'proved' if proved else 'not proved'})"
+
+
+def programme_table(agents: int, number: int, limit: float) -> None:
+    """The search beside the plain integer programme, on uniform instances without a stable matching."""
+    print(f"\nThe plain integer programme beside it: {agents} agents, uniform, no stable matching, at most {limit:g} s")
+    print(f"{'seed':>4} {'search':>12} {'s':>8} {'CP-SAT':>16} {'s':>7} {'HiGHS':>16} {'s':>7}")
+    seed = 0
+    while number:
+        rank = instance("uniform", agents, seed)
+        seed += 1
+        if stable_partition(rank).odd == 0:
+            continue
+        number -= 1
+        began = time.perf_counter()
+        found = fewest_blocking_pairs(rank)
+        line = f"{seed - 1:4} {f'{found.value} (proved)':>12} {time.perf_counter() - began:8.5f}"
+        for solve in (by_cp_sat, by_highs):
+            began = time.perf_counter()
+            answer = solve(rank, limit)
+            line += f" {answer:>16} {time.perf_counter() - began:7.2f}"
+        print(line, flush=True)
+        assert len(blocking_pairs(rank, found.partner)) == found.value  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Parse the options and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20, help="instances per line (default 20)")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds per instance (default 60)")
+    parser.add_argument("--family", default="", help="only families whose name contains this")
+    parser.add_argument("--peer-most", type=int, default=500, help="largest instance given to algmatch (default 500)")
+    parser.add_argument("--programme-limit", type=float, default=60.0, help="seconds per integer programme (default 60)")
+    parser.add_argument("--quick", action="store_true", help="5 instances, 5 seconds, a small integer programme")
+    options = parser.parse_args()
+    if options.quick:
+        options.seeds, options.limit, options.programme_limit, options.peer_most = 5, 5.0, 5.0, 200
+    warm_up()
+    irving(instance("uniform", 4, 0))
+    search_table(options.seeds, options.limit, options.family)
+    if not options.family:
+        irving_table([100, 200, 500, 1000, 2000], options.peer_most)
+        programme_table(40 if options.quick else 60, 2 if options.quick else 3, options.programme_limit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Better matchings while the proof goes on: dives through deletions, and large-neighbourhood search on the blocking pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .deletions import DeletionSearch, Pair
+from .kernels import FOUND, PAUSED
+from .ranks import Ranks
+
+STEP = 10_000_000
+"""Work between two looks at the clock: some fifty milliseconds at most."""
+
+PATIENCE = 1_000_000
+"""Work spent on one neighbourhood, or one level of a dive, before it is given up; with 20 n² more, as a node costs that."""
+
+LARGEST_GROUP = 3
+"""Deletions a dive makes at once to lower the number of odd parties."""
+
+
+class Improver:
+    """A stream of attempts to find fewer deletions than the best known.
+
+    `value` returns how many blocking pairs the best matching so far has, `pairs` which; `offer` takes a matching, completes
+    it, and keeps it if it is better. `dive` and `attempts` yield after every bounded step: their user decides when to go on.
+    `idle` counts the rounds in a row that brought nothing.
+    """
+
+    def __init__(
+        self,
+        search: DeletionSearch,
+        rank: Ranks,
+        value: Callable[[], int],
+        pairs: Callable[[], list[Pair]],
+        offer: Callable[[Ranks], None],
+        rng: np.random.Generator,
+    ) -> None:
+        self.search = search
+        self._rank = rank
+        self._value = value
+        self._pairs = pairs
+        self._offer = offer
+        self._rng = rng
+        self.found = False
+        self.idle = 0
+
+    def attempts(self) -> Iterator[None]:
+        """A dive now and then, and neighbourhoods of the best matching; without end."""
+        while True:
+            before = self._value()
+            if self.idle % 4 == 0:
+                yield from self.dive(self._random_order())
+            else:
+                yield from self._neighbourhoods(20)
+            self.idle = 0 if self._value() < before else self.idle + 1
+            yield
+
+    def _random_order(self) -> NDArray[np.int64]:
+        order: NDArray[np.int64] = self._rng.permutation(len(self._rank)).astype(np.int64)
+        return order
+
+    def _find(self, limit: int, target: int, order: NDArray[np.int64], least: int = 0) -> Iterator[None]:
+        """Search a little, in bounded steps; afterwards `self.found` says whether, and if not, the search has been undone."""
+        self.search.start(limit, target, order, least)
+        end = self.search.work + PATIENCE + 20 * len(self._rank) ** 2
+        outcome = PAUSED
+        while outcome == PAUSED and self.search.work < end:
+            outcome = self.search.run(STEP)
+            yield
+        self.found = outcome == FOUND
+        if not self.found:
+            self.search.abandon()
+
+    def dive(self, order: NDArray[np.int64] | None = None) -> Iterator[None]:
+        """From the lists given: delete group after group, and offer the matching it ends with."""
+        search = self.search
+        first = np.arange(len(self._rank)) if order is None else order
+        deleted: list[Pair] = []
+        yield from self._descend(deleted, self._value() - 1, first)
+        if search.value == 0:
+            self._minimize(deleted)
+        # stuck or not, the parties paired up along themselves are a beginning for the neighbourhoods
+        self._offer(search.partner)
+        search.restore(deleted)
+        search.reduce()
+
+    def _descend(self, deleted: list[Pair], most: int, order: NDArray[np.int64]) -> Iterator[None]:
+        """Delete the smallest group that lowers the count, again and again, as long as `most` deletions may be enough.
+
+        Once no small group does, pairs that do not raise the count are deleted, until one lowers it.
+        """
+        search = self.search
+        stuck = False
+        while search.value and len(deleted) + (search.value + 1) // 2 <= most:
+            self.found = False
+            for limit in range(1, 2 if stuck else LARGEST_GROUP + 1):
+                for target in search.lower_values():
+                    if not self.found:
+                        yield from self._find(limit, target, order)
+            if not self.found:
+                stuck = True
+                yield from self._find(1, search.value, self._random_order(), least=1)
+            if not self.found:
+                return
+            deleted += search.accept()
+
+    def _minimize(self, deleted: list[Pair]) -> None:
+        """Take back every deletion that is not needed."""
+        search = self.search
+        for pair in [deleted[int(c)] for c in self._rng.permutation(len(deleted))]:
+            search.restore([pair])
+            search.reduce()
+            if search.value == 0:
+                deleted.remove(pair)
+            else:
+                search.delete([pair])
+        search.reduce()
+
+    def _neighbourhoods(self, number: int) -> Iterator[None]:
+        """Take some blocking pairs of the best matching back, and look for fewer deletions in their place, or as many others."""
+        search = self.search
+        current = self._pairs()
+        search.delete(current)
+        for _ in range(number):
+            size = int(self._rng.integers(2, 9 if self._rng.random() < 0.7 else max(10, len(current))))
+            free = self._related(current, min(size, len(current)))
+            search.restore(free)
+            search.reduce()
+            instead: list[Pair] = []
+            if len(free) < 9:
+                yield from self._replace(free, instead)
+            else:
+                yield from self._descend(instead, len(free) - 1, self._random_order())
+            if search.value == 0:
+                current = [pair for pair in current if pair not in free] + instead
+                self._minimize(current)
+                self._offer(search.partner)
+            else:
+                search.restore(instead)
+                search.delete(free)
+        search.restore(current)
+        search.reduce()
+
+    def _replace(self, free: list[Pair], instead: list[Pair]) -> Iterator[None]:
+        """Search for fewer deletions than `free` that do the same, or as many others."""
+        for limit in (len(free) - 1, len(free)):
+            if self.search.value <= 2 * limit:
+                yield from self._find(limit, 0, self._random_order())
+                if self.found:
+                    instead += self.search.accept()
+                    return
+
+    def _related(self, pairs: list[Pair], size: int) -> list[Pair]:
+        """Some of the pairs, more often those whose agents rank each other high."""
+        if size == len(pairs):
+            return list(pairs)
+        agents = np.array(pairs)
+        seed = agents[int(self._rng.integers(len(pairs)))]
+        near = np.full(len(pairs), np.inf)
+        for one in seed:
+            for side in (0, 1):
+                apart = self._rank[one, agents[:, side]].astype(float) + self._rank[agents[:, side], one]
+                apart[agents[:, side] == one] = 0.0
+                near = np.minimum(near, apart)
+        noisy = np.argsort(np.argsort(near)) + self._rng.random(len(pairs)) * self._rng.choice([1.0, len(pairs)])
+        return [pairs[int(c)] for c in np.argsort(noisy)[:size]]

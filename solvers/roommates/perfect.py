@@ -1,0 +1,49 @@
+"""A perfect matching of acceptable pairs, whatever it blocks: a first answer, or the proof that there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .partition import partition_from
+from .ranks import UNRANKED, Lists, Ranks
+
+
+def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
+    """The parties of a stable partition paired up along themselves.
+
+    Of each odd party one agent stays without partner: the one that the fewest agents prefer to their predecessors, since
+    those are the pairs it may block.
+    """
+    agents = np.arange(predecessor.size)
+    held = np.where(predecessor == agents, UNRANKED, rank[agents, predecessor]) if agents.size else agents
+    wanted = (rank < held[:, None]).sum(axis=0)
+    partner = np.full(predecessor.size, -1, dtype=np.int32)
+    for party in partition_from(predecessor).parties:
+        left_over = min(party, key=lambda agent: int(wanted[agent])) if len(party) % 2 else party[-1]
+        place = party.index(left_over) + len(party) % 2
+        line = party[place:] + party[:place]
+        for one, other in zip(line[0::2], line[1::2], strict=False):  # of an odd party the last one stays alone
+            partner[one], partner[other] = other, one
+    return partner
+
+
+def perfect_matching(lists: Lists, start: Ranks) -> Ranks | None:
+    """Extend a matching of acceptable pairs to a perfect one by augmenting paths (Edmonds 1965); None if there is none.
+
+    One path is O(n²) to O(n³) steps; there is one for every two agents that `start` leaves without partner.
+    """
+    from . import matching_kernels
+
+    partner = start.copy()
+    if partner.size % 2 == 1:
+        return None
+    if lists.complete:
+        rest = np.flatnonzero(partner < 0)
+        partner[rest[::2]], partner[rest[1::2]] = rest[1::2], rest[::2]
+        return partner
+    scratch = np.empty((5, partner.size), dtype=np.int32)
+    for agent in range(partner.size):
+        # a path that does not exist now never will: the agent misses some largest matching
+        if partner[agent] < 0 and not matching_kernels.augment(lists.choice, lists.back, lists.length, partner, agent, scratch):
+            return None
+    return partner

@@ -1,0 +1,183 @@
+"""The command line, as a person or a script meets it: exit codes, clean streams, one-line errors, whole files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import cotenant
+import cotenant.cli
+from cotenant.analysis.result import Result
+
+
+def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cotenant.cli", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_solve_prints_status_objective_bound_and_metrics() -> None:
+    done = run("solve", "colocation/tiny", "-m", "optimal")
+    assert done.returncode == 0, done.stderr
+    for words in ("optimal: proved", "mean penalty 0.0425", "gap 0 %", "blocking pairs"):
+        assert words in done.stdout
+
+
+def test_json_output_is_one_document_and_nothing_else(tmp_path: Path) -> None:
+    done = run("solve", "colocation/tiny", "-m", "stable", "--json", "--out", str(tmp_path / "result.json"))
+    document = json.loads(done.stdout)
+    assert document == json.loads((tmp_path / "result.json").read_text())
+    result = Result.from_document(document)
+    cotenant.check(cotenant.read("colocation/tiny"), result.solution)
+    assert (result.objective, result.bound, result.status.value) == (0.0, 0.0, "optimal")
+
+
+def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    assert run("solve", "colocation/tiny", "-m", "optimal", "--out", str(path)).returncode == 0
+    assert run("check", "colocation/tiny", str(path)).returncode == 0
+    document = json.loads(path.read_text())
+    document["solution"]["pairs"][0] += 1
+    path.write_text(json.dumps(document))
+    done = run("check", "colocation/tiny", str(path))
+    assert done.returncode == 1
+    assert "2 agents of type" in done.stdout
+    document["solution"]["pairs"][0] -= 1
+    document["result"]["metrics"]["penalty"] = 0.01
+    document["result"]["bound"] = 0.03
+    path.write_text(json.dumps(document))
+    done = run("check", "colocation/tiny", str(path))
+    assert "penalty is 0.0425" in done.stdout
+    assert "claimed optimal" in done.stdout
+    assert done.returncode == 1
+
+
+BAD: list[tuple[str, list[str], int, str]] = [
+    ("an unknown method", ["solve", "colocation/tiny", "-m", "stabel"], 2, "did you mean stable"),
+    ("an analysis", ["solve", "colocation/tiny", "-m", "frontier"], 2, "analysis"),
+    ("an unknown option", ["solve", "colocation/tiny", "-m", "stable", "-o", "alfa=1"], 2, "did you mean alpha"),
+    ("an option without value", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha"], 2, "alpha=VALUE"),
+    ("an option of the wrong type", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=x"], 2, "expected a number"),
+    ("alpha below zero", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=-1"], 2, "alpha is -1"),
+    ("alpha NaN", ["solve", "colocation/tiny", "-m", "GR", "-o", "alpha=nan"], 2, "alpha is nan"),
+    ("a time limit of zero", ["solve", "colocation/tiny", "-m", "stable", "--time-limit", "0"], 2, "time_limit is 0"),
+    ("a time limit below zero", ["compare", "colocation/tiny", "--time-limit", "-3"], 2, "time_limit is -3"),
+    ("a missing file", ["solve", "none.json", "-m", "stable"], 2, "does not exist"),
+    ("an unknown bundled instance", ["show", "colocation/tinny"], 2, "colocation/tiny"),
+    ("an unwritable output", ["solve", "colocation/tiny", "-m", "GR", "--out", "/nowhere/x.json"], 2, "cannot be written"),
+    ("an unknown problem", ["methods", "colocatoin"], 2, "did you mean colocation"),
+    ("an unknown generator", ["generate", "colocation", "--kind", "x", "--out", "x.json"], 2, "known: population"),
+    ("an unknown format", ["convert", "x.csv", "--from", "penalties-csv", "--out", "x.json"], 2, "did you mean penalty-csv"),
+    ("an unknown data set", ["fetch", "fairco2"], 2, "did you mean fair-co2"),
+    ("an unknown experiment", ["reproduce", "colocation-figure-6"], 2, "did you mean colocation-figure-5"),
+    ("a result that is none", ["check", "colocation/tiny", "pyproject.toml"], 2, "not JSON"),
+    ("an option nobody takes", ["compare", "colocation/tiny", "-m", "GR", "-o", "engine=highs"], 2, "no option 'engine'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_bad_input_is_one_line_with_cause_and_cure(
+    arguments: list[str], code: int, words: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["cotenant", *arguments])  # in this process: a new one costs a second each
+    with pytest.raises(SystemExit) as caught:
+        cotenant.cli.main()
+    stdout, stderr = capfd.readouterr()
+    assert caught.value.code == code
+    assert words in stderr
+    assert "Traceback" not in stderr
+    assert stdout == ""
+    assert len(stderr.strip().splitlines()) <= 2
+
+
+def test_an_instance_without_any_pairing_exits_with_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    penalty = [[None, None, None, 0], [None, None, None, 0], [None, None, None, 0], [0, 0, 0, None]]
+    path.write_text(json.dumps({"cotenant": 1, "problem": "colocation", "penalty": penalty, "count": [1, 1, 1, 1]}))
+    for method in ("optimal", "stable", "fair", "GR", "SR"):
+        done = run("solve", str(path), "-m", method)
+        assert done.returncode == (2 if method == "fair" else 1), (method, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
+    made = tmp_path / "population.json.gz"
+    done = run("generate", "colocation", "-o", "agents=50", "-o", "mix=beta-high", "--seed", "3", "--out", str(made))
+    assert done.returncode == 0, done.stderr
+    assert "agents 50" in done.stdout
+    assert "synthetic" in run("show", str(made)).stdout
+    matrix = tmp_path / "m.csv"
+    matrix.write_text("job,a,b\na,0.1,0.2\nb,,0.3\n")
+    done = run("convert", str(matrix), "--from", "penalty-csv", "-o", "copies=2", "--out", str(tmp_path / "m.json"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "m.json").read_text())["penalty"][1] == [None, 0.3]
+    assert json.loads(run("schema", "colocation").stdout)["title"] == "cotenant colocation instance"
+    assert "colocation/tiny" in run("show").stdout
+    assert "SMR" in run("methods", "colocation").stdout
+    assert {entry["name"] for entry in json.loads(run("methods", "--json").stdout)} >= {"optimal", "stable", "fair", "GR"}
+
+
+def test_the_same_seed_generates_the_same_file(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        run("generate", "colocation", "--kind", "preferences", "-o", "agents=10", "--seed", "7", "--out", str(tmp_path / name))
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_path: Path) -> None:
+    out = tmp_path / "runs.jsonl"
+    arguments = ["compare", "colocation/tiny", "-m", "optimal", "-m", "stable", "-m", "SMR", "--seeds", "3", "--out", str(out)]
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "0.0525" in done.stdout
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["method"], row["seed"]) for row in rows] == [("optimal", 0), ("stable", 0), ("SMR", 0), ("SMR", 1), ("SMR", 2)]
+    assert all(row["versions"]["cotenant"] for row in rows)
+    out.write_text("\n".join(out.read_text().splitlines()[:2]) + '\n{"key": "cut sh')
+    assert run(*arguments).returncode == 0
+    again = [json.loads(line) for line in out.read_text().splitlines()]
+    assert again[:2] == rows[:2]
+    assert len(again) == 5
+
+
+def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
+    made, out = tmp_path / "hard.json", tmp_path / "result.json"
+    run("generate", "colocation", "-o", "agents=1000", "-o", "mix=gaussian", "--out", str(made))
+    command = [sys.executable, "-m", "cotenant.cli", "solve", str(made), "-m", "fair", "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(8)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert "Traceback" not in stderr
+    assert process.returncode in (0, 130)
+    result = Result.read(out)
+    cotenant.check(cotenant.read(made), result.solution)
+    assert process.returncode == (130 if result.stop.value == "interrupted" else 0)
+
+
+def test_help_names_every_command() -> None:
+    done = run("--help")
+    for command in ("solve", "compare", "check", "methods", "show", "generate", "convert", "fetch", "schema", "reproduce"):
+        assert command in done.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    process = subprocess.run(
+        f"{sys.executable} -m cotenant.cli methods --json | head -n 1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in process.stderr
+    assert process.stdout.strip() == "["
+
+
+def test_a_log_file_holds_progress_lines(tmp_path: Path) -> None:
+    log = tmp_path / "progress.log"
+    assert run("solve", "colocation/no-stable-4", "-m", "stable", "--log", str(log)).returncode == 0
+    assert "value 1" in log.read_text()

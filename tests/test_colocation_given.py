@@ -1,0 +1,291 @@
+"""What is given: the generators' claims, the foreign formats, and every kind of bad foreign file."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
+from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, preference_lists, slowdown_csv
+from cotenant.instances.colocation.generators import population, random_preferences, score_preferences
+from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
+from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.problem import datasets as data
+
+DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="measured data of others is not at hand")
+
+
+def put(folder: Path, text: str, name: str = "m.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_the_workloads_are_the_papers_twenty() -> None:
+    bandwidth = {name: value for name, _, value in WORKLOADS}
+    assert len(WORKLOADS) == 20
+    assert sum(suite == "Spark" for _, suite, _ in WORKLOADS) == 9
+    assert (bandwidth["correlation"], bandwidth["vips"], bandwidth["x264"]) == (25.05, 0.05, 4.0)
+
+
+def test_the_synthetic_penalties_say_what_the_text_says() -> None:
+    bandwidth = np.array([entry[2] for entry in WORKLOADS])
+    for seed in (2017, 1, 2, 3):
+        penalty = ContentionModel(seed=seed).penalties(bandwidth)
+        heavy = bandwidth > 14
+        assert (penalty < 0.10).mean() > 0.8, "most penalties are under 10 %"
+        assert 0 < (penalty < 0).mean() < 0.10, "a few are negative"
+        assert penalty.min() > -0.01, "and those only slightly"
+        assert penalty[np.ix_(heavy, heavy)].mean() > 2 * penalty[~np.ix_(heavy, heavy)[0].ravel()].mean()
+        assert heavy[np.argmax(penalty) // 20], "memory-heavy pairs are the worst"
+        assert heavy[np.argmax(penalty) % 20]
+
+
+@pytest.mark.parametrize("mix", ["uniform", "beta-low", "gaussian", "beta-high"])
+def test_a_population_has_the_agents_asked_for_and_the_mix_shifts_its_bandwidth(mix: str) -> None:
+    instance = population(agents=4000, mix=mix, rng=np.random.default_rng(1))  # type: ignore[arg-type]
+    assert instance.agents == 4000
+    assert "synthetic" in instance.source
+    mean = {name: 0.0 for name in ("uniform", "beta-low", "beta-high")}
+    for name in mean:
+        other = population(agents=4000, mix=name, rng=np.random.default_rng(1))  # type: ignore[arg-type]
+        mean[name] = float(other.count @ other.bandwidth / 4000)  # type: ignore[operator]
+    assert mean["beta-low"] < mean["uniform"] < mean["beta-high"]
+
+
+def test_random_preferences_are_permutations_of_ranks() -> None:
+    instance = random_preferences(agents=20, rng=np.random.default_rng(0))
+    rows = np.sort(np.where(np.isinf(instance.penalty), 0, instance.penalty), axis=1)
+    assert np.allclose(rows, np.arange(20) / 20)
+    sparse = random_preferences(agents=21, degree=4, rng=np.random.default_rng(0))
+    assert sparse.unpaired == 1.0
+    assert np.array_equal(np.isinf(sparse.penalty), np.isinf(sparse.penalty.T))
+
+
+def test_scores_are_sensitivity_times_pressure() -> None:
+    instance = score_preferences(agents=30, noise=0.0, rng=np.random.default_rng(0))
+    assert np.linalg.matrix_rank(instance.penalty) == 1
+    assert instance.penalty.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda rng: population(agents=0, rng=rng), "agents is 0"),
+        (lambda rng: population(agents=10, mix="beta", rng=rng), "mix is 'beta'"),
+        (lambda rng: random_preferences(agents=10, degree=10, rng=rng), "degree is 10"),
+        (lambda rng: score_preferences(agents=10, noise=-1.0, rng=rng), "noise is -1"),
+    ],
+)
+def test_a_generator_refuses_options_out_of_range(call: object, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        call(np.random.default_rng(0))  # type: ignore[operator]
+
+
+def test_a_penalty_matrix_is_read_by_names_not_by_order(tmp_path: Path) -> None:
+    instance = penalty_csv(put(tmp_path, "job,b,a\na,0.2,0.1\nb,0.4,0.3\n"), copies=2)
+    assert instance.penalty.tolist() == [[0.1, 0.2], [0.3, 0.4]]
+    assert instance.count.tolist() == [2, 2]
+
+
+def test_slowdowns_and_bandwidths_are_read(tmp_path: Path) -> None:
+    put(tmp_path, "name,GB/s\na,1.5\nb,20\n", "bandwidth.csv")
+    matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,\n")
+    instance = slowdown_csv(matrix, copies=2, machines=4.0, bandwidth=str(tmp_path / "bandwidth.csv"))
+    assert instance.penalty[0].tolist() == [0.0, 0.5]
+    assert np.isinf(instance.penalty[1, 1]), "an empty cell forbids the pair"
+    assert instance.bandwidth is not None
+    assert instance.bandwidth.tolist() == [1.5, 20.0]
+
+
+def test_preference_lists_become_ranks_over_n(tmp_path: Path) -> None:
+    path = put(tmp_path, json.dumps({"a": ["b", "c"], "b": ["a"], "c": ["a", "b"]}), "lists.json")
+    instance = preference_lists(path)
+    assert instance.unpaired == 1.0
+    assert np.allclose(instance.penalty[0, 1:], [1 / 3, 2 / 3])
+    assert not instance.allowed[1, 2], "a pair must be on both lists"
+
+
+FOREIGN = [
+    ("not square", "x,a,b\na,1,2\n", "not square: 1 rows, 2 columns.*b"),
+    ("ragged", "x,a,b\na,.1\nb,.1,.2\n", r"row 2 \(a\): 1 values; expected 2"),
+    ("a word", "x,a,b\na,.1,?\nb,.1,.2\n", r"row 2, column 'b': '\?' is no number"),
+    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "row 2, column 'b'"),
+    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "a"),
+    ("empty", "", "has no rows"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), [case[1:] for case in FOREIGN], ids=[case[0] for case in FOREIGN])
+def test_a_broken_matrix_is_refused_with_its_place(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises((InvalidFile, InvalidInstance), match=words):
+        penalty_csv(put(tmp_path, text))
+
+
+def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="a slowdown is 0"):
+        slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
+    with pytest.raises(InvalidFile, match="a run time is -1"):
+        fair_co2(put(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n"))
+    with pytest.raises(InvalidOption, match="copies is 0"):
+        penalty_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"), copies=0)
+    with pytest.raises(InvalidFile, match="no bandwidth for b"):
+        penalty_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"), bandwidth=str(put(tmp_path, "name,bw\na,1\n", "bw.csv")))
+
+
+@pytest.mark.parametrize(
+    ("lists", "words"),
+    [
+        ({"a": ["z"]}, "'z', who is no agent"),
+        ({"a": ["a"]}, "itself"),
+        ({"a": ["b", "b"], "b": []}, "twice"),
+        ({"a": 3}, "no preference"),
+    ],
+)
+def test_broken_preference_lists_are_refused(lists: dict[str, object], words: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=words):
+        preference_lists(put(tmp_path, json.dumps(lists), "l.json"))
+
+
+GAVEL = {
+    "('A', 1)": {"null": 10.0, "('A', 1)": [4.0, 4.0], "('B', 1)": [5.0, 2.0]},
+    "('B', 1)": {"null": 4.0, "('A', 1)": [2.0, 5.0], "('B', 1)": [0.0, 0.0]},
+    "('B', 2)": {"null": 8.0},
+}
+
+
+def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> None:
+    instance = gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), copies=2, machines=4.0)
+    assert instance.names == ("A", "B")
+    assert instance.penalty.tolist() == [[0.6, 0.5], [0.5, np.inf]]
+    with pytest.raises(InvalidFile, match="no table for the GPU 'k80'"):
+        gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
+    with pytest.raises(InvalidFile, match="no Gavel throughput table"):
+        gavel(put(tmp_path, json.dumps({"v100": {"x": 1}}), "g.json"))
+
+
+@needs_data
+def test_the_measured_matrices_are_read() -> None:
+    instance = fair_co2(DATA / "interference" / "fairco2_runtime_colocation_matrix.csv", copies=4)
+    assert (instance.agents, instance.types) == (60, 15)
+    assert instance.penalty[0, 0] == pytest.approx(1 - 1.7094276576369227 / 2.262331448388935)
+    table = gavel(DATA / "interference" / "gavel_pairs.json", gpu="p100", copies=2)
+    assert int((~np.isfinite(table.penalty)).sum()) >= 20
+
+
+@needs_data
+def test_fair_co2_end_to_end_gives_the_known_figures() -> None:
+    instance = fair_co2(DATA / "interference" / "fairco2_runtime_colocation_matrix.csv", copies=4)
+    best, stable = cotenant.solve(instance, "optimal"), cotenant.solve(instance, "SR")
+    assert best.status.value == "optimal"
+    assert best.objective == pytest.approx(0.1910, abs=5e-5)
+    assert best.metrics["blocking_pairs"] == 140
+    assert stable.metrics["blocking_pairs"] == 0
+
+
+def test_fetch_checks_the_hash_and_keeps_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"w,a,nothing\na,2,1\n"
+    (tmp_path / "served").mkdir()
+    (tmp_path / "served" / "m.csv").write_bytes(content)
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args: object, **settings: object) -> None:
+            super().__init__(*args, directory=str(tmp_path / "served"), **settings)  # type: ignore[arg-type]
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/m.csv"
+        good = data.Dataset("x", url, hashlib.sha256(content).hexdigest(), "fair-co2", "none")
+        monkeypatch.setitem(data.DATASETS, "good", good)
+        monkeypatch.setitem(data.DATASETS, "bad", data.Dataset("x", url, "0" * 64, "fair-co2", "none"))
+        monkeypatch.setitem(data.DATASETS, "gone", data.Dataset("x", url + "x", "0" * 64, "fair-co2", "none"))
+        assert data.fetch("good", tmp_path / "cache").read_bytes() == content
+        with pytest.raises(InvalidFile, match="not the file expected"):
+            data.fetch("bad", tmp_path / "cache")
+        with pytest.raises(InvalidFile, match="cannot be fetched"):
+            data.fetch("gone", tmp_path / "cache")
+        server.shutdown()
+    assert data.fetch("good", tmp_path / "cache").read_bytes() == content, "from the cache, without the server"
+
+
+def four_agents(**settings: object) -> Colocation:
+    return Colocation(
+        [[0, 0.1, 0.2, np.inf], [0.1, 0, 0.3, 0.2], [0.2, 0.3, 0, 0.1], [np.inf, 0.2, 0.1, 0]], np.ones(4), **settings
+    )  # type: ignore[arg-type]
+
+
+BROKEN = [
+    ("an agent twice", Pairing([0, 0], [1, 2], [1, 1], np.zeros(4)), "2 agents of type '0' are placed; there are 1"),
+    ("an agent missing", Pairing([0], [1], [1], np.zeros(4)), "0 agents of type '2'"),
+    ("a forbidden pair", Pairing([0, 1], [3, 2], [1, 1], np.zeros(4)), "'0' beside '3' is a forbidden pair"),
+    ("someone alone", Pairing([0], [1], [1], [0, 0, 1, 1]), "2 jobs run alone; everyone must be paired"),
+    ("an unknown type", Pairing([0], [4], [1], np.zeros(4)), "second names type 4"),
+    ("a negative number", Pairing([0, 2], [1, 3], [1, 1], [1, 0, 0, -1]), "must not be negative"),
+    ("another number of types", Pairing([0], [1], [1], np.zeros(3)), "single has 3 entries"),
+]
+
+
+@pytest.mark.parametrize(("pairing", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+def test_check_names_what_is_broken(pairing: Pairing, words: str) -> None:
+    with pytest.raises(InfeasibleSolution, match=words):
+        check(four_agents(), pairing)
+
+
+def test_check_counts_machines() -> None:
+    check(four_agents(machines=3.0), Pairing([0], [1], [1], [0, 0, 1, 1]))
+    with pytest.raises(InfeasibleSolution, match="4 machines are used; there are 3"):
+        check(four_agents(machines=3.0), Pairing([], [], [], np.ones(4)))
+
+
+def test_near_ties_are_ties_and_alpha_is_strict() -> None:
+    assert not gains(0.8, 0.7 + 0.1)
+    assert not gains(0.3, 0.1, alpha=0.2)
+    assert gains(0.3, 0.1, alpha=0.199)
+    assert gains(0.2, 0.15, 0.2, "relative-penalty")
+    assert not gains(0.2, 0.15, 0.25, "relative-penalty")
+    assert gains(0.5, 0.4, 0.19, "relative-throughput")
+    assert not gains(0.5, 0.4, 0.21, "relative-throughput")
+
+
+def test_blocking_pairs_over_types_equal_the_count_over_agents(reference: Any) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        types = int(rng.integers(1, 6))
+        count = rng.integers(0, 5, types)
+        if count.sum() < 2:
+            continue
+        penalty = np.round(rng.random((types, types)), 1)
+        penalty[rng.random((types, types)) < 0.15] = np.inf
+        mode = rng.choice(["penalty-points", "relative-penalty", "relative-throughput"])
+        settings = {"unpaired": 1.0} if rng.random() < 0.5 else {"machines": float(count.sum())}
+        instance = Colocation(penalty, count, **settings)
+        partner = random_partners(instance, rng)
+        pairing = Pairing.from_partners(instance.agent_types(), partner, types)
+        alpha = float(rng.choice([0.0, 0.1, 0.25]))
+        found = blocking_pairs(instance, pairing, alpha, mode)
+        assert found.count == reference.blocking(instance, partner.tolist(), alpha, mode)
+        assert found.agents <= 2 * found.count
+        assert (found.agents == 0) == (found.count == 0)
+
+
+def random_partners(instance: Colocation, rng: np.random.Generator) -> np.ndarray:
+    kinds = instance.agent_types()
+    partner = np.full(len(kinds), -1)
+    for agent in rng.permutation(len(kinds)):
+        free = [j for j in np.flatnonzero(partner < 0) if j != agent and instance.allowed[kinds[agent], kinds[j]]]
+        if partner[agent] < 0 and free and rng.random() < 0.85:
+            partner[agent] = rng.choice(free)
+            partner[partner[agent]] = agent
+    return partner

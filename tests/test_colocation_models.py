@@ -1,0 +1,206 @@
+"""The programs over types against enumeration over agents: Pyomo, arrays, HiGHS, CP-SAT and brute force agree."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check
+from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.models.colocation import blocking_program, fair_program, gain_sets, penalty_program, stable_program
+from cotenant.models.colocation.readable import fair_model, penalty_model, stable_model
+from cotenant.models.program import from_pyomo
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Status
+
+CLOSE = 2e-8
+ALPHAS = (0.0, 0.05, 0.1, 0.2)
+
+
+def small_instances(reference: ModuleType, seeds: range, most_agents: int = 8) -> list[Colocation]:
+    """Random instances, those skipped that are invalid (a type without any allowed partner)."""
+    found = []
+    for seed in seeds:
+        try:
+            found.append(Colocation(**reference.random_fields(np.random.default_rng(seed), most_agents), name=str(seed)))
+        except InvalidInstance:
+            continue
+    assert len(found) > len(seeds) // 2
+    return found
+
+
+def value_of(program: Any, engine: str) -> float | None:
+    """The optimum, None when infeasible; anything undecided fails."""
+    answer = solve_program(program, engine=engine)
+    if answer.status is Status.INFEASIBLE:
+        return None
+    assert answer.status is Status.OPTIMAL, answer
+    assert answer.bound <= answer.objective
+    return float(answer.objective)
+
+
+def same(left: float | None, right: float | None) -> bool:
+    """Equal to the tolerance, or both missing."""
+    if left is None or right is None:
+        return left is right
+    return abs(left - right) <= CLOSE
+
+
+def test_least_penalty_is_the_same_by_every_route(reference: ModuleType) -> None:
+    for instance in small_instances(reference, range(60)):
+        expected = reference.best(instance).least_penalty
+        array, readable = penalty_program(instance).program, from_pyomo(penalty_model(instance))
+        for engine in ("highs", "cp-sat"):
+            total = value_of(array, engine)
+            assert same(None if total is None else total / instance.agents, expected), instance.name
+            assert same(value_of(readable, engine), expected), instance.name
+
+
+@pytest.mark.parametrize("mode", ALPHA_MODES)
+def test_zero_blocking_pairs_is_the_same_by_every_route(reference: ModuleType, mode: str) -> None:
+    offset = 1000 * ALPHA_MODES.index(mode)
+    for number, instance in enumerate(small_instances(reference, range(offset, offset + 40))):
+        alpha = ALPHAS[number % len(ALPHAS)]
+        expected = reference.best(instance, alpha, mode).penalty_by_blocking.get(0)
+        array = stable_program(instance, alpha, mode).program
+        readable = from_pyomo(stable_model(instance, alpha, mode))
+        for engine in ("highs", "cp-sat"):
+            total = value_of(array, engine)
+            assert same(None if total is None else total / instance.agents, expected), (instance.name, alpha)
+            assert same(value_of(readable, engine), expected), (instance.name, alpha)
+
+
+def test_least_slack_is_the_same_by_every_route(reference: ModuleType) -> None:
+    for instance in small_instances(reference, range(3000, 3040)):
+        expected = reference.best(instance)
+        array, readable = fair_program(instance), from_pyomo(fair_model(instance))
+        for engine in ("highs", "cp-sat"):
+            assert same(value_of(array.program, engine), expected.least_slack), instance.name
+            assert same(value_of(readable, engine), expected.least_slack), instance.name
+        if expected.least_slack is not None:
+            second = value_of(fair_program(instance, expected.least_slack + 1e-9).program, "highs")
+            assert second is not None
+            assert same(second / instance.agents, expected.penalty_at_least_slack), instance.name
+
+
+def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(reference: ModuleType) -> None:
+    for number, instance in enumerate(small_instances(reference, range(4000, 4040))):
+        alpha = ALPHAS[number % 2]
+        expected = reference.best(instance, alpha)
+        program = blocking_program(instance, None, alpha, objective="blocking").program
+        assert same(value_of(program, "cp-sat"), expected.fewest_blocking), instance.name
+        for most in (0, 1, 3):
+            total = value_of(blocking_program(instance, most, alpha).program, "cp-sat")
+            assert same(None if total is None else total / instance.agents, expected.penalty_within(most)), instance.name
+
+
+def test_all_different_agents_need_no_products_so_highs_counts_blocking_pairs_too(reference: ModuleType) -> None:
+    for seed in range(12):
+        penalty = np.random.default_rng(seed).random((6, 6))
+        instance = Colocation(penalty, np.ones(6, dtype=int))
+        program = blocking_program(instance, objective="blocking").program
+        assert len(program.products) == 0
+        assert same(value_of(program, "highs"), reference.best(instance).fewest_blocking)
+
+
+def test_products_are_refused_by_highs() -> None:
+    instance = Colocation([[0.1, 0.3], [0.2, 0.9]], [4, 4])
+    program = blocking_program(instance, 3).program
+    assert len(program.products) > 0
+    with pytest.raises(InvalidOption, match="cp-sat"):
+        solve_program(program, engine="highs")
+
+
+def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleType) -> None:
+    """`point` and `pairing` are inverse, and the other columns are filled in as the rows demand."""
+    for instance in small_instances(reference, range(5000, 5030)):
+        for number, partner in enumerate(reference.pairings(instance)):
+            if number % 7:
+                continue
+            pairing = Pairing.from_partners(reference.agents_of(instance), partner, instance.types)
+            count = reference.blocking(instance, partner)
+            for made in (penalty_program(instance), fair_program(instance), blocking_program(instance)):
+                assert made.program.holds(made.point(pairing)), instance.name
+                assert made.pairing(made.point(pairing)) == pairing
+            assert fair_program(instance).program.objective(fair_program(instance).point(pairing)) == pytest.approx(
+                reference.slack(instance, partner), abs=1e-12
+            )
+            counted = blocking_program(instance, objective="blocking")
+            assert counted.program.objective(counted.point(pairing)) == pytest.approx(count)
+            stable = stable_program(instance)
+            assert stable.program.holds(stable.point(pairing)) == (count == 0), instance.name
+
+
+def test_gain_sets_are_the_first_of_one_order(reference: ModuleType) -> None:
+    for mode in ALPHA_MODES:
+        for instance in small_instances(reference, range(6000, 6020)):
+            sets = gain_sets(instance, 0.05, mode)
+            for a in range(instance.types):
+                for c in range(instance.types):
+                    if sets.size[a, c] == 0:
+                        continue
+                    old = [instance.unpaired if b < 0 else instance.penalty[a, b] for b in sets.order[a].tolist()]
+                    moved = [reference.leaves(value, instance.penalty[a, c], 0.05, mode) for value in old]
+                    assert moved == [place < sets.size[a, c] for place in range(len(old))]
+
+
+def test_even_counts_that_may_pair_with_their_own_always_reach_zero() -> None:
+    """Scarf's lemma on rows = types, columns = pairs and loops."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        types = int(rng.integers(1, 8))
+        penalty = rng.random((types, types)).round(int(rng.integers(1, 4)))
+        apart = rng.random((types, types)) < 0.2
+        penalty[apart & ~np.eye(types, dtype=bool)] = np.inf
+        instance = Colocation(penalty, 2 * rng.integers(1, 6, types))
+        made = stable_program(instance, objective=False)
+        answer = solve_program(made.program)
+        assert answer.status is Status.OPTIMAL, seed
+        assert blocking_pairs(instance, made.pairing(answer.point)).count == 0
+
+
+def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType) -> None:
+    for instance in small_instances(reference, range(7000, 7025)):
+        reached: Pairing | None = None
+        for alpha in (0.0, 0.03, 0.1, 0.25, 0.6):
+            made = stable_program(instance, alpha)
+            answer = solve_program(made.program)
+            if reached is not None:
+                assert answer.point is not None, (instance.name, alpha)
+                assert made.program.holds(made.point(reached))
+            if answer.point is not None:
+                reached = made.pairing(answer.point)
+                check(instance, reached)
+
+
+def test_relabelling_types_changes_nothing(reference: ModuleType) -> None:
+    for instance in small_instances(reference, range(8000, 8025)):
+        order = np.random.default_rng(1).permutation(instance.types)
+        moved = instance.replace(
+            penalty=instance.penalty[np.ix_(order, order)],
+            count=instance.count[order],
+            bandwidth=None if instance.bandwidth is None else instance.bandwidth[order],
+            names=tuple(instance.names[place] for place in order),
+        )
+        for build in (penalty_program, stable_program, fair_program):
+            assert same(value_of(build(instance).program, "highs"), value_of(build(moved).program, "highs"))
+
+
+def test_splitting_a_type_into_equal_agents_changes_nothing(reference: ModuleType) -> None:
+    """Twelve agents of three types, as types and as twelve types of one."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        instance = Colocation(rng.random((3, 3)).round(2), [4, 3, 5])
+        kinds = instance.agent_types()
+        single = Colocation(instance.penalty[np.ix_(kinds, kinds)], np.ones(12, dtype=int))
+        for build in (penalty_program, stable_program):
+            assert same(value_of(build(instance).program, "highs"), value_of(build(single).program, "highs"))
+
+
+@pytest.mark.parametrize(("most", "objective"), [(-1, "penalty"), (2, "fairness")])
+def test_blocking_program_refuses_what_it_does_not_know(most: int, objective: Any) -> None:
+    with pytest.raises(InvalidOption):
+        blocking_program(Colocation([[0.1]], [2]), most, objective=objective)

@@ -1,0 +1,446 @@
+"""The exact methods: least penalty, no blocking pair, fair attribution, frontiers, and completing partial pairings."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.analysis.colocation.frontier import frontier
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
+from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
+from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.solvers.colocation import (
+    at_most_blocking,
+    complete,
+    fair,
+    feasible_pairing,
+    fewest_blocking,
+    least_penalty_given,
+    optimal,
+    zero_blocking,
+)
+from cotenant.solvers.outcome import Outcome, Status, Stop
+
+CLOSE = 1e-8
+ENGINES = ("highs", "cp-sat")
+
+
+def small_instances(reference: ModuleType, seeds: range) -> list[Colocation]:
+    """Random valid instances of at most 8 agents."""
+    found = []
+    for seed in seeds:
+        try:
+            found.append(Colocation(**reference.random_fields(np.random.default_rng(seed)), name=str(seed)))
+        except InvalidInstance:
+            continue
+    return found
+
+
+def contention(types: int, agents: int, seed: int, **fields: Any) -> Colocation:
+    """Types that suffer by their sensitivity times their co-runner's pressure; counts at random, an even total."""
+    rng = np.random.default_rng(seed)
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(0, 0.02, (types, types))
+    count = rng.multinomial(agents, np.ones(types) / types)
+    return Colocation(penalty.clip(-0.02, 0.9).round(4), count, bandwidth=rng.uniform(0.1, 20, types), **fields)
+
+
+def triangles(penalty: float = 0.5) -> Colocation:
+    """Two triangles of agents that may not share across: six agents, and no perfect pairing."""
+    matrix = np.full((6, 6), np.inf)
+    for corner in (0, 3):
+        matrix[corner : corner + 3, corner : corner + 3] = penalty
+    return Colocation(matrix, np.ones(6, dtype=int), bandwidth=np.arange(6.0))
+
+
+def sound(instance: Colocation, outcome: Outcome, value: float | None) -> None:
+    """Feasible, the bound never above the value, the certificate plain JSON."""
+    json.dumps(dict(outcome.certificate), allow_nan=False)
+    if outcome.solution is None:
+        assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
+        return
+    assert isinstance(outcome.solution, Pairing)
+    check(instance, outcome.solution)
+    assert outcome.bound is not None
+    assert value is not None
+    assert outcome.bound <= value
+
+
+# Against enumeration
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_optimal_equals_enumeration(reference: ModuleType, engine: str) -> None:
+    for instance in small_instances(reference, range(10_000, 10_060)):
+        expected, found = reference.best(instance).least_penalty, optimal(instance, engine=engine)
+        if expected is None:
+            assert (found.status, found.solution) == (Status.INFEASIBLE, None)
+            continue
+        assert found.status is Status.OPTIMAL, instance.name
+        assert isinstance(found.solution, Pairing)
+        value = reference.mean_penalty(instance, reference.partners_of(instance, found.solution))
+        sound(instance, found, mean_penalty(instance, found.solution))
+        assert value == pytest.approx(expected, abs=CLOSE), instance.name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fair_equals_enumeration_on_both_levels(reference: ModuleType, engine: str) -> None:
+    for instance in small_instances(reference, range(11_000, 11_040)):
+        expected, found = reference.best(instance), fair(instance, engine=engine)
+        if expected.least_slack is None:
+            assert (found.status, found.solution) == (Status.INFEASIBLE, None)
+            continue
+        assert found.status is Status.OPTIMAL, instance.name
+        assert isinstance(found.solution, Pairing)
+        sound(instance, found, attribution_slack(instance, found.solution))
+        partner = reference.partners_of(instance, found.solution)
+        assert reference.slack(instance, partner) == pytest.approx(expected.least_slack, abs=CLOSE), instance.name
+        first, second = found.certificate["levels"]
+        assert (first["objective"], second["objective"]) == ("slack", "mean_penalty")
+        assert first["status"] == second["status"] == "optimal"
+        assert second["value"] == pytest.approx(expected.penalty_at_least_slack, abs=CLOSE), instance.name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine: str) -> None:
+    decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}
+    for instance in small_instances(reference, range(12_000, 12_100)):
+        expected = reference.best(instance, 0.001).penalty_by_blocking.get(0)
+        found = zero_blocking(instance, 0.001, engine=engine)
+        decided[found.status] += 1
+        if expected is None:
+            assert found.status is Status.INFEASIBLE, instance.name
+            continue
+        assert isinstance(found.solution, Pairing)
+        sound(instance, found, mean_penalty(instance, found.solution))
+        assert mean_penalty(instance, found.solution) == pytest.approx(expected, abs=CLOSE)
+        assert reference.blocking(instance, reference.partners_of(instance, found.solution), 0.001) == 0
+    assert min(decided.values()) > 1
+
+
+def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType) -> None:
+    for instance in small_instances(reference, range(13_000, 13_025)):
+        expected, found = reference.best(instance), fewest_blocking(instance)
+        if expected.fewest_blocking is None:
+            assert found.status is Status.INFEASIBLE
+            continue
+        assert found.bound == expected.fewest_blocking
+        assert found.status is Status.OPTIMAL
+        for most in (0, 2):
+            limited, within = at_most_blocking(instance, most), expected.penalty_within(most)
+            decision = at_most_blocking(instance, most, penalty=False)
+            if within is None:
+                assert limited.status is decision.status is Status.INFEASIBLE
+                continue
+            assert isinstance(limited.solution, Pairing)
+            assert isinstance(decision.solution, Pairing)
+            assert mean_penalty(instance, limited.solution) == pytest.approx(within, abs=CLOSE)
+            assert blocking_pairs(instance, decision.solution).count <= most
+
+
+# Published or worked by hand
+
+
+def test_four_users_where_the_cheapest_pairing_is_not_stable() -> None:
+    """As in Cooper fig. 2: {AD, BC} is best for all, A and B would rather have each other, {AB, CD} is stable."""
+    penalty = np.array([[0, 0.1, 0.4, 0.2], [0.1, 0, 0.2, 0.5], [0.3, 0.1, 0, 0.6], [0.1, 0.5, 0.7, 0]])
+    instance = Colocation(penalty, [1, 1, 1, 1], names=("A", "B", "C", "D"))
+    best, stable = optimal(instance).solution, zero_blocking(instance).solution
+    assert isinstance(best, Pairing)
+    assert isinstance(stable, Pairing)
+    assert (best.first.tolist(), best.second.tolist()) == ([0, 1], [3, 2])
+    assert (stable.first.tolist(), stable.second.tolist()) == ([0, 2], [1, 3])
+    assert blocking_pairs(instance, best).count == 1
+
+
+def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
+    instance = triangles()
+    for found in (optimal(instance), optimal(instance, engine="cp-sat"), fair(instance), zero_blocking(instance)):
+        assert (found.status, found.solution, found.stop) == (Status.INFEASIBLE, None, Stop.FINISHED)
+        assert found.certificate["proof"]
+    with pytest.raises(NoSolution, match="no feasible pairing exists"):
+        feasible_pairing(instance)
+    with pytest.raises(NoSolution):
+        frontier(instance)
+
+
+def test_machines_to_spare_make_the_same_instance_feasible() -> None:
+    found = optimal(triangles().replace(machines=4.0))
+    assert isinstance(found.solution, Pairing)
+    assert found.solution.single.sum() == 2
+    assert found.bound == pytest.approx(4 * 0.5 / 6)
+
+
+def test_fair_can_need_slack_and_says_how_much() -> None:
+    """Two types that cannot mix: the quiet one loses .5 beside its like, the loud one nothing."""
+    instance = Colocation([[0.5, np.inf], [np.inf, 0.0]], [2, 2], bandwidth=[1.0, 9.0])
+    found = fair(instance)
+    assert (found.status, found.bound) == (Status.OPTIMAL, pytest.approx(0.5))
+    assert fair(instance.replace(bandwidth=[3.0, 3.0])).bound == 0.0  # equals owe each other nothing
+    assert least_penalty_given(instance, slack=0.4).status is Status.INFEASIBLE
+
+
+def test_fair_needs_bandwidths_and_names_the_cure() -> None:
+    instance = Colocation([[0.1]], [2])
+    for call in (lambda: fair(instance), lambda: least_penalty_given(instance, slack=0.1), lambda: frontier(instance, "slack")):
+        with pytest.raises(InvalidOption, match="Give bandwidth"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda i: optimal(i, time_limit=0), "time_limit"),
+        (lambda i: optimal(i, engine="cplex"), "engine"),
+        (lambda i: optimal(i, start="GR"), "start is str; expected a Pairing"),
+        (lambda i: fair(i, time_limit=-1), "time_limit"),
+        (lambda i: zero_blocking(i, -0.1), "alpha"),
+        (lambda i: zero_blocking(i, 0.1, "percent"), "alpha_mode"),
+        (lambda i: least_penalty_given(i, blocking=1, slack=0.1), "one of them"),
+        (lambda i: least_penalty_given(i, blocking=-1), "most"),
+        (lambda i: least_penalty_given(i, slack=-0.1), "slack"),
+        (lambda i: frontier(i, "machines"), "against"),
+        (lambda i: frontier(i, points=1), "points"),
+        (lambda i: frontier(i, values=[-1]), "values"),
+        (lambda i: frontier(i, values=[0.5]), "whole numbers"),
+    ],
+)
+def test_bad_options_are_named(call: Any, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        call(Colocation([[0.1, 0.2], [0.3, 0.1]], [2, 2], bandwidth=[1, 2]))
+
+
+# Larger ones
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> None:
+    instance = contention(20, 1000, seed)
+    left, right = optimal(instance), optimal(instance, engine="cp-sat")
+    assert left.status is right.status is Status.OPTIMAL
+    assert left.bound == pytest.approx(right.bound, abs=1e-8)
+    left, right = zero_blocking(instance), zero_blocking(instance, engine="cp-sat")
+    assert left.status is right.status is Status.OPTIMAL
+    assert left.bound == pytest.approx(right.bound, abs=1e-8)
+
+
+def test_a_million_agents_are_no_larger_than_their_types() -> None:
+    instance = contention(20, 1_000_000, 0)
+    for found in (optimal(instance), zero_blocking(instance)):
+        assert found.status is Status.OPTIMAL
+        assert isinstance(found.solution, Pairing)
+        check(instance, found.solution)
+
+
+@pytest.mark.parametrize("machines", [None, 120.0, np.inf])
+@pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
+def test_two_hundred_different_agents_equal_the_whole_integer_program(family: str, machines: float | None) -> None:
+    """Pricing and odd-set cuts against CP-SAT or blossoms over all pairs."""
+    from networkx import Graph, min_weight_matching
+
+    rng = np.random.default_rng(3)
+    number = 60
+    if family == "uniform":
+        penalty = rng.uniform(-0.5, 0.5, (number, number))
+    elif family == "scores":
+        penalty = rng.random(number)[:, None] * rng.random(number) - 0.2 + rng.normal(0, 0.02, (number, number))
+    else:
+        place = rng.random((number, 2))
+        penalty = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2 - 0.1
+    machines = None if machines is None else machines * number / 200
+    instance = Colocation(penalty, np.ones(number, dtype=int), machines=machines)
+    found = optimal(instance)
+    assert found.status is Status.OPTIMAL
+    graph = Graph()
+    together = penalty + penalty.T
+    for i in range(number):
+        for j in range(i):
+            graph.add_edge(i, j, weight=together[i, j] + 10)
+    if machines is not None:  # a ghost for each agent that may run alone; ghosts pair with each other for nothing
+        for ghost in range(int(instance.singles_allowed)):
+            for i in range(number):
+                graph.add_edge(i, ("ghost", ghost), weight=5.0)
+            for other in range(ghost):
+                graph.add_edge(("ghost", ghost), ("ghost", other), weight=0.0)
+    pairs = min_weight_matching(graph)
+    total = sum(graph.edges[pair]["weight"] for pair in pairs) - 5 * number
+    assert found.bound == pytest.approx(total / number, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", ["uniform", "plane"])
+def test_two_hundred_different_agents_are_proved(family: str) -> None:
+    rng = np.random.default_rng(0)
+    place = rng.random((200, 2))
+    apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
+    instance = Colocation(rng.random((200, 200)) if family == "uniform" else apart, np.ones(200, dtype=int))
+    found = optimal(instance)
+    assert found.status is Status.OPTIMAL
+    assert isinstance(found.solution, Pairing)
+    sound(instance, found, mean_penalty(instance, found.solution))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
+def test_a_thousand_different_agents_are_proved(family: str) -> None:
+    rng = np.random.default_rng(1)
+    place = rng.random((1000, 2))
+    penalty = {
+        "uniform": rng.random((1000, 1000)),
+        "scores": rng.random(1000)[:, None] * rng.random(1000) * 0.8 + rng.normal(0, 0.02, (1000, 1000)),
+        "plane": np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2,
+    }[family]
+    found = optimal(Colocation(penalty.clip(-0.1, 1), np.ones(1000, dtype=int)), time_limit=120)
+    assert found.status is Status.OPTIMAL
+
+
+def test_a_time_limit_leaves_a_feasible_pairing_and_a_bound() -> None:
+    instance = contention(20, 1000, 1)
+    for found in (fair(instance, time_limit=0.5), fair(instance, time_limit=0.5, engine="cp-sat")):
+        assert isinstance(found.solution, Pairing)
+        assert found.stop is Stop.TIME_LIMIT
+        sound(instance, found, attribution_slack(instance, found.solution))
+    rng = np.random.default_rng(0)
+    large = Colocation(rng.random((400, 400)), np.ones(400, dtype=int))
+    hurried = optimal(large, time_limit=1e-3)
+    assert isinstance(hurried.solution, Pairing)
+    check(large, hurried.solution)
+    assert hurried.stop is Stop.TIME_LIMIT
+    assert hurried.status is Status.FEASIBLE
+
+
+def test_an_interrupt_keeps_the_best_pairing() -> None:
+    instance = contention(20, 1000, 1)
+
+    def impatient(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+        if text == "HiGHS":
+            raise KeyboardInterrupt
+
+    found = fair(instance, report=impatient)
+    assert found.stop is Stop.INTERRUPTED
+    assert isinstance(found.solution, Pairing)
+    check(instance, found.solution)
+
+
+def test_a_start_is_never_made_worse_and_an_infeasible_one_is_completed() -> None:
+    instance = contention(6, 40, 0)
+    best = optimal(instance).solution
+    assert isinstance(best, Pairing)
+    for start in (best, Pairing([], [], [], instance.count), Pairing([0], [1], [1], np.zeros(6, dtype=int))):  # type: ignore[arg-type]
+        found = optimal(instance, start=start, time_limit=30)
+        assert found.status is Status.OPTIMAL
+        assert isinstance(found.solution, Pairing)
+        assert mean_penalty(instance, found.solution) == pytest.approx(mean_penalty(instance, best), abs=1e-12)
+    stable = zero_blocking(instance).solution
+    again = zero_blocking(instance, start=stable)
+    assert again.status is Status.OPTIMAL
+
+
+# Completing partial pairings
+
+
+def test_complete_keeps_a_feasible_pairing_as_it_is(reference: ModuleType) -> None:
+    for instance in small_instances(reference, range(14_000, 14_030)):
+        for number, partner in enumerate(reference.pairings(instance)):
+            if number % 11 == 0:
+                pairing = Pairing.from_partners(reference.agents_of(instance), partner, instance.types)
+                assert complete(instance, pairing) == pairing
+
+
+def test_complete_takes_apart_no_more_than_it_must(reference: ModuleType) -> None:
+    """Against enumeration: the most agents of the partial pairing that any feasible pairing keeps."""
+    cornered = 0
+    for instance in small_instances(reference, range(15_000, 15_080)):
+        rng = np.random.default_rng(int(instance.name))
+        kinds = reference.agents_of(instance)
+        order, partner = rng.permutation(len(kinds)).tolist(), [-1] * len(kinds)
+        for i, j in zip(order[0:3:2], order[1:4:2], strict=False):
+            if instance.allowed[kinds[i], kinds[j]]:
+                partner[i], partner[j] = j, i
+        partial = Pairing.from_partners(kinds, partner, instance.types).replace(single=np.zeros(instance.types, dtype=int))
+        wanted = partial.beside()
+
+        def kept(pairing: Pairing, wanted: Any = wanted) -> int:
+            return int(np.triu(np.minimum(pairing.beside(), wanted)).sum())
+
+        every = [Pairing.from_partners(kinds, each, instance.types) for each in reference.pairings(instance)]
+        if not every:
+            with pytest.raises(NoSolution):
+                complete(instance, partial)
+            continue
+        found = complete(instance, partial)
+        check(instance, found)
+        most = max(kept(pairing) for pairing in every)
+        cornered += most < kept(partial)
+        assert kept(found) == most, instance.name
+    assert cornered > 0
+
+
+def test_complete_drops_what_breaks_a_rule() -> None:
+    instance = Colocation([[np.inf, 0.2], [0.3, 0.1]], [2, 2])
+    too_many = Pairing([0, 1], [0, 1], [1, 5], [7, 0])  # type: ignore[arg-type]
+    found = complete(instance, too_many)
+    check(instance, found)
+    with pytest.raises(InvalidOption, match="types"):
+        complete(instance, Pairing([], [], [], [0, 0, 0]))  # type: ignore[arg-type]
+
+
+def test_complete_repairs_many_different_agents_with_one_exchange() -> None:
+    """300 agents paired but two that may not share: one pair is opened for them."""
+    rng = np.random.default_rng(0)
+    penalty = rng.random((300, 300))
+    penalty[298, 299] = np.inf
+    instance = Colocation(penalty, np.ones(300, dtype=int))
+    partial = Pairing(np.arange(0, 298, 2), np.arange(1, 298, 2), np.ones(149, dtype=int), np.zeros(300, dtype=int))
+    found = complete(instance, partial)
+    check(instance, found)
+    assert np.triu(np.minimum(found.beside(), partial.beside())).sum() == 148
+
+
+# Frontiers
+
+
+@pytest.mark.parametrize("against", ["blocking", "alpha", "slack"])
+def test_frontiers_equal_enumeration(reference: ModuleType, against: Any) -> None:
+    for instance in small_instances(reference, range(16_000, 16_015)):
+        if next(reference.pairings(instance), None) is None:
+            continue
+        found = frontier(instance, against, points=4)
+        assert found.least == pytest.approx(reference.best(instance).least_penalty, abs=CLOSE)
+        for point in found.points:
+            if against == "slack":
+                within = [
+                    reference.mean_penalty(instance, partner)
+                    for partner in reference.pairings(instance)
+                    if reference.slack(instance, partner) <= point.limit + 1e-9
+                ]
+                expected = min(within, default=None)
+            elif against == "alpha":
+                expected = reference.best(instance, point.limit).penalty_by_blocking.get(0)
+            else:
+                expected = reference.best(instance).penalty_within(int(point.limit))
+            if expected is None:
+                assert (point.status, point.penalty) == (Status.INFEASIBLE, None)
+                continue
+            assert point.status is Status.OPTIMAL
+            assert point.penalty == pytest.approx(expected, abs=CLOSE), (instance.name, point.limit)
+        json.dumps(found.rows(), allow_nan=False)
+
+
+def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:
+    instance = contention(8, 40, 1)
+    for against in ("alpha", "slack"):
+        found = frontier(instance, against, points=4, time_limit=30)  # type: ignore[arg-type]
+        values = [point.penalty for point in found.points if point.penalty is not None]
+        assert values == sorted(values, reverse=True)
+        assert values[-1] == pytest.approx(found.least)
+        assert found.points[-1].price == pytest.approx(0.0)
+        assert all(point.bound is None or point.penalty is None or point.bound <= point.penalty for point in found.points)
+
+
+def test_chosen_limits_are_kept() -> None:
+    found = frontier(contention(5, 30, 2), "blocking", values=[0, 3, 10_000], time_limit=30)
+    assert [point.limit for point in found.points] == [0.0, 3.0, 10_000.0]
+    assert found.points[-1].price == 0.0

@@ -1,0 +1,238 @@
+"""Fewest blocking pairs, then least penalty: every layer against brute force, and the theory it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.colocation import Colocation, blocking_pairs, check
+from cotenant.instances.colocation.generators import population, random_preferences, score_preferences
+from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.solvers.colocation import stable as stable_module
+from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.starts import agent_partners, set_aside
+from cotenant.solvers.colocation.strict import is_strict
+from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.roommates import is_stable_partition, ranks_from_cost
+
+
+def random_instance(rng: np.random.Generator) -> Colocation | None:
+    """Seven agents at most: ties, near-ties, forbidden pairs, machines, unpaired, all different or not."""
+    if rng.random() < 0.4:
+        types = int(rng.integers(3, 8))
+        count = np.ones(types, dtype=int)
+    else:
+        types = int(rng.integers(1, 6))
+        count = rng.integers(0, 4, types)
+    if not 2 <= count.sum() <= 7:
+        return None
+    penalty = np.round(rng.random((types, types)), int(rng.choice([1, 3])))
+    penalty += rng.choice([0.0, 2e-10], (types, types)) * (penalty < 0.9)  # nearer than the tolerance: still ties
+    if rng.random() < 0.3:
+        penalty[rng.random((types, types)) < 0.2] = np.inf
+    settings: dict[str, float] = {}
+    if count.sum() % 2 or rng.random() < 0.3:
+        settings = {"machines": float(count.sum() // 2 + 1)} if rng.random() < 0.5 else {"unpaired": 1.0}
+    try:
+        return Colocation(penalty, count, **settings)
+    except InvalidInstance:
+        return None
+
+
+def agrees(instance: Colocation, alpha: float, mode: str, reference: Any) -> int | None:
+    """Check one instance against enumeration; returns the fewest blocking pairs."""
+    expected = reference.best(instance, alpha, mode)
+    found = stable(instance, alpha=alpha, alpha_mode=mode)  # type: ignore[arg-type]
+    fewest = expected.fewest_blocking
+    if fewest is None:
+        assert found.status is Status.INFEASIBLE
+        return None
+    first, second = found.certificate["levels"]
+    assert (found.status, found.bound, first["value"]) == (Status.OPTIMAL, fewest, fewest)
+    assert second["value"] == pytest.approx(expected.penalty_by_blocking[fewest], abs=1e-8)
+    assert second["bound"] <= second["value"] + 1e-9
+    listed = found.certificate["blocking_pairs"]
+    assert (len(listed) == 0) == (fewest == 0)
+    check(instance, found.solution)  # type: ignore[arg-type]
+    return int(fewest)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fewest_blocking_pairs_and_then_least_penalty_equal_enumeration(seed: int, reference: Any) -> None:
+    rng = np.random.default_rng(seed)
+    seen = []
+    for _ in range(40):
+        instance = random_instance(rng)
+        if instance is not None:
+            alpha = float(rng.choice([0.0, 0.0, 0.05, 0.1]))
+            mode = str(rng.choice(["penalty-points", "penalty-points", "relative-penalty", "relative-throughput"]))
+            seen.append(agrees(instance, alpha, mode, reference))
+    assert len(seen) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_fewest_blocking_pairs_equal_enumeration_on_many(seed: int, reference: Any) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        instance = random_instance(rng)
+        if instance is not None:
+            agrees(instance, float(rng.choice([0.0, 0.0, 0.05, 0.1])), "penalty-points", reference)
+
+
+def unsolvable(agents: int, seed: int, noise: float = 0.15) -> Colocation:
+    return score_preferences(agents=agents, noise=noise, rng=np.random.default_rng(seed))
+
+
+def test_the_strict_route_and_the_programs_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = []
+    for seed in range(12):
+        instance = unsolvable(14, seed)
+        assert is_strict(instance)
+        direct = stable(instance)
+        with monkeypatch.context() as patch:
+            patch.setattr(stable_module, "is_strict", lambda _: False)
+            other = stable(instance)
+        assert direct.bound == other.bound
+        assert direct.certificate["levels"][1]["value"] == pytest.approx(other.certificate["levels"][1]["value"], abs=1e-9)
+        values.append(direct.bound)
+    assert {0.0} < set(values), "some of them have no stable matching"
+
+
+def test_the_stable_partition_in_the_certificate_can_be_checked_again() -> None:
+    instance = cotenant.read("colocation/no-stable-4")
+    found = stable(instance)  # type: ignore[arg-type]
+    assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
+    assert is_stable_partition(ranks_from_cost(instance.penalty), np.array(found.certificate["stable_partition"]))  # type: ignore[attr-defined]
+    assert [len(party) for party in found.certificate["odd_parties"]] == [3]
+
+
+def test_zero_at_alpha_stays_zero_at_every_larger_alpha() -> None:
+    for seed in range(6):
+        instance = unsolvable(12, seed)
+        values = [stable(instance, alpha=alpha).bound for alpha in (0.0, 0.02, 0.05, 0.1, 0.3)]
+        assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+
+
+def test_even_counts_with_allowed_self_pairs_always_reach_zero() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(15):
+        types = int(rng.integers(2, 8))
+        instance = Colocation(np.round(rng.random((types, types)), 2), 2 * rng.integers(1, 4, types))
+        assert stable(instance).bound == 0.0
+        assert stable(instance).status is Status.OPTIMAL
+
+
+def test_every_blocking_pair_of_the_set_aside_start_contains_an_agent_set_aside() -> None:
+    rng = np.random.default_rng(3)
+    tried = 0
+    for _ in range(20):
+        types = 4
+        count = rng.integers(1, 6, types)
+        if count.sum() % 2:
+            continue
+        instance = Colocation(np.round(rng.random((types, types)), 2), count)
+        answer = set_aside(instance, lambda rest: stable(rest))
+        if answer is None:
+            assert not (count % 2).any()
+            continue
+        pairing, aside = answer
+        check(instance, pairing)
+        body = instance.replace(count=instance.count - instance.count % 2)
+        assert blocking_pairs(body, stable(body).solution).count == 0  # type: ignore[arg-type]
+        most = len(aside) * instance.agents
+        assert blocking_pairs(instance, pairing).count <= most
+        tried += 1
+    assert tried > 3
+
+
+def test_relabelling_types_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    instance = population(agents=60, rng=rng)
+    order = rng.permutation(instance.types)
+    other = Colocation(instance.penalty[np.ix_(order, order)], instance.count[order])
+    left, right = stable(instance), stable(other)
+    assert left.bound == right.bound
+    assert left.certificate["levels"][1]["value"] == pytest.approx(right.certificate["levels"][1]["value"], abs=1e-9)
+
+
+def test_the_papers_four_users_the_best_pairing_is_unstable_and_the_stable_one_is_dearer() -> None:
+    instance = cotenant.read("colocation/tiny")  # the shape of Cooper fig. 2
+    best, calm = cotenant.solve(instance, "optimal"), cotenant.solve(instance, "stable")
+    pairs = [sorted(zip(r.solution.first.tolist(), r.solution.second.tolist(), strict=True)) for r in (best, calm)]
+    assert pairs == [[(0, 3), (1, 2)], [(0, 1), (2, 3)]]
+    assert (best.metrics["blocking_pairs"], calm.metrics["blocking_pairs"]) == (1, 0)
+
+
+@pytest.mark.parametrize("agents", [1000, 1_000_000])
+def test_a_thousand_and_a_million_agents_of_twenty_types_are_proved(agents: int) -> None:
+    instance = population(agents=agents, rng=np.random.default_rng(0))
+    found = stable(instance, time_limit=60)
+    assert (found.bound, found.status) == (0.0, Status.OPTIMAL)
+    assert blocking_pairs(instance, found.solution).count == 0  # type: ignore[arg-type]
+
+
+def test_zero_can_be_impossible_for_a_population_with_odd_counts_and_both_engines_say_so() -> None:
+    instance = population(agents=1000, rng=np.random.default_rng(1))
+    for engine in ("highs", "cp-sat"):
+        found = stable(instance, engine=engine, time_limit=60)  # type: ignore[arg-type]
+        assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
+        assert "impossible" in found.certificate["proof"]
+
+
+def test_two_hundred_different_agents_are_proved() -> None:
+    for instance in (random_preferences(agents=200, rng=np.random.default_rng(2)), unsolvable(200, 7)):
+        found = stable(instance, time_limit=60)
+        assert found.status is Status.OPTIMAL
+        assert blocking_pairs(instance, found.solution).count == found.bound  # type: ignore[arg-type]
+
+
+def test_a_short_time_limit_still_gives_a_pairing_and_an_honest_bound() -> None:
+    instance = unsolvable(120, 1, noise=0.01)
+    found = stable(instance, alpha=0.001, time_limit=0.05)
+    value = blocking_pairs(instance, found.solution, 0.001).count  # type: ignore[arg-type]
+    assert found.bound is not None
+    assert found.bound <= value
+    assert found.status in (Status.OPTIMAL, Status.FEASIBLE)
+
+
+def test_an_interrupt_keeps_the_best_pairing() -> None:
+    instance = unsolvable(60, 3, noise=0.02)
+    calls = []
+
+    def interrupt(seconds: float, value: float | None, bound: float | None, text: str) -> None:
+        calls.append(text)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    found = stable(instance, alpha=0.005, report=interrupt)
+    check(instance, found.solution)  # type: ignore[arg-type]
+    assert found.stop is Stop.INTERRUPTED
+    assert found.bound is not None
+    assert found.bound <= blocking_pairs(instance, found.solution, 0.005).count  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"alpha": -0.1}, "alpha is -0.1"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"alpha_mode": "relative"}, "alpha_mode is 'relative'"),
+        ({"alpha": 1.0, "alpha_mode": "relative-penalty"}, "below 1"),
+        ({"engine": "gurobi"}, "engine is 'gurobi'"),
+        ({"time_limit": 0.0}, "time_limit is 0"),
+    ],
+)
+def test_options_out_of_range_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        stable(cotenant.read("colocation/tiny"), **settings)  # type: ignore[arg-type]
+
+
+def test_a_pairing_over_types_has_agents_to_match() -> None:
+    instance = population(agents=50, rng=np.random.default_rng(4))
+    pairing = stable(instance).solution
+    partner = agent_partners(instance, pairing)  # type: ignore[arg-type]
+    assert (partner[partner] == np.arange(50)).all()

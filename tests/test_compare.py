@@ -1,0 +1,186 @@
+"""Solve and compare in Python: what is recomputed, what is withdrawn, how gaps are measured, what a failure leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.compare import gap_to, read_rows, with_gaps
+from cotenant.analysis.metric import Metric
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
+from cotenant.solvers.outcome import Outcome, Status, Stop, gap, gap_absolute
+
+TINY = cotenant.read("colocation/tiny")
+
+
+def pair_up(instance: Colocation, *, rng: np.random.Generator, time_limit: float | None = None) -> Pairing:
+    """A policy of the user's own."""
+    order = rng.permutation(instance.types)
+    return Pairing(order[::2], order[1::2], np.ones(len(order) // 2), np.zeros(instance.types))
+
+
+def cheat(instance: Colocation) -> Pairing:
+    """Places one agent twice."""
+    return Pairing([0], [1], [2], np.zeros(4))  # type: ignore[arg-type]
+
+
+def boast(instance: Colocation) -> Outcome:
+    """Claims a proof it has not."""
+    return Outcome(Pairing([0, 1], [2, 3], [1, 1], np.zeros(4)), bound=0.01, status=Status.OPTIMAL)  # type: ignore[arg-type]
+
+
+def test_a_result_survives_json(tmp_path: Path) -> None:
+    result = cotenant.solve(TINY, "stable", seed=3, alpha=0.01)
+    assert cotenant.Result.read(result.write(tmp_path / "r.json")) == result
+    assert result.options == {"alpha": 0.01}
+
+
+def test_a_users_function_is_run_checked_and_measured() -> None:
+    result = cotenant.solve(TINY, pair_up, seed=4)
+    assert result.method == "pair_up"
+    assert result.objective is None
+    assert result.metrics["penalty"] >= cotenant.solve(TINY, "optimal").objective  # type: ignore[operator]
+    assert cotenant.solve(TINY, pair_up, seed=4).solution == result.solution
+
+
+def test_an_infeasible_answer_of_a_method_is_never_passed_on() -> None:
+    with pytest.raises(InfeasibleSolution, match="cheat returned an answer that is not feasible: 2 agents of type 'x264'"):
+        cotenant.solve(TINY, cheat)
+
+
+def test_a_claim_of_optimality_that_the_objective_does_not_bear_out_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.catalog.Method.resolve", lambda self: boast)
+    result = cotenant.solve(TINY, "optimal")
+    assert result.status is Status.FEASIBLE
+    assert result.bound is None
+    assert "not accepted as a proof" in result.certificate["withdrawn"]
+
+
+def test_alpha_counts_blocking_pairs_for_methods_that_do_not_know_it() -> None:
+    best = cotenant.solve(TINY, "optimal")
+    assert best.metrics["blocking_pairs"] == 1
+    assert cotenant.solve(TINY, "optimal", alpha=0.05).metrics["blocking_pairs"] == 0
+
+
+def test_an_exact_method_gets_the_best_heuristic_as_its_start() -> None:
+    seen: dict[str, Any] = {}
+
+    def spy(instance: Colocation, *, start: Pairing | None = None) -> Pairing:
+        seen["start"] = start
+        assert start is not None
+        return start
+
+    import cotenant.catalog as catalog
+
+    entry = catalog.find("colocation", "optimal")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cotenant.catalog.Method.resolve", lambda self: spy if self is entry else resolve_unpatched(self))
+        cotenant.solve(TINY, "optimal")
+    values = [cotenant.solve(TINY, name).objective for name in entry.starts]
+    assert cotenant.solve(TINY, spy, start=seen["start"]).metrics["penalty"] == min(v for v in values if v is not None)
+
+
+def resolve_unpatched(method: Any) -> Any:
+    from cotenant.instances.problem.registry import resolve
+
+    return resolve(method.function)
+
+
+def test_a_start_of_another_instance_is_refused() -> None:
+    with pytest.raises(InfeasibleSolution):
+        cotenant.solve(TINY, "optimal", start=Pairing([0], [1], [1], [0, 0]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "expected"),
+    [(2.0, 1.0, 0.5), (1.0, 1.0 + 5e-10, 0.0), (0.0, -1.0, 1e9), (None, 1.0, None), (1.0, None, None)],
+)
+def test_the_gap_of_a_result_is_relative_to_its_objective(value: float, bound: float, expected: float) -> None:
+    assert gap(value, bound) == pytest.approx(expected)
+    if expected is not None:
+        assert gap_absolute(value, bound) == pytest.approx(abs(value - bound) if expected else 0.0)
+
+
+def test_the_gap_in_tables_is_relative_to_the_best_bound_and_keeps_its_sign() -> None:
+    less, more = Metric("cost", "cost"), Metric("speed", "speed", "max")
+    assert gap_to(less, 1.2, 1.0) == pytest.approx(0.2)
+    assert gap_to(less, 0.8, 1.0) == pytest.approx(-0.2)
+    assert gap_to(more, 0.8, 1.0) == pytest.approx(0.2)
+    assert gap_to(less, 1.0 + 1e-10, 1.0) == 0.0
+    assert gap_to(Metric("x", "x", ""), 1.0, 0.5) is None
+
+
+def test_gaps_use_bounds_of_the_same_alpha_only() -> None:
+    rows = cotenant.compare([TINY], ["stable", "GR"], options={"alpha": 0.05}).rows
+    rows += cotenant.compare([TINY], ["GR"]).rows
+    gaps = [row["gaps"].get("gap_blocking_pairs") for row in with_gaps(rows)]
+    assert gaps[0] == 0.0
+    assert gaps[2] is None
+
+
+def test_a_failing_method_is_a_row_with_its_reason_and_stops_nothing() -> None:
+    comparison = cotenant.compare([TINY], ["threshold", cheat, "optimal"])
+    status = {row["method"]: (row["status"], row.get("error")) for row in comparison.rows}
+    assert status["optimal"] == ("optimal", None)
+    assert "not feasible" in (status["cheat"][1] or "")
+    assert {"penalty", "gap_penalty", "seconds", "error"} <= set(comparison.table.columns)
+
+
+def test_processes_give_the_same_rows_as_one() -> None:
+    alone = cotenant.compare([TINY], ["optimal", "SMR"], seeds=range(3))
+    several = cotenant.compare([TINY], ["optimal", "SMR"], seeds=range(3), jobs=2)
+    assert [row["metrics"] for row in alone.rows] == [row["metrics"] for row in several.rows]
+    assert [row["key"] for row in alone.rows] == [row["key"] for row in several.rows]
+
+
+def test_ctrl_c_in_a_comparison_keeps_the_rows_that_are_done(tmp_path: Path) -> None:
+    def stop(instance: Colocation) -> Pairing:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "rows.jsonl"
+    comparison = cotenant.compare([TINY], ["optimal", stop, "stable"], out=out)
+    assert comparison.interrupted
+    assert [row["method"] for row in comparison.rows] == ["optimal"]
+    assert len(read_rows(out)) == 1
+
+
+def test_policies_on_predicted_penalties_are_judged_on_the_true_ones() -> None:
+    instance = cotenant.read("colocation/cooper-1000")
+    comparison = cotenant.compare([instance], ["optimal", "SMP"], predict=0.25, time_limit=20)
+    rows = {(row["method"], row["predict"]): row for row in comparison.rows}
+    truth, blind = rows["optimal", None], rows["optimal", 0.25]
+    assert truth["status"] == "optimal"
+    assert blind["bound"] is None
+    assert blind["metrics"]["penalty"] >= truth["bound"] - 1e-9
+    gaps = {(row["method"], row["predict"]): row["gaps"]["gap_penalty"] for row in with_gaps(comparison.rows)}
+    assert gaps["optimal", None] == 0.0
+    assert all(value >= 0 for value in gaps.values())
+
+
+def test_bad_settings_are_refused_before_any_run() -> None:
+    with pytest.raises(InvalidOption, match="no instances"):
+        cotenant.compare([], ["optimal"])
+    with pytest.raises(InvalidOption, match="jobs is 0"):
+        cotenant.compare([TINY], ["optimal"], jobs=0)
+    with pytest.raises(InvalidOption, match="predict is 0"):
+        cotenant.compare([TINY], ["optimal"], predict=0.0)
+    with pytest.raises(UnknownName, match="did you mean optimal"):
+        cotenant.compare([TINY], ["optimial"])
+    with pytest.raises(InvalidOption, match="takes the option 'engine'"):
+        cotenant.compare([TINY], ["GR"], options={"engine": "highs"})
+
+
+def test_a_rows_file_with_a_broken_line_inside_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"key": "a"}\n{"broken\n{"key": "b"}\n')
+    with pytest.raises(InvalidFile, match="line 2"):
+        read_rows(path)
+
+
+def test_statuses_and_stops_have_a_sentence_each() -> None:
+    assert all(entry.sentence for entry in [*Status, *Stop])

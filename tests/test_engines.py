@@ -1,0 +1,367 @@
+"""The seam to the solver libraries: they share a process, agree, stop when told, and are never believed on their word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cotenant.instances.problem import EngineError, InvalidOption
+from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo
+from cotenant.solvers.engines import LivingProgram, solve_convex, solve_cp_sat, solve_program
+from cotenant.solvers.engines.answer import EngineAnswer, settle
+from cotenant.solvers.engines.cpsat import WholeProgram
+from cotenant.solvers.outcome import Status, Stop
+
+TOGETHER = """
+import {modules}
+import numpy as np
+from cotenant.models.program import ProgramBuilder, from_pyomo
+from cotenant.solvers.engines import solve_convex, solve_program
+
+builder = ProgramBuilder()
+x = builder.columns(2, upper=5, cost=[-1.0, -2.0], integer=True)
+builder.row(x, [1.0, 3.0], upper=7.0)
+program = builder.build()
+model = pyomo.environ.ConcreteModel()
+model.x = pyomo.environ.Var(bounds=(0, 5), domain=pyomo.environ.Integers)
+model.y = pyomo.environ.Var(bounds=(0, 5), domain=pyomo.environ.Integers)
+model.row = pyomo.environ.Constraint(expr=model.x + 3 * model.y <= 7)
+model.value = pyomo.environ.Objective(expr=model.x + 2 * model.y, sense=pyomo.environ.maximize)
+for given in (program, from_pyomo(model)):
+    for engine in ("highs", "cp-sat", "highs"):
+        answer = solve_program(given, engine=engine)
+        assert answer.status == "optimal" and answer.objective == -6.0, answer
+y = cvxpy.Variable(2)
+convex = solve_convex(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(y - np.array([1.0, 2.0])))))
+assert convex.status == "optimal" and abs(convex.objective) < 1e-6, convex
+"""
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import solve_program
+
+rng = np.random.default_rng(0)
+builder = ProgramBuilder()
+weight = rng.integers(50, 150, (15, 90)).astype(float)
+x = builder.columns(90, upper=1, cost=-(weight.mean(axis=0) + rng.integers(0, 9, 90)).round(), integer=True)
+for row in weight:
+    builder.row(x, row, upper=float(row.sum() // 2))
+threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+answer = solve_program(builder.build(), engine=sys.argv[1], time_limit=60)
+assert answer.stop == "interrupted", answer
+assert answer.status == "feasible" and answer.point is not None, answer
+assert answer.bound <= answer.objective
+"""
+
+
+def ran(code: str, *arguments: str, warnings: bool = False) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter; warnings are errors unless said otherwise."""
+    flags = [] if warnings else ["-W", "error"]
+    return subprocess.run([sys.executable, *flags, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def knapsacks(rows: int, columns: int, seed: int = 0) -> LinearProgram:
+    """Correlated knapsacks: a point at once, the proof takes for ever."""
+    rng = np.random.default_rng(seed)
+    builder = ProgramBuilder()
+    weight = rng.integers(50, 150, (rows, columns)).astype(float)
+    cost = -(weight.mean(axis=0) + rng.integers(0, 9, columns)).round()
+    x = builder.columns(columns, upper=1, cost=cost, integer=True)
+    for row in weight:
+        builder.row(x, row, upper=float(row.sum() // 2))
+    return builder.build()
+
+
+def small_program(seed: int) -> LinearProgram:
+    """Two to five integer columns, one to four rows, decimals of every length."""
+    rng = np.random.default_rng(seed)
+    builder = ProgramBuilder()
+    columns = int(rng.integers(2, 6))
+    x = builder.columns(
+        columns,
+        lower=rng.integers(-2, 1, columns),
+        upper=rng.integers(1, 4, columns),
+        cost=np.round(rng.normal(size=columns), int(rng.integers(0, 14))),
+        integer=True,
+    )
+    for _ in range(int(rng.integers(1, 5))):
+        coefficients = np.round(rng.normal(size=columns) * 3, int(rng.integers(0, 12)))
+        low, high = sorted(rng.normal(size=2) * 5)
+        sides = rng.integers(3)
+        builder.row(x, coefficients, lower=-np.inf if sides == 0 else low, upper=np.inf if sides == 1 else high)
+    return builder.build(offset=float(rng.normal()))
+
+
+def enumerated(program: LinearProgram) -> float | None:
+    """The optimum by trying every point."""
+    ranges = [range(int(low), int(high) + 1) for low, high in zip(program.lower, program.upper, strict=True)]
+    values = [program.objective(point) for point in product(*ranges) if program.violation(point) <= 1e-9]
+    return min(values, default=None)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_all_libraries_share_a_process_in_either_order(order: int) -> None:
+    modules = ["highspy", "ortools.sat.python.cp_model", "cvxpy", "pyomo.environ"][::order]
+    done = ran(TOGETHER.format(modules=", ".join(modules)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
+    infeasible = 0
+    for seed in range(250):
+        program = small_program(seed)
+        expected = enumerated(program)
+        for engine in ("highs", "cp-sat"):
+            answer = solve_program(program, engine=engine)
+            if expected is None:
+                infeasible += 1
+                assert answer.status is Status.INFEASIBLE, (seed, engine, answer)
+                continue
+            assert answer.status is Status.OPTIMAL, (seed, engine, answer)
+            assert answer.objective == pytest.approx(expected, abs=1e-8), (seed, engine)
+            assert answer.bound is not None
+            assert answer.bound <= expected + 1e-12, (seed, engine)
+            assert program.holds(answer.point)
+    assert 20 < infeasible < 400
+
+
+def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        builder = ProgramBuilder()
+        x = builder.columns(3, upper=4, cost=rng.normal(size=3).round(6), integer=True)
+        y = builder.columns(2, lower=-1.5, upper=[0.7, 2.0 / 3.0], cost=[0.3, -0.2])
+        for _ in range(3):
+            builder.row(np.concatenate([x, y]), rng.normal(size=5), upper=float(rng.uniform(0.5, 4)))
+        program = builder.build()
+        left, right = (solve_program(program, engine=engine) for engine in ("highs", "cp-sat"))
+        assert left.status is right.status is Status.OPTIMAL, (seed, left, right)
+        assert left.objective is not None
+        assert right.bound is not None
+        assert left.objective == pytest.approx(right.objective, abs=1e-6)
+        assert right.bound <= left.objective + 1e-9
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_a_time_limit_keeps_the_best_point_and_the_bound(engine: str) -> None:
+    answer = solve_program(knapsacks(15, 90), engine=engine, time_limit=1.0)
+    assert answer.stop is Stop.TIME_LIMIT
+    assert answer.status is Status.FEASIBLE
+    assert answer.bound is not None
+    assert answer.objective is not None
+    assert answer.bound < answer.objective
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_control_c_keeps_the_best_point(engine: str) -> None:
+    done = ran(INTERRUPTED, engine)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_a_report_may_interrupt_and_sees_improvements_in_our_unit(engine: str) -> None:
+    program = knapsacks(15, 90)
+    seen: list[float] = []
+
+    def report(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+        if objective is not None:
+            seen.append(objective)
+        if len(seen) >= 2:
+            raise KeyboardInterrupt
+
+    answer = solve_program(program, engine=engine, time_limit=60, report=report)
+    assert answer.stop is Stop.INTERRUPTED
+    assert answer.objective is not None
+    assert answer.objective <= seen[0]
+    assert program.objective(np.ones(90)) < seen[0] <= 0.0
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_a_start_is_used_and_a_broken_one_ignored(engine: str) -> None:
+    program = knapsacks(3, 12)
+    best = solve_program(program, engine=engine)
+    again = solve_program(program, engine=engine, start=best.point)
+    broken = solve_program(program, engine=engine, start=np.ones(12))
+    assert best.objective == again.objective == broken.objective
+
+
+def test_unknown_engine_and_time_limits_of_zero_or_less_are_refused() -> None:
+    program = knapsacks(1, 3)
+    with pytest.raises(InvalidOption, match="engine is 'gurobi'; expected one of highs, cp-sat"):
+        solve_program(program, engine="gurobi")
+    for limit in (0, -1.0, float("nan")):
+        with pytest.raises(InvalidOption, match="time_limit"):
+            solve_program(program, time_limit=limit)
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_empty_programs_and_programs_without_rows(engine: str) -> None:
+    builder = ProgramBuilder()
+    builder.columns(3, upper=2, cost=[1.0, -1.0, 0.5], integer=True)
+    answer = solve_program(builder.build(offset=0.25), engine=engine)
+    assert (answer.status, answer.objective) == (Status.OPTIMAL, -1.75)
+
+
+def test_unbounded_has_no_bound_and_the_engines_word() -> None:
+    builder = ProgramBuilder()
+    builder.columns(1, cost=-1.0)
+    answer = solve_program(builder.build())
+    assert answer.status is Status.FEASIBLE
+    assert answer.bound is None
+    assert "nbounded" in answer.message
+    with pytest.raises(EngineError, match="finite bounds"):
+        solve_program(builder.build(), engine="cp-sat")
+
+
+def test_decimals_become_whole_numbers_with_the_least_power_of_ten() -> None:
+    for cost, scale in ((2.0, 1.0), (0.25, 100.0), (0.7 + 0.1, 10.0), (0.1234, 1e4), (1 / 3, 1e9)):
+        builder = ProgramBuilder()
+        builder.columns(1, upper=5, cost=cost, integer=True)
+        assert WholeProgram(builder.build()).scale == scale
+
+
+def test_the_translated_bound_never_passes_the_true_optimum() -> None:
+    """Costs that are no decimals, up to a scale that int64 must cut down, with columns below zero."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        size = 10.0 ** rng.integers(-3, 14)
+        builder = ProgramBuilder()
+        x = builder.columns(3, lower=-2, upper=[3, 2, 4], cost=rng.normal(size=3) * size, integer=True)
+        builder.row(x, rng.normal(size=3), lower=float(rng.normal()))
+        program = builder.build(offset=float(rng.normal()))
+        expected = enumerated(program)
+        answer = solve_program(program, engine="cp-sat")
+        if expected is None:
+            assert answer.status is Status.INFEASIBLE
+            continue
+        assert answer.bound is not None
+        assert answer.objective is not None
+        assert answer.bound <= expected + 1e-12 * abs(expected), seed
+        assert answer.objective == pytest.approx(expected, rel=1e-5, abs=1e-8)
+
+
+def test_numbers_beyond_64_bits_are_refused_not_wrapped() -> None:
+    builder = ProgramBuilder()
+    x = builder.columns(2, upper=10**6, integer=True)
+    builder.row(x, [1e14, 1.0], upper=1e15)
+    with pytest.raises(EngineError, match="64-bit"):
+        solve_program(builder.build(), engine="cp-sat")
+    assert solve_program(builder.build()).status is Status.OPTIMAL
+
+
+def test_a_point_that_breaks_a_row_is_dropped_and_the_claim_with_it() -> None:
+    program = knapsacks(1, 3)
+    claim = EngineAnswer(Status.OPTIMAL, Stop.FINISHED, bound=program.objective(np.ones(3)))
+    settled = settle(program, claim, np.ones(3))
+    assert settled.status is Status.UNKNOWN
+    assert settled.point is None
+    assert "breaks" in settled.message
+
+
+def test_one_agent_in_a_million_is_not_noise() -> None:
+    builder = ProgramBuilder()
+    x = builder.columns(1, upper=1e6, integer=True)
+    flag = builder.columns(1, upper=1, integer=True)
+    builder.row([x[0], flag[0]], [1.0, -1e6], upper=0.0)
+    assert not builder.build().holds([1.0, 0.0])
+
+
+def test_a_bound_above_the_value_makes_the_answer_unknown() -> None:
+    program = knapsacks(1, 3)
+    settled = settle(program, EngineAnswer(Status.OPTIMAL, Stop.FINISHED, bound=5.0), np.zeros(3))
+    assert settled.status is Status.UNKNOWN
+    assert settled.bound is None
+    assert "above the value" in settled.message
+
+
+def test_a_claim_of_optimality_without_a_tight_bound_is_only_feasible() -> None:
+    program = knapsacks(1, 3)
+    settled = settle(program, EngineAnswer(Status.OPTIMAL, Stop.FINISHED, bound=-500.0), np.zeros(3))
+    assert settled.status is Status.FEASIBLE
+
+
+def test_threads_of_one_process_wait_for_each_other() -> None:
+    """A user's cluster may have threaded workers; HiGHS and Pyomo do not survive two at a time."""
+    values: list[float | None] = []
+    program = knapsacks(3, 14)
+    threads = [threading.Thread(target=lambda: values.append(solve_program(program).objective)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(values) == 6
+    assert len(set(values)) == 1
+
+
+def test_a_living_program_grows_by_columns_and_rows() -> None:
+    builder = ProgramBuilder()
+    x = builder.columns(2, cost=[2.0, 3.0])
+    builder.row(x, 1.0, lower=4.0)
+    living = LivingProgram(builder.build())
+    assert living.solve().objective == pytest.approx(8.0)
+    living.add_columns(np.array([1.0]), np.array([np.inf]), [0], [0], np.array([1.0]))
+    assert living.solve().objective == pytest.approx(4.0)
+    living.add_rows(np.array([1.0]), [0], [0], np.array([1.0]))
+    answer = living.solve()
+    assert answer.objective == pytest.approx(5.0)
+    assert answer.row_dual == pytest.approx([1.0, 1.0])
+
+
+def test_hand_made_cp_sat_models() -> None:
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    x, y = model.new_int_var(0, 9, "x"), model.new_int_var(0, 9, "y")
+    model.add(x + y <= 10)
+    model.maximize(3 * x + 2 * y)
+    answer = solve_cp_sat(model, hints={x.index: 1})
+    assert (answer.status, answer.objective, answer.bound) == (Status.OPTIMAL, 29.0, 29.0)
+    assert answer.values is not None
+    assert answer.values.tolist() == [9, 1]
+    model.add(x + y >= 11)
+    assert solve_cp_sat(model).status is Status.INFEASIBLE
+    model.add(x >= 100)
+    assert solve_cp_sat(model).values is None
+
+
+def test_pyomo_maximisation_equalities_fixed_variables_and_contradictions() -> None:
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(bounds=(0, 4), domain=pyo.Integers)
+    model.y = pyo.Var(bounds=(0, None))
+    model.z = pyo.Var(bounds=(0, 9))
+    model.z.fix(1.5)
+    model.equal = pyo.Constraint(expr=model.x + 2 * model.y == 5)
+    model.range = pyo.Constraint(expr=(1, model.x + model.z, 4))
+    model.value = pyo.Objective(expr=3 * model.x + model.y + model.z + 7, sense=pyo.maximize)
+    program = from_pyomo(model)
+    answer = solve_program(program)
+    assert answer.objective == pytest.approx(-(6 + 1.5 + 1.5 + 7))
+    assert dict(zip(program.names, np.round(answer.point, 9).tolist(), strict=True)) == {"x": 2.0, "y": 1.5}
+    model.never = pyo.Constraint(expr=model.z <= 1)
+    assert solve_program(from_pyomo(model)).status is Status.INFEASIBLE
+    model.second = pyo.Objective(expr=model.x)
+    model.never.deactivate()
+    with pytest.raises(ValueError, match="2 active objectives"):
+        from_pyomo(model)
+
+
+def test_convex_statuses() -> None:
+    import cvxpy
+
+    x = cvxpy.Variable()
+    assert solve_convex(cvxpy.Problem(cvxpy.Minimize(x), [x >= 2])).objective == pytest.approx(2.0)
+    assert solve_convex(cvxpy.Problem(cvxpy.Minimize(x), [x >= 2, x <= 1])).status is Status.INFEASIBLE
+    unbounded = solve_convex(cvxpy.Problem(cvxpy.Minimize(x)))
+    assert unbounded.status is Status.UNKNOWN
+    assert unbounded.objective is None

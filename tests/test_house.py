@@ -1,0 +1,162 @@
+"""The shape of the house: folders, floors, lazy imports, and a catalogue whose every row is real."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.experiments import EXPERIMENTS
+from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+from cotenant.instances.problem.registry import resolve
+
+ROOT = Path(__file__).resolve().parents[1]
+FLOORS = {"instances": 1, "models": 2, "solvers": 3, "baselines": 4, "analysis": 5, "catalog": 6, "cli": 6}
+COMMON = {"problem", "engines", "outcome", "filtering", "compare", "compiled", "deferred_acceptance", "roommates", "program"}
+
+
+def sources() -> list[Path]:
+    found = [path for folder in FLOORS for path in (ROOT / folder).rglob("*.py")]
+    return [*found, ROOT / "catalog.py", ROOT / "cli.py", ROOT / "__init__.py"]
+
+
+def imported_modules(path: Path) -> list[str]:
+    """Relative imports of a file as dotted paths from the package's root."""
+    inside = path.relative_to(ROOT).parts[:-1]
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = inside[: len(inside) - node.level + 1]
+            module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            found += [module] if node.module else [f"{module}.{alias.name}".strip(".") for alias in node.names]
+    return found
+
+
+def test_the_package_list_names_exactly_the_folders_with_modules() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    folders = {path.parent.relative_to(ROOT) for path in sources() if path.parent != ROOT}
+    assert listed == {"cotenant"} | {"cotenant." + ".".join(folder.parts) for folder in folders}
+
+
+def test_every_folder_with_modules_has_an_init_file() -> None:
+    assert all((path.parent / "__init__.py").exists() for path in sources())
+
+
+def test_a_floor_imports_only_from_floors_below_or_its_own() -> None:
+    up = []
+    for path in sources():
+        own = FLOORS.get(path.relative_to(ROOT).parts[0].removesuffix(".py"))
+        if own is None:
+            continue
+        for module in imported_modules(path):
+            floor = FLOORS.get(module.partition(".")[0])
+            if floor is not None and floor > own:
+                up.append(f"{path.relative_to(ROOT)} -> {module}")
+    assert up == []
+
+
+def test_a_problem_never_imports_another_problem() -> None:
+    across = []
+    for path in sources():
+        parts = [part.removesuffix(".py") for part in path.relative_to(ROOT).parts]
+        own = next((part for part in parts if part in PROBLEM_NAMES), None)
+        for module in imported_modules(path):
+            other = next((part for part in module.split(".") if part in PROBLEM_NAMES), None)
+            if own is not None and other is not None and own != other:
+                across.append(f"{path.relative_to(ROOT)} -> {module}")
+    assert across == []
+
+
+def test_imports_inside_the_package_are_relative() -> None:
+    absolute = [str(path) for path in sources() if re.search(r"^\s*(from|import) cotenant\b", path.read_text(), re.MULTILINE)]
+    assert absolute == []
+
+
+def test_models_never_run_a_solver() -> None:
+    for path in (ROOT / "models").rglob("*.py"):
+        assert not any(module.startswith("solvers") for module in imported_modules(path)), path
+        assert not re.search(r"SolverFactory|\bhighspy\b|CpSolver|\.solve\(", path.read_text()), path
+
+
+def test_only_the_seam_imports_the_solver_libraries() -> None:
+    for path in sources():
+        if path.is_relative_to(ROOT / "solvers" / "engines"):
+            continue
+        assert not re.search(r"^\s*(import|from) (highspy|clarabel)\b", path.read_text(), re.MULTILINE), path
+
+
+def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
+    heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|plotly|dask|pydantic".split("|")
+    code = f"import sys, cotenant; assert not set({heavy!r}) & set(sys.modules), set({heavy!r}) & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    heavy.remove("numpy")
+    code = (
+        "import sys, cotenant.cli, typer.testing as t; r = t.CliRunner().invoke(cotenant.cli.app, ['--help']); "
+        f"assert r.exit_code == 0; assert not set({heavy!r}) & set(sys.modules), set({heavy!r}) & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_root_module_is_inert() -> None:
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [ast.unparse(node) for node in top] == ["from __future__ import annotations"]
+
+
+def test_every_public_name_of_the_face_resolves() -> None:
+    for name in [*cotenant.__all__, *(entry for entry in dir(cotenant) if not entry.startswith("__"))]:
+        assert getattr(cotenant, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        cotenant.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
+    assert method.problem in PROBLEM_NAMES
+    assert method.summary.endswith(".")
+    assert method.source
+    assert method.objective in {metric.name for metric in catalog.metric_table(method.problem)}
+    assert all(catalog.find(method.problem, start).kind == "heuristic" for start in method.starts)
+
+
+def test_no_two_methods_of_a_problem_share_a_name() -> None:
+    names = [(method.problem, name) for method in catalog.METHODS for name in (method.name, *method.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", PROBLEM_NAMES)
+def test_every_problem_has_its_file_on_every_floor(name: str) -> None:
+    for floor in ("instances", "models", "solvers", "baselines", "analysis"):
+        assert (ROOT / floor / name).is_dir() or (ROOT / floor / f"{name}.py").is_file(), floor
+    problem = problem_named(name)
+    assert problem.name == name == problem.instance.problem
+    assert problem.generators
+    for path in [problem.document, *problem.generators.values(), *problem.formats.values()]:
+        assert callable(resolve(path))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_every_experiment_is_real(experiment: object) -> None:
+    assert callable(experiment.resolve())  # type: ignore[attr-defined]
+
+
+def test_the_readme_lists_every_problem_and_method() -> None:
+    text = (ROOT / "README.md").read_text()
+    for method in catalog.METHODS:
+        assert f"`{method.name}`" in text, method.name
+
+
+def test_public_functions_and_classes_have_a_docstring() -> None:
+    mute = []
+    for path in sources():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node):
+                mute.append(f"{path.relative_to(ROOT)}:{node.name}")
+    assert mute == []

@@ -1,0 +1,359 @@
+"""The fewest blocking pairs: against all matchings, against an integer programme, and when it is cut short."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.solvers.roommates import (
+    UNRANKED,
+    blocking_pairs,
+    fewest_blocking_pairs,
+    is_stable_partition,
+    kernels,
+    ranks_from_cost,
+    ranks_from_lists,
+    stable_partition,
+    warm_up,
+)
+from cotenant.solvers.roommates.deletions import DeletionSearch
+from cotenant.solvers.roommates.ranks import lists_of
+
+
+@cache
+def every_matching(agents):
+    """All matchings of the complete graph, one row of partners each, -1 = without partner."""
+
+    def extend(partner, free):
+        if not free:
+            yield partner
+            return
+        yield from extend(partner, free[1:])
+        for other in free[1:]:
+            together = list(partner)
+            together[free[0]], together[other] = other, free[0]
+            yield from extend(together, [agent for agent in free[1:] if agent != other])
+
+    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32)
+
+
+def fewest_by_enumeration(rank):
+    """The fewest blocking pairs over any matching, and over perfect ones (None if there are none)."""
+    agents = np.arange(len(rank))
+    mutual = np.where((rank < UNRANKED) & (rank.T < UNRANKED), rank, UNRANKED)
+    matchings = every_matching(len(rank))
+    has = np.where(matchings >= 0, mutual[agents, matchings], UNRANKED)
+    feasible = ~((matchings >= 0) & (has >= UNRANKED)).any(axis=1)
+    prefers = mutual < has[feasible, :, None]
+    counts = (prefers & prefers.transpose(0, 2, 1)).sum(axis=(1, 2)) // 2
+    perfect = counts[(matchings[feasible] >= 0).all(axis=1)]
+    return int(counts.min()), int(perfect.min()) if perfect.size else None
+
+
+def alike(rng, size, noise, density=1.0):
+    """Agents who rank alike up to noise: the smaller the noise, the more odd parties."""
+    cost = np.outer(rng.random(size), rng.random(size)) + noise * rng.random((size, size))
+    allowed = np.triu(rng.random((size, size)) < density, 1)
+    return ranks_from_cost(np.where(allowed | allowed.T, cost, np.inf))
+
+
+def one_sided(rng, size, density):
+    """Incomplete lists in which many a pair is ranked on one side only."""
+    full = ranks_from_cost(rng.random((size, size)))
+    return np.where(rng.random((size, size)) < density, full, UNRANKED).astype(np.int32)
+
+
+def assert_sound(rank, goal, found):
+    """Everything a result says about itself, checked without the search."""
+    assert found.feasible
+    assert found.blocking.tolist() == blocking_pairs(rank, found.partner).tolist()
+    assert found.value == len(found.blocking) == len(found.deleted)
+    assert goal == "any" or (found.partner >= 0).all()
+    assert is_stable_partition(rank, found.partition.successor)
+    assert found.partition.bound(goal) <= found.bound <= found.value
+    assert found.bound == max(found.partition.bound(goal), *(k + 1 for k in found.finished), 0)
+    assert found.proved == (found.bound == found.value)
+    forgiven = rank.copy()
+    for i, j in found.deleted:
+        forgiven[i, j] = forgiven[j, i] = UNRANKED
+    assert len(blocking_pairs(forgiven, found.partner)) == 0
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+@pytest.mark.parametrize("family", ["complete", "incomplete", "one-sided"])
+def test_the_search_finds_the_minimum_over_all_matchings(family, size):
+    rng = np.random.default_rng([size, len(family)])
+    unsolvable = 0
+    for _ in range(250):
+        density = float(rng.choice([0.35, 0.6, 0.85]))
+        if family == "one-sided":
+            rank = one_sided(rng, size, density)
+        else:
+            rank = alike(rng, size, float(rng.choice([0.02, 0.3, 5.0])), density if family == "incomplete" else 1.0)
+        before = rank.copy()
+        fewest, fewest_perfect = fewest_by_enumeration(rank)
+        found = fewest_blocking_pairs(rank, "any")
+        assert_sound(rank, "any", found)
+        assert found.proved
+        assert found.value == fewest
+        found = fewest_blocking_pairs(rank, "perfect")
+        assert found.proved
+        assert found.value == fewest_perfect
+        assert found.feasible == (fewest_perfect is not None)
+        if found.feasible:
+            assert_sound(rank, "perfect", found)
+        else:
+            assert found.partner is None
+        if family == "complete" and size % 2 == 0:
+            assert fewest == fewest_perfect
+        assert (rank == before).all()
+        unsolvable += bool(fewest or fewest_perfect)
+    assert unsolvable > 5 or size < 4
+
+
+def test_the_two_goals_differ_on_incomplete_lists():
+    """A path of four: the ends have only the middle, who want each other; to pair everyone, the middle must block."""
+    rank = ranks_from_lists([[1], [2, 0], [1, 3], [2]])
+    assert fewest_blocking_pairs(rank, "any").value == 0
+    assert fewest_blocking_pairs(rank, "perfect").value == 1
+    assert stable_partition(rank).bound("perfect") == 1
+
+
+def fewest_by_programme(rank, perfect):
+    """The classic integer programme: y = 1 for a pair unless one of the two has somebody at least as good."""
+    cp_model = pytest.importorskip("ortools.sat.python.cp_model")
+    model = cp_model.CpModel()
+    agents = range(len(rank))
+    together = {(i, j): model.new_bool_var("") for i in agents for j in agents if i < j and rank[i, j] < UNRANKED}
+    blocks = {pair: model.new_bool_var("") for pair in together}
+
+    def pair(i, j):
+        return (min(i, j), max(i, j))
+
+    ordered = [[j for j in np.argsort(rank[i]).tolist() if rank[i, j] < UNRANKED] for i in agents]
+    for i in agents:
+        if perfect:
+            model.add_exactly_one(together[pair(i, j)] for j in ordered[i])
+        else:
+            model.add_at_most_one(together[pair(i, j)] for j in ordered[i])
+    for i, j in together:
+        as_good = {pair(i, other) for other in ordered[i][: ordered[i].index(j) + 1]}
+        as_good |= {pair(j, other) for other in ordered[j][: ordered[j].index(i) + 1]}
+        model.add_bool_or([*(together[edge] for edge in as_good), blocks[i, j]])
+    model.minimize(sum(blocks.values()))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = 30
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        return None
+    return round(solver.objective_value) if status == cp_model.OPTIMAL else "unknown"
+
+
+def unsolvable(make, number):
+    """The first few instances of a family that have no stable matching."""
+    seed = 0
+    while number:
+        rank = make(np.random.default_rng([seed, 77]))
+        seed += 1
+        if stable_partition(rank).odd:
+            number -= 1
+            yield rank
+
+
+@pytest.mark.parametrize(
+    ("size", "noise", "number"),
+    [(12, 0.02, 8), (16, 0.05, 6), (20, 5.0, 4), (24, 0.2, 3), pytest.param(40, 5.0, 4, marks=pytest.mark.slow)],
+)
+def test_the_search_agrees_with_an_integer_programme(size, noise, number):
+    for rank in unsolvable(lambda rng: alike(rng, size, noise), number):
+        found = fewest_blocking_pairs(rank)
+        assert_sound(rank, "perfect", found)
+        assert fewest_by_programme(rank, perfect=True) in (found.value, "unknown")
+
+
+@pytest.mark.slow
+def test_the_search_agrees_with_an_integer_programme_at_sixty_agents():
+    for rank in unsolvable(lambda rng: alike(rng, 60, 5.0), 3):
+        assert fewest_by_programme(rank, perfect=True) in (fewest_blocking_pairs(rank).value, "unknown")
+
+
+@pytest.mark.parametrize("goal", ["perfect", "any"])
+def test_the_search_agrees_with_an_integer_programme_on_incomplete_lists(goal):
+    for seed in range(12):
+        rank = alike(np.random.default_rng(seed), 20, 5.0, 0.25)
+        found = fewest_blocking_pairs(rank, goal)
+        assert found.proved
+        assert found.value == fewest_by_programme(rank, perfect=goal == "perfect")
+
+
+def test_relabelling_agents_changes_no_optimum():
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        rank = alike(rng, 20, 0.02)
+        name = rng.permutation(20)
+        renamed = np.empty_like(rank)
+        renamed[np.ix_(name, name)] = rank
+        assert fewest_blocking_pairs(rank).value == fewest_blocking_pairs(renamed).value
+
+
+@pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize("noise", [0.02, 0.3, 5.0])
+def test_deleting_a_pair_keeps_the_partition_stable_and_its_counts_true(noise, density):
+    """The insertion of agents against the reduction by rotations, after every one of thousands of deletions."""
+    rng = np.random.default_rng(int(1000 * noise + 10 * density))
+    for _ in range(25):
+        size = int(rng.integers(3, 50))
+        rank = alike(rng, size, noise, density)
+        search = DeletionSearch(lists_of(rank), rank, "perfect")
+        predecessor, held, counts = search._predecessors[0], search._helds[0], np.zeros(4, dtype=np.int64)
+        counts[:2] = search._parties[0]
+        for _ in range(15):
+            paired = np.flatnonzero(predecessor != np.arange(size))
+            if paired.size == 0:
+                break
+            agent = int(rng.choice(paired))
+            other = int(predecessor[agent])
+            kernels.forgive(
+                search._choice,
+                search._back,
+                search._length,
+                predecessor,
+                held,
+                agent,
+                search._memory,
+                search._turn,
+                search._scratch,
+                counts,
+                search._table_counts,
+            )
+            rank[agent, other] = rank[other, agent] = UNRANKED
+            fresh = stable_partition(rank)
+            assert (fresh.odd, fresh.single) == tuple(counts[:2])
+            assert is_stable_partition(rank, np.argsort(predecessor))
+            assert (held == rank[np.arange(size), predecessor]).all()
+        assert counts[3] == 0, "a chain of proposals was cut short"
+
+
+@pytest.mark.parametrize("goal", ["perfect", "any"])
+def test_a_search_in_small_steps_finds_what_one_step_finds_and_leaves_no_trace(goal):
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        rank = alike(rng, int(rng.integers(4, 24)), 0.02, 0.7)
+        lists = lists_of(rank)
+        step_by_step, at_once = DeletionSearch(lists, rank, goal), DeletionSearch(lists, rank, goal)
+        for limit in range(4):
+            outcomes = []
+            for search, budget in ((step_by_step, 0), (at_once, 10**9)):
+                search.start(limit, 0)
+                outcome = kernels.PAUSED
+                while outcome == kernels.PAUSED:
+                    outcome = search.run(budget)
+                search.abandon()
+                outcomes.append(outcome)
+                assert (search._back == lists.back).all()
+                assert not search._kept.any()
+            assert outcomes[0] == outcomes[1]
+
+
+def test_no_perfect_matching_is_proved():
+    """A star: every leaf has only the centre."""
+    found = fewest_blocking_pairs(ranks_from_lists([[1, 2, 3], [0], [0], [0]]))
+    assert not found.feasible
+    assert found.proved
+    assert found.partner is None
+    assert found.value is None
+    assert found.stop == "finished"
+    assert not fewest_blocking_pairs(ranks_from_cost(np.ones((5, 5)))).feasible, "an odd number of agents"
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
+def test_almost_nobody(size):
+    rank = ranks_from_cost(np.ones((size, size)))
+    found = fewest_blocking_pairs(rank, "any")
+    assert (found.value, found.bound, found.proved) == (0, 0, True)
+    assert found.partner.tolist() == [[], [-1], [1, 0], [1, 0, -1]][size]
+
+
+def hard():
+    """Agents who rank almost alike: seconds of work, so that it can be cut short."""
+    return alike(np.random.default_rng([5, 300]), 300, 0.005)
+
+
+def test_a_short_time_limit_gives_a_matching_and_an_honest_bound():
+    found = fewest_blocking_pairs(hard(), time_limit=0.05)
+    assert_sound(hard(), "perfect", found)
+    assert found.stop == ("finished" if found.proved else "time_limit")
+    at_once = fewest_blocking_pairs(hard(), time_limit=1e-9)
+    assert_sound(hard(), "perfect", at_once)
+    assert at_once.stop == "time_limit"
+    assert at_once.value >= found.bound
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 5])
+def test_an_interrupt_keeps_the_best_so_far(calls):
+    seen = []
+
+    def report(seconds, value, bound, text):
+        seen.append((seconds, value, bound, text))
+        if len(seen) == calls:
+            raise KeyboardInterrupt
+
+    rank = hard()
+    found = fewest_blocking_pairs(rank, report=report)
+    assert_sound(rank, "perfect", found)
+    assert len(seen) == calls
+    assert found.stop == "interrupted"
+    assert found.value == seen[-1][1]
+    assert [row[1:] for row in found.trace][-1] == seen[-1][1:3]
+
+
+def test_the_trace_never_gets_worse():
+    found = fewest_blocking_pairs(hard(), time_limit=0.5)
+    values, bounds, seconds = ([row[c] for row in found.trace] for c in (1, 2, 0))
+    assert values == sorted(values, reverse=True)
+    assert bounds == sorted(bounds)
+    assert seconds == sorted(seconds)
+
+
+def test_a_start_is_used_and_checked():
+    rank = alike(np.random.default_rng(3), 40, 0.02)
+    best = fewest_blocking_pairs(rank)
+    assert best.value > 0
+    again = fewest_blocking_pairs(rank, start=best.partner, time_limit=1e-9)
+    assert again.value == best.value
+    with pytest.raises(InvalidInstance, match="symmetric"):
+        fewest_blocking_pairs(rank, start=np.zeros(40, dtype=int))
+    with pytest.raises(InvalidInstance, match="perfect"):
+        fewest_blocking_pairs(rank, start=np.full(40, -1))
+
+
+def test_the_same_call_gives_the_same_answer():
+    rank = alike(np.random.default_rng(9), 60, 0.01)
+    one, two = (fewest_blocking_pairs(rank, rng=np.random.default_rng(4)) for _ in range(2))
+    assert one.partner.tolist() == two.partner.tolist()
+    assert (one.nodes, one.finished) == (two.nodes, two.finished)
+
+
+def test_read_only_ranks_are_welcome():
+    rank = alike(np.random.default_rng(2), 12, 0.02)
+    rank.setflags(write=False)
+    assert fewest_blocking_pairs(rank).proved
+
+
+def test_options_out_of_range_are_refused():
+    rank = ranks_from_lists([[1], [0]])
+    with pytest.raises(InvalidOption, match="goal"):
+        fewest_blocking_pairs(rank, "most")
+    with pytest.raises(InvalidOption, match="time_limit"):
+        fewest_blocking_pairs(rank, time_limit=-1)
+
+
+@pytest.mark.parametrize("size", [1000, 2000])
+def test_thousands_of_agents(size):
+    warm_up()
+    rank = ranks_from_cost(np.random.default_rng([4, size]).random((size, size)))
+    found = fewest_blocking_pairs(rank, time_limit=20)
+    assert_sound(rank, "perfect", found)
+    assert found.proved

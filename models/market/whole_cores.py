@@ -18,6 +18,9 @@ from ..program import ProgramBuilder
 MOST_COLUMNS = 50_000
 """Cores times jobs beyond which the programs are refused as too large."""
 
+UNHURRIED_COLUMNS = 500
+"""Cores times jobs beyond which a time limit must be given: the programs may take for ever."""
+
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
@@ -40,15 +43,21 @@ class CoreColumns:
         return total_by(self.job, np.round(point[self.column]), market.jobs)
 
 
+def require_small(market: Market, time_limit: float | None) -> None:
+    """Refuse a market that is too large for the programs, or that may take for ever and comes without a time limit."""
+    total = np.floor(market.capacity + 1e-9)
+    number = total[market.server[market.useful]].sum()
+    if number > MOST_COLUMNS:
+        raise InvalidOption(f"whole cores by a MIP need {number:g} columns, {MOST_COLUMNS} at most; use rounding=user-deficit")
+    if time_limit is None and number > UNHURRIED_COLUMNS:
+        raise InvalidOption(f"whole cores by a MIP need {number:g} columns; beyond {UNHURRIED_COLUMNS} give a time limit")
+
+
 def core_columns(market: Market) -> CoreColumns:
     """Columns for every useful job and every whole core of its server; each server gives at most what it has."""
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     jobs = np.flatnonzero(market.useful & (total[market.server] > 0))
     number = total[market.server[jobs]]
-    if number.sum() > MOST_COLUMNS:
-        raise InvalidOption(
-            f"whole cores by a MIP need {number.sum()} columns; at most {MOST_COLUMNS}, use fisher with rounding=user-deficit"
-        )
     job = np.repeat(jobs, number)
     core = np.arange(len(job)) - np.repeat(np.cumsum(number) - number, number) + 1
     fraction = market.parallel_fraction[job]

@@ -12,7 +12,7 @@ from ...instances.market.sharing import sharing_ratios, static_utilities
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
-from ...models.market.whole_cores import CoreColumns, core_columns
+from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ..engines import EngineAnswer, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .utilitarian import greedy_cores
@@ -27,6 +27,7 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
     bounds it from below; tangents at that point are added until the two meet. A market where no allocation gives every
     user a core has welfare 0, proved by the program without objective.
     """
+    require_small(market, time_limit)
     clock = Clock(time_limit, report)
     users = np.flatnonzero(market.active)
     total = float(market.budget[users].sum())
@@ -70,8 +71,10 @@ def leximin(
 
     The ratio is a user's utility over that of its endowment (`sharing_index`). For each level one MIP finds the level and
     another the fewest users at it; users above a level exceed it by one part in ten million. Small cases: the program has
-    a column for every core of every job. The level values stand in `certificate["levels"]`.
+    a column for every core of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached
+    stand in `certificate["levels"]`.
     """
+    require_small(instance, time_limit)
     clock = Clock(time_limit, report)
     static = static_utilities(instance)
     users = np.flatnonzero(static > 0)

@@ -13,8 +13,9 @@ from cotenant.baselines.market import proportional_response
 from cotenant.instances.market import Allocation, Market, best_reply, residuals, user_regrets, user_utilities
 from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
+from cotenant.instances.market.utility import fill, job_utilities
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.market import fisher, fisher_convex, nash_welfare
+from cotenant.solvers.market import fisher, fisher_convex, nash_welfare, utilitarian
 from cotenant.solvers.market.arena import Arena
 from cotenant.solvers.market.linear import UserBlocks, solve_blocks
 from cotenant.solvers.market.newton import jacobian, reply
@@ -291,6 +292,45 @@ def mixed_market() -> Market:
         capacity=np.append(market.capacity, 5.0),
         budget=np.append(market.budget, 2.0),
     )
+
+
+def wild_market(seed: int) -> Market:
+    """Few users and jobs with budgets, cores, work and 1 - f over many orders of magnitude, f = 0, f = 1 and work 0 among them."""
+    rng = np.random.default_rng(seed)
+    users, servers, jobs = (int(rng.integers(1, most)) for most in (15, 10, 40))
+    near = [rng.random(jobs), 1 - 10.0 ** -rng.uniform(1, 14, jobs), 10.0 ** -rng.uniform(1, 14, jobs)][int(rng.integers(3))]
+    draw = rng.random(jobs)
+    fraction = np.where(draw < 0.2, 0.0, np.where(draw > 0.8, 1.0, near))
+    return Market(
+        10.0 ** rng.uniform(-3, 6, servers),
+        10.0 ** rng.uniform(-3, 3, users),
+        rng.integers(users, size=jobs),
+        rng.integers(servers, size=jobs),
+        fraction,
+        np.where(rng.random(jobs) < 0.1, 0.0, 10.0 ** rng.uniform(-9, 9, jobs)),
+    )
+
+
+def test_no_wild_market_is_called_solved_when_it_is_not() -> None:
+    solved = 0
+    for seed in range(60):
+        market = wild_market(seed)
+        outcome = fisher(market, rounds=200)
+        cotenant.check(market, answer(outcome))
+        error = residuals(market, answer(outcome))
+        assert error is not None
+        assert (outcome.status is Status.OPTIMAL) == (error.worst <= CERTIFIED)
+        solved += outcome.status is Status.OPTIMAL
+        most = utilitarian(market)
+        value = job_utilities(market, answer(most).cores).sum()
+        assert most.bound == pytest.approx(value, rel=1e-6)
+    assert solved >= 58
+
+
+def test_a_small_budget_does_not_drown_where_f_is_almost_one() -> None:
+    # once lost to rounding: the best use of little money is a job whose curve bends only far away
+    answered = fill(np.array([94.0, 90.0]), np.array([1 - 7e-14, 1.0]), np.ones(2), np.zeros(2, dtype=int), np.array([7e-4]))
+    assert answered.amount == pytest.approx([7e-4, 0.0])
 
 
 def test_serial_linear_and_idle_jobs_users_and_servers_are_handled_together() -> None:

@@ -72,8 +72,8 @@ def fit(profile: Profile, most_cores: float | None = None) -> list[Predictor]:
 def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.DataFrame:
     """One line per workload and size: Karp-Flatt mean and variance (thesis figs. 3.4, 3.5), and how well Amdahl's law fits.
 
-    `error` is the root mean square of the relative error in speedup at the Karp-Flatt mean, `fit error` that at the
-    fraction `fit` which makes it least: what is wrong with the law, and not with the estimate.
+    `error` is the root mean square of the relative error in speedup on more than one core at the Karp-Flatt mean, and
+    `fit error` that at the fraction `fit` which makes it least: what is wrong with the law, and not with the estimate.
     """
     import pandas
 
@@ -81,7 +81,7 @@ def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.
     for entry in fractions(profile, most_cores):
         rows = profile.rows(entry.workload, entry.size)
         cores, seconds = profile.cores[rows], profile.seconds[rows]
-        kept = cores <= (np.inf if most_cores is None else most_cores)
+        kept = (cores > 1) & (cores <= (np.inf if most_cores is None else most_cores))
         measured = seconds[cores == 1].mean() / seconds[kept]
         best = amdahl_fit(cores[kept], measured)
         lines.append(

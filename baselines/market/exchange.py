@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...instances.market.instance import Floats, Market, ratio, total_by
-from ...instances.market.utility import level_of, speedup
+from ...instances.market.utility import lowest, rise_of, speedup
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import equal_bids
@@ -189,8 +189,11 @@ class _Game:
 
 def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
     """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its budget."""
-    level = level_of(floor / threshold, floor, threshold, group, budget)
-    amount = np.maximum(floor * (level[group] / threshold - 1), 0.0)
+    every = np.ones(len(group), dtype=bool)
+    _, gap = lowest(threshold, group, len(budget), every)
+    slope = floor / threshold
+    rise = rise_of(slope, gap, group, budget, every)
+    amount = slope * np.maximum(rise[group] - gap, 0.0)
     scaled: Floats = amount * ratio(budget, total_by(group, amount, len(budget)))[group]
     return scaled
 

@@ -21,8 +21,6 @@ from .instance import Booleans, Floats, Integers, Market, ratio, total_by
 TIE = 1e-12
 """Linear jobs whose value for money differs by no more than this, relatively, tie for the best."""
 
-_ULPS = 1e-15  # an item whose threshold equals the level to rounding stays: a group never loses its last one
-
 _FREE = 1e-30
 """A price of 0 is replied to as this fraction of the highest price, so that replies stay finite."""
 
@@ -78,20 +76,19 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     groups = len(budget)
     curved = (fraction < 1) & (fraction > 0) & (work > 0)
     linear = (fraction == 1) & (work > 0)
-    threshold = np.full(len(work), np.inf)
+    threshold = np.ones(len(work))
     some = curved | linear
     threshold[some] = np.sqrt(fraction[some] * price[some] / work[some])
-    floor = np.where(curved, fraction * price, 0.0) / np.where(curved, 1 - fraction, 1.0)
-    slope = np.divide(floor, threshold, out=np.zeros_like(floor), where=curved)
     cap = np.full(groups, np.inf)
     np.minimum.at(cap, group[linear], threshold[linear])
-    level = level_of(slope, floor, threshold, group, budget, curved)
-    capped = level > cap
-    level = np.minimum(level, cap)
-    active = curved & (level[group] > threshold)
+    base, gap = lowest(threshold, group, groups, curved)
+    bend = fraction / np.where(curved, 1 - fraction, 1.0) / threshold
+    rise = rise_of(np.where(curved, price * bend, 0.0), gap, group, budget, curved)
+    capped = rise > cap - base
+    rise = np.where(capped, cap - base, rise)
+    active = curved & (rise[group] > gap)
     amount = np.zeros(len(work))
-    f = fraction[active]
-    amount[active] = f / (1 - f) * (level[group[active]] / threshold[active] - 1)
+    amount[active] = bend[active] * (rise[group[active]] - gap[active])
     spent = total_by(group, price * amount, groups)
     if linear.any():
         best = linear & (threshold <= cap[group] * (1 + TIE)) & capped[group]
@@ -99,35 +96,38 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
         left = np.maximum(budget - spent, 0.0)
         amount[best] = (left / np.maximum(ties, 1))[group[best]] / price[best]
     # Rounding: what is spent is the budget to the last digits, also when 1 - f is tiny.
-    exact = ~capped & (spent > 0) & np.isfinite(level)
-    amount *= np.where(exact, budget / np.where(exact, spent, 1.0), 1.0)[group]
-    return Fill(amount, level)
+    amount *= np.where(capped | (spent == 0), 1.0, ratio(budget, spent))[group]
+    return Fill(amount, np.where(capped, cap, base + rise))
 
 
-def level_of(
-    slope: Floats,
-    floor: Floats,
-    threshold: Floats,
-    group: Integers,
-    budget: Floats,
-    active: Booleans | None = None,
-) -> Floats:
-    """(groups,) the root y of sum (slope y - floor)+ = budget over a group's items, from above; inf without items.
+def lowest(threshold: Floats, group: Integers, groups: int, active: Booleans) -> tuple[Floats, Floats]:
+    """Each group's lowest threshold (0 without active items), and how far each item's is above its group's."""
+    base = np.full(groups, np.inf)
+    np.minimum.at(base, group[active], threshold[active])
+    gap = np.full(len(threshold), np.inf)
+    gap[active] = threshold[active] - base[group[active]]
+    return np.where(np.isfinite(base), base, 0.0), gap
+
+
+def rise_of(slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans) -> Floats:
+    """(groups,) the root of sum slope (rise - gap)+ = budget over a group's active items; inf without items.
+
+    What is solved for is the rise above the group's lowest threshold, not the level itself, in which a small budget would
+    drown where 1 - f is tiny.
 
     Parameters
     ----------
-    slope, floor, threshold : (items,) with threshold = floor / slope.
-    active : which items count; all when not given.
+    slope : (items,) money per unit of rise, above 0 for active items.
+    gap : (items,) from `lowest`, 0 for at least one item of a group.
     """
     groups = len(budget)
-    active = np.ones(len(group), dtype=bool) if active is None else active
     while True:
         total = total_by(group, np.where(active, slope, 0.0), groups)
-        rest = total_by(group, np.where(active, floor, 0.0), groups)
-        level = ratio(budget + rest, total, np.inf)
-        keep = active & (threshold <= level[group] * (1 + _ULPS))
+        rest = total_by(group[active], slope[active] * gap[active], groups)
+        rise = np.where(total > 0, ratio(budget + rest, total), np.inf)
+        keep = active & ((gap < rise[group]) | (gap == 0))
         if keep.sum() == active.sum():
-            return level
+            return rise
         active = keep
 
 

@@ -295,7 +295,7 @@ def mixed_market() -> Market:
 
 
 def wild_market(seed: int) -> Market:
-    """Few users and jobs with budgets, cores, work and 1 - f over many orders of magnitude, f = 0, f = 1 and work 0 among them."""
+    """Few users and jobs; budgets, cores, work and 1 - f over many orders of magnitude; f = 0, f = 1 and work 0 among them."""
     rng = np.random.default_rng(seed)
     users, servers, jobs = (int(rng.integers(1, most)) for most in (15, 10, 40))
     near = [rng.random(jobs), 1 - 10.0 ** -rng.uniform(1, 14, jobs), 10.0 ** -rng.uniform(1, 14, jobs)][int(rng.integers(3))]

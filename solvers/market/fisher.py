@@ -109,8 +109,8 @@ class _Ladder:
         """Whether nothing is left to improve: the certificate is met, and best replies too ask for what there is."""
         return self.met and self.error is not None and self.error.excess_demand <= self.tolerance
 
-    def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> None:
-        """Measure an answer and keep it when it is better."""
+    def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
+        """Measure an answer and keep it when it is better; returns whether it was."""
         allocation = self.arena.allocation(cores, price)
         error = residuals(self.arena.market, allocation)
         assert error is not None
@@ -119,6 +119,7 @@ class _Ladder:
         if better:
             self.best, self.error = allocation, error
             self.clock.note(error.worst, None, rung)
+        return better
 
     def outcome(self, stop: Stop, rounding: Rounding, rng: np.random.Generator | None) -> Outcome:
         """The answer with its certificate."""
@@ -157,7 +158,8 @@ def _climb(ladder: _Ladder, bids: Floats, route: Route, warm_rounds: int, rounds
         ladder.judge("newton", run.steps, run.best.cores, run.best.price)
     if route == "interior" or (route == "auto" and not ladder.settled and not clock.over):
         point, steps = follow(arena, starting_point(arena, price, bids), tolerance=0.1 * goal, over=lambda: clock.over)
-        ladder.judge("interior", steps, point.cores, np.where(arena.traded, point.price, 0.0))
+        if ladder.judge("interior", steps, point.cores, np.where(arena.traded, point.price, 0.0)):
+            bids = bids_at(arena, point.price, point.cores)  # what is left to do begins from here
         if smooth and not ladder.settled:
             run = newton(arena, np.where(arena.traded, point.price, 0.0), goal, most=10, over=lambda: clock.over)
             ladder.judge("polish", run.steps, run.best.cores, run.best.price)

@@ -85,6 +85,8 @@ def follow(
             return at, step
         if over is not None and over():
             return at, step
+        if gaps.barrier <= 1e-4 * tolerance:
+            return at, step  # what gaps remain are the linear solver's, and further steps do not close them
         # With gaps still open mu must not run ahead of them; the closer, the bolder.
         products = at.cores * at.slack
         centring = 0.1 if products.min() > 1e-2 * products.mean() else 0.4

@@ -261,6 +261,10 @@ def test_least_envy_refuses_two_jobs_of_a_user_on_one_server_and_large_markets()
     large = drawn(0, users=300, servers=10, jobs=3)
     with pytest.raises(InvalidOption, match="at most 20000 pairs"):
         fisher(large, rounding="least-envy")
+    middling = drawn(0, users=40, servers=10, jobs=4)
+    with pytest.raises(InvalidOption, match="beyond 1000 give a time limit"):
+        fisher(middling, rounding="least-envy")
+    cotenant.check(middling, answer(fisher(middling, rounding="least-envy", time_limit=1)))
 
 
 def test_whole_core_programs_refuse_what_is_too_large_or_may_take_for_ever() -> None:

@@ -51,7 +51,7 @@ def proportional_response(
         raise InvalidOption(f"rounds is {rounds}; expected a whole number, at least 1")
     if not movement >= 0:
         raise InvalidOption(f"movement is {movement}; expected a share of the budget, 0 or more")
-    validate_rounding(instance, rounding)
+    validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)
     bids = equal_bids(arena)

@@ -62,7 +62,7 @@ def exchange(
     _validate(rounds, step)
     if halving not in get_args(Halving):
         raise InvalidOption(f"halving is {halving!r}; expected one of {', '.join(get_args(Halving))}")
-    validate_rounding(instance, rounding)
+    validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     game = _Game.of(Arena.of(instance))
     bids = game.first
@@ -107,7 +107,7 @@ def exchange_modified(
     _validate(rounds, step)
     if not tolerance >= 0:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative gain, 0 or more")
-    validate_rounding(instance, rounding)
+    validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     game = _Game.of(Arena.of(instance))
     bids = game.first

@@ -69,7 +69,7 @@ def fisher(
     Source: thesis section 3.3.2.
     """
     _validate(tolerance, route, bids, warm_rounds, rounds, start)
-    validate_rounding(instance, rounding)
+    validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)
     ladder = _Ladder(arena, tolerance, clock)
@@ -139,7 +139,7 @@ class _Ladder:
         }
         trace = tuple(self.clock.trace)
         if rounding != "none":
-            whole = round_cores(market, self.best, rounding)
+            whole = round_cores(market, self.best, rounding, self.clock.left)
             certificate["rounded"] = "the certificate is that of the fractional equilibrium before rounding"
             return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
         if not self.met:

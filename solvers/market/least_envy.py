@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.market.envy import envy_index, pairs_on_servers
+from ...instances.market.envy import envy_index
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import speedup
-from ...instances.problem.errors import InvalidOption
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .rounding import round_cores, split, validate_rounding
-
-MOST_PAIRS = 20_000
-"""Ordered pairs of users on a server beyond which the program is refused as too large."""
 
 
 def least_envy(
@@ -27,9 +23,7 @@ def least_envy(
     better index, which becomes theta; at 0 or below no rounding is better (Dinkelbach's method, a few MIPs). The bound is
     theta then, and 1 before.
     """
-    validate_rounding(market, "least-envy")
-    if pairs_on_servers(market) > MOST_PAIRS:
-        raise InvalidOption(f"least-envy takes at most {MOST_PAIRS} pairs of users on a server; use rounding=user-deficit")
+    validate_rounding(market, "least-envy", time_limit)
     clock = Clock(time_limit, report)
     best = max(
         (round_cores(market, allocation, rule) for rule in ("user-deficit", "largest-remainder")),

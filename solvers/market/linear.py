@@ -114,7 +114,7 @@ def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
         dense[:, ~live] = 0.0
         dense[~live, ~live] = 1.0
         try:
-            answer = np.linalg.solve(dense, target)
+            answer = np.asarray(np.linalg.solve(dense, target), dtype=float)
         except np.linalg.LinAlgError:
             pass
     return np.where(live, np.nan_to_num(answer), 0.0)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ...instances.market.envy import places
+from ...instances.market.envy import pairs_on_servers, places
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import job_utilities, user_utilities
 from ...instances.problem.errors import InvalidOption
@@ -21,14 +21,28 @@ Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 _NOISE = 1e-9  # 2.9999999999 cores are three
 
 
-def validate_rounding(market: Market, rounding: str) -> None:
-    """Refuse a rounding that is not known, or that the market does not allow."""
+MOST_PAIRS = 20_000
+"""Ordered pairs of users on a server beyond which the least envy is not sought."""
+
+UNHURRIED_PAIRS = 1_000
+"""Pairs beyond which a time limit must be given to seek it."""
+
+
+def validate_rounding(market: Market, rounding: str, time_limit: float | None = None) -> None:
+    """Refuse a rounding that is not known, that the market does not allow, or that may take for ever without a time limit."""
     if rounding not in get_args(Rounding):
         raise InvalidOption(f"rounding is {rounding!r}; expected one of {', '.join(get_args(Rounding))}")
     if rounding == "least-envy":
         number = np.bincount(places(market).of_job[market.useful])
         if number.max(initial=0) > 1:
             raise InvalidOption("rounding least-envy needs at most one job per user and server; use user-deficit")
+        pairs = pairs_on_servers(market)
+        if pairs > MOST_PAIRS:
+            raise InvalidOption(
+                f"least-envy takes at most {MOST_PAIRS} pairs of users on a server, not {pairs}"
+            )
+        if time_limit is None and pairs > UNHURRIED_PAIRS:
+            raise InvalidOption(f"least-envy over {pairs} pairs of users on a server; beyond {UNHURRIED_PAIRS} give a time limit")
 
 
 def round_cores(market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None) -> Allocation:
@@ -41,13 +55,14 @@ def round_cores(market: Market, allocation: Allocation, rounding: Rounding, time
         again. "least-envy": exact, the rounding with the best envy index (small cases, see `least_envy`).
     time_limit : seconds, for "least-envy".
     """
-    validate_rounding(market, rounding)
+    validate_rounding(market, rounding, time_limit)
     if rounding == "none":
         return allocation
     if rounding == "least-envy":
         from .least_envy import least_envy
 
-        answer = least_envy(market, allocation, time_limit=time_limit).solution
+        left = None if time_limit is None else max(time_limit, 0.1)  # what a clock has left may be nothing
+        answer = least_envy(market, allocation, time_limit=left).solution
         assert isinstance(answer, Allocation)
         return answer
     whole, spare, open_jobs = split(market, allocation)

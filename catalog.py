@@ -66,6 +66,8 @@ STARTS_UP_TO = 5000
 _COOPER = "Cooper (HPCA 2017)"
 _MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
+_FAIR = "Skowron and Rzadca"
+_NUMA = "Llull (thesis 2017)"
 
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
@@ -91,6 +93,33 @@ METHODS: tuple[Method, ...] = (
     Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
+    Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
+    Method(
+        "DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic", "unfairness", f"{_FAIR} 7.1, fig. 9"
+    ),
+    Method("ROUNDROBIN", "scheduling", "baselines.scheduling:round_robin", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("FAIRSHARE", "scheduling", "baselines.scheduling:fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("UTFAIRSHARE", "scheduling", "baselines.scheduling:ut_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("CURRFAIRSHARE", "scheduling", "baselines.scheduling:curr_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
+    Method("FIFO", "scheduling", "baselines.scheduling:fifo", "heuristic", "unfairness", "first in, first out over all"),
+    Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic", "unfairness", "the floor"),
+    Method(
+        "max-utilization",
+        "scheduling",
+        "solvers.scheduling.optimum:max_utilization",
+        "exact",
+        "utilization",
+        f"{_FAIR} 6",
+    ),
+    Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact", "utility", f"{_FAIR} 6"),
+    Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate", f"{_NUMA} 4.5.1, as an LP"),
+    Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power", f"{_NUMA} 4.5.4, as an LP"),
+    Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
+    Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95", "this package: policies by the shares of the LP"),
 )
 
 ANALYSES: dict[str, dict[str, str]] = {
@@ -106,6 +135,16 @@ ANALYSES: dict[str, dict[str, str]] = {
         "rounding": "cotenant.analysis.market.audits compares the ways of rounding an allocation",
         "predictor": "cotenant.analysis.market.profiles learns fractions and run times from a profile",
         "least-envy": "an option of fisher: rounding=least-envy",
+    },
+    "scheduling": {
+        "audit": "cotenant audit LOG judges a log's own schedule",
+        "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
+        "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations gain by manipulating jobs",
+    },
+    "numa": {
+        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from empty and from saturated",
+        "burst": "cotenant.analysis.numa.sustained.burst sends a burst through a policy",
+        "technology": "cotenant.analysis.numa.technology recomputes the figures of the technology model",
     },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""

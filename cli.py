@@ -1,4 +1,4 @@
-"""The command line: `cotenant solve compare check methods show generate convert fetch schema`."""
+"""The command line: `cotenant solve compare check methods show generate convert fetch schema reproduce audit`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def compare(
     method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
     option: Options = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
-    time_limit: TimeLimit = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,
@@ -294,6 +294,30 @@ def reproduce(
         _console().print(findings_table(entry, findings, seconds))
 
 
+@app.command()
+def audit(
+    log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
+    option: Options = None,
+    out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over time."""
+    from .analysis.scheduling.audit import audit_file, audit_tables
+    from .instances.problem.files import write_text
+    from .instances.problem.options import parse_options
+
+    options = parse_options(audit_file, option or [], "the audit")
+    _writable(out)
+    found = audit_file(log, **options)
+    if out is not None:
+        write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
+    if as_json:
+        _print_json(found.document())
+    else:
+        for table in audit_tables(found):
+            _console().print(table)
+
+
 def main() -> None:
     """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
     from .instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution
@@ -321,8 +345,8 @@ def _fail(error: Exception, code: int) -> None:
 def _console() -> Console:
     from rich.console import Console
 
-    # Not a terminal: wide enough that no column is cut; rich would assume 80.
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False)
+    # Not a terminal: wide enough that no column is cut; rich would assume 80. No markup: "[s]" is a unit, not a style.
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False)
 
 
 def _print_json(content: Any) -> None:

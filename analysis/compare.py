@@ -10,48 +10,25 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field, fields
-from functools import cached_property
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..instances.problem.base import Instance
-from ..instances.problem.errors import CotenantError, InvalidFile, InvalidOption, UnknownName
-from ..instances.problem.files import write_text
+from ..instances.problem.errors import InvalidOption, UnknownName
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
 from ..solvers.outcome import AGREE, validate_time_limit
 from .metric import Metric
-from .result import Result, versions
+from .result import Result
+from .runs import Cell, Row, append_row, failed_row, finished_rows, run_cell
 
 if TYPE_CHECKING:
     import pandas
 
-Row = dict[str, Any]
+TIME_LIMIT = 60.0
+"""Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for ever."""
+
 Progress = Callable[[int, int, Row], None]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run: an instance, a method and a seed, with the options that method takes."""
-
-    instance: Instance
-    method: str | Callable[..., Any]
-    seed: int
-    time_limit: float | None
-    options: Mapping[str, Any]
-    predict: float | None = None
-
-    @property
-    def name(self) -> str:
-        """The method's name in tables."""
-        return self.method if isinstance(self.method, str) else getattr(self.method, "__name__", type(self.method).__name__)
-
-    @cached_property
-    def key(self) -> str:
-        """What identifies the cell in a JSONL file."""
-        parts = [self.instance.problem, self.instance.name, fingerprint(self.instance), self.name, self.seed]
-        return json.dumps([*parts, self.time_limit, sorted(map(list, self.options.items())), self.predict])
 
 
 @dataclass(frozen=True)
@@ -73,12 +50,12 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance and method: means over seeds of metrics, gaps and seconds, and failures counted."""
+        """One row per problem, instance, method and predicted share: means over seeds, and failures counted."""
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.rows):
-            groups.setdefault((row["problem"], row["instance"], row["method"]), []).append(row)
+            groups.setdefault((row["problem"], row["instance"], row["method"], row.get("predict")), []).append(row)
         result = []
-        for (problem, instance, method), rows in groups.items():
+        for (problem, instance, method, predict), rows in groups.items():
             done = [row for row in rows if not row.get("error") and row["metrics"]]
             line: Row = {
                 "problem": problem,
@@ -87,6 +64,7 @@ class Comparison:
                 "runs": len(rows),
                 "failed": len(rows) - len(done),
             }
+            line["predict"] = predict
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
             line["levels"] = done[0].get("levels", []) if done else []
             for part in ("metrics", "gaps"):
@@ -96,18 +74,6 @@ class Comparison:
             line["errors"] = sorted({row["error"] for row in rows if row.get("error")})
             result.append(line)
         return result
-
-
-def fingerprint(instance: Instance) -> str:
-    """Sixteen hexadecimal digits of the instance's content: two instances of one name are two."""
-    from hashlib import sha256
-
-    digest = sha256()
-    for entry in fields(instance):
-        value = getattr(instance, entry.name)
-        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
-        digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
-    return digest.hexdigest()[:16]
 
 
 def gap_to(metric: Metric, value: float | None, bound: float | None) -> float | None:
@@ -153,7 +119,7 @@ def compare(
     solve: Callable[..., Result],
     catalogue: Callable[[str], Sequence[Any]],
     seeds: Sequence[int] = (0,),
-    time_limit: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
     jobs: int = 1,
@@ -166,7 +132,7 @@ def compare(
     ----------
     instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem. An exact method
         does not depend on the seed and runs once.
-    time_limit : seconds for each run.
+    time_limit : seconds for each run; None for no limit, with which an exact method may never end.
     options : given to every method that takes them (engine, ...), and to the metrics of all (alpha); an option that
         neither takes is an error.
     predict : share of the penalties that is sampled; methods then see penalties predicted from the sample and their
@@ -185,7 +151,7 @@ def compare(
     if predict is not None and not 0 < predict <= 1:
         raise InvalidOption(f"predict is {predict}; expected the share of penalties that is sampled, above 0 and at most 1")
     cells = _cells(instances, methods, seeds, time_limit, options or {}, predict, catalogue)
-    finished = _finished(out)
+    finished = finished_rows(out)
     rows = [finished[cell.key] for cell in cells if cell.key in finished]
     todo = [cell for cell in cells if cell.key not in finished]
     interrupted = False
@@ -193,32 +159,13 @@ def compare(
         for row in _rows(todo, solve, jobs):
             rows.append(row)
             if out is not None:
-                _append(out, row)
+                append_row(out, row)
             if progress is not None:
                 progress(len(rows), len(cells), row)
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted)
-
-
-def read_rows(path: str | os.PathLike[str]) -> list[Row]:
-    """The rows of a JSONL file; a last line cut short by a crash is left out, any other broken line is an error."""
-    try:
-        lines = Path(path).read_text().splitlines()
-    except OSError as error:
-        raise InvalidFile(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line)
-            if not isinstance(row, dict) or "key" not in row:
-                raise ValueError("no comparison row")
-            rows.append(row)
-        except ValueError:
-            if number < len(lines):
-                raise InvalidFile(f"{os.fspath(path)}, line {number} is not a row of a comparison; give another --out") from None
-    return rows
 
 
 def _cells(
@@ -281,56 +228,9 @@ def _rows(cells: Sequence[Cell], solve: Callable[..., Result], jobs: int) -> Ite
             try:
                 yield future.result()
             except Exception as error:  # a worker that died takes its cell with it, never the sweep
-                yield _failed(waiting[future], error)
+                yield failed_row(waiting[future], error)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def run_cell(cell: Cell, solve: Callable[..., Result]) -> Row:
-    """One row: the run's summary, or its error; only KeyboardInterrupt passes through."""
-    try:
-        if cell.predict is None:
-            result = solve(cell.instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
-            return result.summary() | {"key": cell.key, "predict": None}
-        return _run_predicted(cell, solve)
-    except Exception as error:
-        return _failed(cell, error)
-
-
-def _run_predicted(cell: Cell, solve: Callable[..., Result]) -> Row:
-    """Solve the predicted instance, judge the answer on the true one; bounds on predictions are no bounds and are dropped."""
-    try:
-        predicted = resolve(f"analysis.{cell.instance.problem}.prediction:predicted_instance")
-    except ImportError:
-        raise InvalidOption(f"there is no predictor for {cell.instance.problem}") from None
-    import numpy as np
-
-    instance = predicted(cell.instance, cell.predict, np.random.default_rng(cell.seed))
-    row = solve(instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
-    measure = resolve(f"analysis.{cell.instance.problem}.metrics:metrics")
-    shared = {name: value for name, value in cell.options.items() if accepts(measure, name)}
-    metrics = {} if row.solution is None else measure(cell.instance, row.solution, **shared)
-    judged = {"metrics": metrics, "bound": None, "gap": None, "gap_absolute": None, "predict": cell.predict, "key": cell.key}
-    objective = None if row.objective_name is None else metrics.get(row.objective_name)
-    status = "feasible" if row.solution is not None else row.status.value
-    return row.summary() | judged | {"objective": objective, "instance": cell.instance.name, "status": status}
-
-
-def _failed(cell: Cell, error: BaseException) -> Row:
-    text = str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
-    return {
-        "problem": cell.instance.problem,
-        "instance": cell.instance.name,
-        "method": cell.name,
-        "seed": cell.seed,
-        "predict": cell.predict,
-        "status": "error",
-        "metrics": {},
-        "options": dict(cell.options),
-        "error": text,
-        "versions": versions(),
-        "key": cell.key,
-    }
 
 
 def _judged_together(row: Row) -> tuple[Any, ...]:
@@ -338,25 +238,6 @@ def _judged_together(row: Row) -> tuple[Any, ...]:
     options = row.get("options") or {}
     key = json.loads(row["key"])
     return (*key[:3], options.get("alpha", 0.0), options.get("alpha_mode"))
-
-
-def _finished(out: str | os.PathLike[str] | None) -> dict[str, Row]:
-    """The rows that `out` holds already, by key; failed ones are run again. A last line cut short is taken off the file."""
-    if out is None or not Path(out).exists():
-        return {}
-    rows = read_rows(out)
-    text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-    if Path(out).read_text() != text:
-        write_text(out, text)
-    return {row["key"]: row for row in rows if not row.get("error")}
-
-
-def _append(out: str | os.PathLike[str], row: Row) -> None:
-    try:
-        with open(out, "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, allow_nan=False) + "\n")
-    except OSError as error:
-        raise InvalidFile(f"{os.fspath(out)} cannot be written: {error.strerror}; choose another --out") from None
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -124,6 +124,7 @@ class Result:
         content = {
             "cotenant": FORMAT,
             "result": self.summary(),
+            "answer": None if outcome.solution is None else type(outcome.solution).__name__,
             "solution": None if outcome.solution is None else outcome.solution.document(),
             "certificate": plain(dict(outcome.certificate)),
             "trace": [list(entry) for entry in outcome.trace],
@@ -135,8 +136,9 @@ class Result:
         """Rebuild a result from `document`."""
         row = content["result"]
         solution = content["solution"]
+        kind = problem_named(row["problem"]).solution_named(content.get("answer"))
         outcome = Outcome(
-            solution=None if solution is None else problem_named(row["problem"]).solution.from_document(solution),
+            solution=None if solution is None else kind.from_document(solution),
             bound=row["bound"],
             status=Status(row["status"]),
             stop=Stop(row["stop"]),
@@ -176,7 +178,7 @@ class Result:
             raise InvalidFile(f"{os.fspath(path)} is not a result; expected a file written by cotenant solve --out")
         try:
             return cls.from_document(content)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             raise InvalidFile(f"{os.fspath(path)} is not a whole result: {error}") from None
 
 

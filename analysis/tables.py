@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich import box
@@ -10,10 +11,11 @@ from rich.table import Table
 
 from ..instances.problem.options import option_names
 from ..solvers.outcome import Status
-from .compare import Comparison, Row
+from .compare import Comparison
 from .experiments import Experiment, Finding
 from .metric import Metric
 from .result import Result
+from .runs import Row
 
 
 def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
@@ -21,10 +23,12 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     table = Table(title=f"{result.method} on {result.instance or result.problem}", box=box.SIMPLE_HEAD, show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    sentence = result.status.sentence
+    levels = list(result.certificate.get("levels", []))
+    status = proved({"status": result.status.value, "levels": levels})
+    sentence = result.status.sentence if status == result.status.value else "see the levels below"
     if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
         sentence = f"certified: an equilibrium within {result.outcome.tolerance:g}"
-    table.add_row("status", f"{result.status.value}: {sentence}")
+    table.add_row("status", f"{status}: {sentence}")
     table.add_row("stopped", f"{result.stop.value}: {result.stop.sentence}")
     known = {metric.name: metric for metric in metrics}
     if result.objective_name is not None:
@@ -32,12 +36,17 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
         table.add_row("objective", f"{metric.label} {figure(result.objective, metric)}")
         if result.bound is not None:
             table.add_row("bound", f"{figure(result.bound, metric)} (gap {percent(result.gap)})")
+    for level in levels[1:]:
+        metric = known[level["objective"]]
+        bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
+        table.add_row("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}")
     table.add_row("seconds", f"{result.seconds:.3f}")
     for metric in metrics:
         if metric.name in result.metrics:
             table.add_row(metric.label, figure(result.metrics[metric.name], metric))
     for name, value in result.certificate.items():
-        table.add_row(f"certificate: {name}", _shortened(value))
+        if name != "levels":
+            table.add_row(f"certificate: {name}", _shortened(value))
     return table
 
 
@@ -120,18 +129,19 @@ def _gap(line: Row, metric: Metric) -> str:
 def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
     table = Table(title=title, caption=source or None, box=box.SIMPLE_HEAD)
     table.add_column("method", style="bold", no_wrap=True)
-    table.add_column("status")
+    table.add_column("status", min_width=8)
     shown = [metric for metric in metrics if metric.short and any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     for metric in shown:
-        table.add_column(metric.short, justify="right")
+        table.add_column(f"{metric.short} [{metric.unit}]" if metric.unit else metric.short, justify="right")
         if metric in gapped:
             table.add_column("gap", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right")
     for line in lines:
-        cells = [line["method"], proved(line)]
+        blind = "" if line["predict"] is None else f" ({100 * line['predict']:g} % sampled)"
+        cells = [f"{line['method']}{blind}", proved(line)]
         for metric in shown:
-            cells.append(figure(line["metrics"].get(metric.name), metric))
+            cells.append(figure(line["metrics"].get(metric.name), replace(metric, unit="")))
             if metric in gapped:
                 cells.append(_gap(line, metric))
         table.add_row(*cells, "-" if line["seconds"] is None else f"{line['seconds']:.3f}")

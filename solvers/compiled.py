@@ -7,12 +7,17 @@ an edit of the file a kernel stands in, not of a file whose compiled function it
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+NOTICE_SECONDS = 2.0
+"""Compilation that has taken longer than this is said on stderr, once a process."""
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -46,6 +51,7 @@ def compiled(function: Function) -> Function:
     """
     import numba
 
+    _announce()
     njit: Any = numba.njit
     config: Any = numba.config
     folder = cache_folder()
@@ -53,11 +59,48 @@ def compiled(function: Function) -> Function:
     if folder is None:
         kernel = njit(function)
         return kernel
+    # A cached kernel names the module it came from. A test runner may import this package under its folder's name; what is
+    # compiled then must not be found under the right one.
+    owner = folder / function.__module__.partition(".")[0]
     with _decorating:
         before = config.CACHE_DIR
-        config.CACHE_DIR = str(folder)
+        config.CACHE_DIR = str(owner)
         try:
             kernel = njit(cache=True)(function)
         finally:
             config.CACHE_DIR = before
     return kernel
+
+
+@cache
+def _announce() -> None:
+    """Have numba's compilations (not what it loads from its cache) timed, and said when they take long."""
+    from numba.core import event
+
+    class Notice(event.Listener):  # type: ignore[misc]
+        """Adds up the seconds spent compiling; a timer speaks even while one function is being compiled."""
+
+        def __init__(self) -> None:
+            self.spent, self.begin, self.depth = 0.0, 0.0, 0
+            self.timer: threading.Timer | None = None
+            self.said = False
+
+        def on_start(self, _: object) -> None:
+            self.depth += 1
+            if self.depth == 1 and not self.said:
+                self.begin = time.perf_counter()
+                self.timer = threading.Timer(max(0.0, NOTICE_SECONDS - self.spent), self.say)
+                self.timer.daemon = True
+                self.timer.start()
+
+        def on_end(self, _: object) -> None:
+            self.depth -= 1
+            if self.depth == 0 and self.timer is not None:
+                self.timer.cancel()
+                self.spent += time.perf_counter() - self.begin
+
+        def say(self) -> None:
+            self.said = True
+            print("compiling kernels (kept for the next run) ...", file=sys.stderr)
+
+    event.register("numba:compile", Notice())

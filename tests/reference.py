@@ -1,6 +1,6 @@
 """Brute force over agents, for checking what is solved over types. Uses an instance's data and none of its methods.
 
-Loaded by the fixture `reference` (tests/conftest.py), since plain modules beside tests are not importable.
+On pytest's path (see pyproject.toml); tests take it as the fixture `reference`.
 """
 
 from __future__ import annotations

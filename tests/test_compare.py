@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.compare import gap_to, read_rows, with_gaps
+from cotenant.analysis.compare import gap_to, with_gaps
 from cotenant.analysis.metric import Metric
+from cotenant.analysis.runs import read_rows
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
 from cotenant.solvers.outcome import Outcome, Status, Stop, gap, gap_absolute
@@ -160,6 +161,9 @@ def test_policies_on_predicted_penalties_are_judged_on_the_true_ones() -> None:
     gaps = {(row["method"], row["predict"]): row["gaps"]["gap_penalty"] for row in with_gaps(comparison.rows)}
     assert gaps["optimal", None] == 0.0
     assert all(value >= 0 for value in gaps.values())
+    assert [(line["method"], line["predict"]) for line in comparison.summary()] == list(rows), (
+        "truth and prediction are not mixed"
+    )
 
 
 def test_bad_settings_are_refused_before_any_run() -> None:

@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-from functools import cache
 
 import numpy as np
 import pytest
+from enumeration import every_matching
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (
@@ -18,23 +18,6 @@ from cotenant.solvers.roommates import (
     ranks_from_lists,
     stable_partition,
 )
-
-
-@cache
-def every_matching(agents):
-    """All matchings of the complete graph, one row of partners each, -1 = without partner."""
-
-    def extend(partner, free):
-        if not free:
-            yield partner
-            return
-        yield from extend(partner, free[1:])
-        for other in free[1:]:
-            together = list(partner)
-            together[free[0]], together[other] = other, free[0]
-            yield from extend(together, [agent for agent in free[1:] if agent != other])
-
-    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32).reshape(-1, agents)
 
 
 def all_counts(rank):

@@ -1,9 +1,8 @@
 """The fewest blocking pairs: against all matchings, against an integer programme, and when it is cut short."""
 
-from functools import cache
-
 import numpy as np
 import pytest
+from enumeration import every_matching
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (
@@ -19,23 +18,6 @@ from cotenant.solvers.roommates import (
 )
 from cotenant.solvers.roommates.deletions import DeletionSearch
 from cotenant.solvers.roommates.ranks import lists_of
-
-
-@cache
-def every_matching(agents):
-    """All matchings of the complete graph, one row of partners each, -1 = without partner."""
-
-    def extend(partner, free):
-        if not free:
-            yield partner
-            return
-        yield from extend(partner, free[1:])
-        for other in free[1:]:
-            together = list(partner)
-            together[free[0]], together[other] = other, free[0]
-            yield from extend(together, [agent for agent in free[1:] if agent != other])
-
-    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32)
 
 
 def fewest_by_enumeration(rank):
@@ -110,6 +92,25 @@ def test_the_search_finds_the_minimum_over_all_matchings(family, size):
         assert (rank == before).all()
         unsolvable += bool(fewest or fewest_perfect)
     assert unsolvable > 5 or size < 4
+
+
+@pytest.mark.parametrize("goal", ["perfect", "any"])
+def test_a_number_of_deletions_is_exhausted_exactly_when_it_is_too_small(goal):
+    """The proof alone, without the matchings found beside it."""
+    rng = np.random.default_rng(21)
+    beyond_the_bound = 0
+    for _ in range(500):
+        rank = alike(rng, int(rng.choice([4, 6, 8])), 0.3, float(rng.choice([0.5, 0.7, 1.0])))
+        fewest = fewest_by_enumeration(rank)[0 if goal == "any" else 1]
+        if fewest is None:
+            continue
+        for limit in range(fewest + 2):
+            search = DeletionSearch(lists_of(rank), rank, goal)
+            search.start(limit, 0)
+            assert search.run(10**9) == (kernels.FOUND if limit >= fewest else kernels.EXHAUSTED)
+            search.abandon()
+        beyond_the_bound += fewest > (search.value + 1) // 2
+    assert beyond_the_bound > (20 if goal == "perfect" else -1)
 
 
 def test_the_two_goals_differ_on_incomplete_lists():

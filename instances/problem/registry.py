@@ -10,7 +10,7 @@ from typing import Any
 from .base import Instance, Solution
 from .errors import CotenantError, InfeasibleSolution, UnknownName
 
-PROBLEM_NAMES: tuple[str, ...] = ("colocation", "market")
+PROBLEM_NAMES: tuple[str, ...] = ("colocation", "market", "scheduling", "numa")
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 
 
@@ -24,13 +24,26 @@ class Problem:
     name: str
     title: str
     instance: type[Instance]
-    solution: type[Solution]
+    solution: type[Solution] | tuple[type[Solution], ...]
+    """The type of an answer, or the types when there are several; the first is what a result without `answer` holds."""
     check: Callable[[Any, Any], None]
     document: str
     generators: Mapping[str, str] = field(default_factory=dict)
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
+
+    @property
+    def solutions(self) -> tuple[type[Solution], ...]:
+        """The types of its answers."""
+        return self.solution if isinstance(self.solution, tuple) else (self.solution,)
+
+    def solution_named(self, name: str | None) -> type[Solution]:
+        """The type of answer of that name, the first when None; raises UnknownName."""
+        known = {kind.__name__: kind for kind in self.solutions}
+        if name is not None and name not in known:
+            raise UnknownName(f"{self.name} answer", name, known)
+        return self.solutions[0] if name is None else known[name]
 
 
 def problem_named(name: str) -> Problem:
@@ -60,8 +73,7 @@ def check(instance: Instance, solution: Solution) -> None:
     if not isinstance(instance, Instance):
         raise CotenantError(f"check needs an instance first, got {type(instance).__name__}; read one with cotenant.read")
     problem = problem_named(instance.problem)
-    if not isinstance(solution, problem.solution):
-        raise InfeasibleSolution(
-            f"a {problem.solution.__name__} answers a {problem.name} instance; got {type(solution).__name__}"
-        )
+    if not isinstance(solution, problem.solutions):
+        wanted = " or ".join(kind.__name__ for kind in problem.solutions)
+        raise InfeasibleSolution(f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}")
     problem.check(instance, solution)

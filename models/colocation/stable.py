@@ -141,7 +141,7 @@ class _Chains:
             if at_most_one_of_own and sets.blocks[a, a]:
                 upto = int(np.searchsorted(levels, sets.size[a, a])) + 1
                 most[:upto] = np.minimum(most[:upto], 1.0)
-            s = shared.builder.columns(len(levels), upper=most, integer=True)
+            s = shared.builder.columns(len(levels), upper=most, integer=True, implied=True)
             for j in range(len(levels)):
                 joins = step == j
                 previous = s[j - 1 : j] if j else s[:0]

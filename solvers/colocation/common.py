@@ -14,7 +14,7 @@ from ..engines import EngineAnswer, solve_program
 from ..outcome import AGREE, Clock, Outcome, Status, Stop
 from .feasible import complete, feasible_pairing
 
-NO_PAIRING = "the assignment rows have no solution in whole numbers"
+NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
 """What proves that an instance has no feasible pairing at all."""
 
 NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"

@@ -71,7 +71,7 @@ def fair(
     slack = slack_of(best)
     certificate: dict[str, Any] = {"proof": "integer program over types: least slack", **size(program, engine)}
     least, stop = slack <= bound + AGREE, answer.stop
-    second: dict[str, Any] = {"objective": "mean_penalty", "value": mean_penalty(instance, best), "bound": None}
+    second: dict[str, Any] = {"objective": "penalty", "value": mean_penalty(instance, best), "bound": None}
     second["status"] = Status.FEASIBLE.value
     if least and stop is not Stop.INTERRUPTED:
         best, stop, second = _cheapest(instance, best, slack, clock, engine)
@@ -99,5 +99,5 @@ def _cheapest(
     value = mean_penalty(instance, chosen)
     bound = None if answer.bound is None else min(answer.bound / instance.agents, value)
     status = Status.OPTIMAL if bound is not None and value - bound <= AGREE else Status.FEASIBLE
-    level = {"objective": "mean_penalty", "value": value, "bound": bound, "status": status.value}
+    level = {"objective": "penalty", "value": value, "bound": bound, "status": status.value}
     return chosen, answer.stop, level

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Pairing, check
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...models.colocation import PairingProgram, repair_program
+from ...models.colocation import penalty_program, repair_program
 from ..engines import solve_program
-from ..outcome import Status
+from ..outcome import Clock, Status, Stop
+from .matching import least_penalty_matching
 
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
-_PARTNERS = 8  # else so many partners of each type, then more and more
+_PARTNERS = 8  # else so many partners of each type
+_UNDECIDED = 30.0  # seconds for a program that only improves what is in hand, or decides what nothing else could
 
 
 def feasible_pairing(instance: Colocation) -> Pairing:
@@ -22,7 +22,7 @@ def feasible_pairing(instance: Colocation) -> Pairing:
     Raises
     ------
     NoSolution
-        There is none: proved by the assignment program over types.
+        There is none: proved by odd sets of jobs, as many as would have to run alone.
     """
     nothing = np.zeros(0, dtype=np.int64)
     return complete(instance, Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64)))
@@ -33,8 +33,8 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
 
     Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are then paired greedily
     by least penalty; only if that gets stuck are pairs taken apart again, by an integer program over types that keeps
-    the most agents (over all pairs of types when there are at most 20,000; else over a sparse set that grows until it
-    holds a pairing, so that for thousands of different agents one or two pairs more than necessary may change).
+    the most agents. With more than 20,000 pairs of types simple exchanges are tried first and the program sees a sparse set
+    that holds a pairing, so that for hundreds of different agents a pair more than necessary may change.
 
     Parameters
     ----------
@@ -46,18 +46,24 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
     InvalidOption
         The pairing is not over this instance's types.
     NoSolution
-        The instance has no feasible pairing: proved by the assignment program over types.
+        The instance has no feasible pairing: proved by odd sets of jobs.
     """
     trimmed = _trimmed(instance, partial)
     whole = _greedily_filled(instance, trimmed)
     if (whole.agents_used() == instance.count).all():
         check(instance, whole)
         return whole
-    for keep in _growing(instance, trimmed):
-        repaired = _solved(repair_program(instance, trimmed, keep))
-        if repaired is not None:
-            check(instance, repaired)
-            return repaired
+    present = int((instance.count > 0).sum())
+    if present * (present + 1) // 2 > _ALL_PAIRS:
+        exchanged = _exchanged(instance, whole)
+        if exchanged is not None:
+            check(instance, exchanged)
+            return exchanged
+    fallback = _any_pairing(instance, whole)
+    if fallback is not None:
+        repaired = _repaired(instance, trimmed, fallback)
+        check(instance, repaired)
+        return repaired
     raise NoSolution(
         "no feasible pairing exists: whoever is paired with whom, some job is left with forbidden co-runners only "
         "(proved over all pairs of types). Allow more pairs, or give more machines so that jobs may run alone"
@@ -115,36 +121,71 @@ def _greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
     return Pairing(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(pairs, dtype=np.int64), single)
 
 
-def _growing(instance: Colocation, partial: Pairing) -> Iterator[Booleans | None]:
-    """The sets of pairs of types to try: ever denser ones around a partial pairing, at last all (None)."""
+def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
+    """Two agents that may not share take one each of a pair that may, cheapest first; None where that does not do."""
+    left = np.repeat(np.arange(instance.types), instance.count - stuck.agents_used()).tolist()
+    if len(left) % 2:
+        return None
+    together = np.where(instance.allowed, instance.penalty + instance.penalty.T, np.inf)
+    first, second, pairs = stuck.first.copy(), stuck.second.copy(), stuck.pairs.copy()
+    added: list[tuple[int, int]] = []
+    for a, b in zip(left[::2], left[1::2], strict=True):
+        straight, crossed = together[a, first] + together[b, second], together[a, second] + together[b, first]
+        price = np.where(pairs > 0, np.minimum(straight, crossed), np.inf)
+        at = int(np.argmin(price)) if len(price) else -1
+        if at < 0 or price[at] == np.inf:
+            return None
+        pairs[at] -= 1
+        c, d = (int(first[at]), int(second[at])) if straight[at] <= crossed[at] else (int(second[at]), int(first[at]))
+        added += [(a, c), (b, d)]
+    more = np.array(added, dtype=np.int64).reshape(-1, 2)
+    return Pairing(
+        np.concatenate([first, more[:, 0]]), np.concatenate([second, more[:, 1]]),
+        np.concatenate([pairs, np.ones(len(more), dtype=np.int64)]), stuck.single,
+    )  # fmt: skip
+
+
+def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
+    """The pairing that leaves fewest jobs single, if those few may run alone; None when too many must (proved).
+
+    Least-penalty matching with pairs for nothing and singles at 1: its odd sets see at once what branching would not,
+    two groups of an odd number of jobs that may not mix.
+    """
+    alone = start.replace(single=start.single + instance.count - start.agents_used())
+    count = Colocation(np.where(instance.allowed, 0.0, np.inf), instance.count, unpaired=1.0)
+    found = least_penalty_matching(count, alone, Clock())
+    if found.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    if found.pairing.single.sum() <= instance.singles_allowed:
+        return found.pairing
+    if found.bound > instance.singles_allowed + 1e-6:
+        return None
+    for engine in ("highs", "cp-sat"):  # the bound stuck in between
+        program = penalty_program(instance)
+        answer = solve_program(program.program, engine=engine, time_limit=_UNDECIDED)
+        if answer.point is not None:
+            return program.pairing(answer.point)
+        if answer.status is Status.INFEASIBLE:
+            return None
+    raise NoSolution("no feasible pairing was found, and none was ruled out")
+
+
+def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing) -> Pairing:
+    """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a feasible pairing."""
     present = instance.count > 0
     types = int(present.sum())
+    keep: Booleans | None = None
     if types * (types + 1) // 2 > _ALL_PAIRS:
         together = np.where(instance.allowed & present, instance.penalty + instance.penalty.T, np.inf)
         unplaced = instance.count > partial.agents_used()
-        number = _PARTNERS
-        while number < instance.types:
-            keep = np.zeros_like(instance.allowed)
-            np.put_along_axis(keep, np.argpartition(together, number, axis=1)[:, :number], True, axis=1)
-            keep |= keep.T
+        keep = np.zeros_like(instance.allowed)
+        np.put_along_axis(keep, np.argpartition(together, _PARTNERS, axis=1)[:, :_PARTNERS], True, axis=1)
+        if unplaced.sum() * types <= _ALL_PAIRS * 5:
             keep[unplaced] = True
-            keep[:, unplaced] = True
-            keep[partial.first, partial.second] = True
-            yield np.triu(keep)
-            number *= 6
-    yield None
-
-
-def _solved(program: PairingProgram) -> Pairing | None:
-    """The pairing of a program, None when it has none (proved)."""
-    answer = solve_program(program.program)
-    if answer.point is not None:
-        return program.pairing(answer.point)
-    if answer.status is Status.INFEASIBLE:
-        return None
-    second = solve_program(program.program, engine="cp-sat")  # HiGHS gave up; the other engine decides
-    if second.point is not None:
-        return program.pairing(second.point)
-    if second.status is Status.INFEASIBLE:
-        return None
-    raise NoSolution(f"no feasible pairing was found, and none was ruled out (HiGHS: {answer.message})")
+        keep |= keep.T
+        for known in (partial, fallback):
+            keep[known.first, known.second] = True
+        keep = np.triu(keep)
+    program = repair_program(instance, partial, keep)
+    answer = solve_program(program.program, time_limit=_UNDECIDED, start=program.point(fallback))
+    return fallback if answer.point is None else program.pairing(answer.point)

@@ -98,6 +98,8 @@ class _Search:
         living = LivingProgram(relaxed)
         in_set = np.zeros_like(self.cost, dtype=bool)
         in_set[self.first, self.second] = True
+        if groups := self._odd_groups():
+            self._add_cuts(living, groups)
         while not self.clock.over:
             answer = living.solve(self.clock.left)
             if answer.stop is Stop.INTERRUPTED:
@@ -123,6 +125,7 @@ class _Search:
         with np.errstate(all="ignore"):
             typical = np.nan_to_num(np.sort(finite, axis=1)[:, 0], nan=0.0) / 2
         adjusted = self.cost - typical[:, None] - typical[None, :]
+        adjusted += 1e-9 * np.random.default_rng(0).random(adjusted.shape)  # equals must not all choose the same few
         number = min(_NEAREST, len(adjusted))
         nearest = np.argpartition(adjusted, number - 1, axis=1)[:, :number]
         chosen = np.zeros_like(self.cost, dtype=bool)
@@ -213,6 +216,14 @@ class _Search:
                     known.add(members.tobytes())
                     found.append(members)
         return found
+
+    def _odd_groups(self) -> list[Booleans]:
+        """Groups of an odd number of agents that may share with nobody outside: one of each runs alone."""
+        from scipy.sparse.csgraph import connected_components
+
+        number, label = connected_components(np.isfinite(self.cost), directed=False)
+        odd = np.flatnonzero(np.bincount(label, self.count, number) % 2 == 1)
+        return [label == part for part in odd.tolist()] if number > 1 else []
 
     def _add_cuts(self, living: LivingProgram, sets: list[Booleans]) -> None:
         starts, columns = [0], []

@@ -34,7 +34,7 @@ def optimal(
     instance : what is given.
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
-    engine : "highs" or "cp-sat".
+    engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for odd sets).
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress.
 

@@ -18,8 +18,11 @@ from .common import NO_PAIRING, infeasible, outcome, starting_pairing
 from .starts import KEYS_UP_TO, by_keys, set_aside
 from .strict import StrictAnswer, is_strict, solve_strict
 
-PROGRAM_UP_TO = 150
-"""Types up to which the program over types decides whether zero is possible before anything else is tried."""
+FEW_TYPES = 30
+"""Types up to which one program over types says at once whether zero is possible, and at what least penalty."""
+
+CHEAP_KEYS = 300
+"""Agents up to which keys are tried although there are few types: beyond, the decision programs are quicker."""
 
 EXACT_SECOND_LEVEL = 60
 """Agents (or types) up to which the least penalty among all optima is asked for when the fewest is not zero."""
@@ -160,14 +163,14 @@ class _Search:
 
     def general(self) -> None:
         """Ties, alpha, types of several agents, surplus machines."""
-        if self.instance.types <= PROGRAM_UP_TO:
+        few = self.instance.types <= FEW_TYPES
+        keyed = self.instance.agents <= KEYS_UP_TO and self._everyone_matters
+        if few:
             self._zero_over_types()
-        if not self.proved:
+        if not self.proved and (few or not keyed):
             self._set_agents_aside()
-        if not self.proved and self.instance.agents <= KEYS_UP_TO and self._everyone_matters:
+        if not self.proved and keyed and (not few or self.instance.agents <= CHEAP_KEYS):
             self._try_keys()
-        if not self.proved and self.instance.types > PROGRAM_UP_TO:
-            self._zero_over_types()
         while not self.proved and not self.clock.over and self._decide(self.bound):
             pass
         if not self.proved and self.clock.over:
@@ -187,6 +190,7 @@ class _Search:
             alpha_mode=self.alpha_mode,
             engine=self.engine,
             time_limit=None if self.clock.left is None else max(0.01, 0.6 * self.clock.left),
+            start=self.best if self.value == 0 else None,
         )
         self._took(found, "program over types")
         if found.status is Status.INFEASIBLE:
@@ -201,7 +205,7 @@ class _Search:
             limit = 10.0 if self.clock.left is None else max(0.01, min(10.0, 0.5 * self.clock.left))
             return zero_blocking(instance, alpha=self.alpha, alpha_mode=self.alpha_mode, engine=self.engine, time_limit=limit)
 
-        if self.instance.types > PROGRAM_UP_TO or self.clock.over:
+        if self.clock.over:
             return
         aside = set_aside(self.instance, zero)
         if aside is not None:

@@ -18,7 +18,10 @@ KEYS_UP_TO = 1500
 """Agents up to which keys are tried: each try works on an n x n matrix."""
 
 KEY_ROUNDS = 60
-"""Keys tried before the proof is taken up."""
+"""Keys tried before the proof is taken up, at most."""
+
+IDLE_ROUNDS = 8
+"""Keys tried after the last one that helped."""
 
 KEY_SECONDS = 0.5
 """Time for each of them."""
@@ -101,8 +104,11 @@ def by_keys(
     cost = np.where(allowed, penalty, np.inf)
     width = np.where(allowed, least_gain(np.where(allowed, penalty, 0.0), alpha, alpha_mode), 0.0) + TOLERANCE
     goal: Goal = "perfect" if instance.unpaired is None else "any"
+    helped, seen = 0, best()
     for number in range(KEY_ROUNDS):
-        if clock.over:
+        if best() != seen:
+            helped, seen = number, best()
+        if clock.over or number - helped > IDLE_ROUNDS:
             return
         keys = width * rng.random(cost.shape) if number else np.zeros(cost.shape)
         if number % 2:

@@ -281,9 +281,8 @@ def _read(solver: Any, has_objective: bool, interrupted: bool, progress: Progres
     else:
         stop = Stop.TIME_LIMIT
     objective = bound = None
-    if has_objective and status is not Status.INFEASIBLE:
-        objective = float(response.objective_value) if found else None
-        bound = float(response.best_objective_bound)
+    if has_objective and found:  # a run cut before its first point reports the bound 0, whatever the objective
+        objective, bound = float(response.objective_value), float(response.best_objective_bound)
     elif found:
         objective = bound = 0.0
     values = np.array(response.solution, dtype=np.int64) if found else None

@@ -133,9 +133,10 @@ def _model(program: LinearProgram) -> highspy.HighsLp:
     model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
     model.a_matrix_.index_ = matrix.indices.astype(np.int32)
     model.a_matrix_.value_ = matrix.data.astype(float)
-    if program.integer.any():
+    branched = program.integer if program.implied is None else program.integer & ~program.implied
+    if branched.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        model.integrality_ = [kinds[flag] for flag in program.integer.tolist()]
+        model.integrality_ = [kinds[flag] for flag in branched.tolist()]
     return model
 
 

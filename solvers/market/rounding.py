@@ -38,9 +38,7 @@ def validate_rounding(market: Market, rounding: str, time_limit: float | None = 
             raise InvalidOption("rounding least-envy needs at most one job per user and server; use user-deficit")
         pairs = pairs_on_servers(market)
         if pairs > MOST_PAIRS:
-            raise InvalidOption(
-                f"least-envy takes at most {MOST_PAIRS} pairs of users on a server, not {pairs}"
-            )
+            raise InvalidOption(f"least-envy takes at most {MOST_PAIRS} pairs of users on a server, not {pairs}")
         if time_limit is None and pairs > UNHURRIED_PAIRS:
             raise InvalidOption(f"least-envy over {pairs} pairs of users on a server; beyond {UNHURRIED_PAIRS} give a time limit")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from dataclasses import dataclass
 from functools import cache
 
@@ -270,21 +268,15 @@ class _Run:
 
 @cache
 def warm_up() -> None:
-    """Compile every kernel on a tiny instance, so that no clock runs meanwhile; says so on stderr when it takes long."""
-    say = threading.Timer(2.0, lambda: print("compiling the roommates search (once per machine) ...", file=sys.stderr))
-    say.daemon = True
-    say.start()
-    try:
-        # no stable matching (Irving 1985), and without the pair (0, 5) incomplete lists
-        lists = [[1, 5, 3, 2, 4], [2, 4, 0, 5, 3], [0, 5, 1, 4, 3], [4, 1, 2, 5, 0], [5, 0, 2, 3, 1], [3, 1, 4, 0, 2]]
-        rank = ranks_from_lists(lists)
-        rank[0, 5] = UNRANKED
-        run = _Run(rank, "perfect", np.random.default_rng(0), Clock())
-        perfect_matching(run.lists, np.full(6, -1, dtype=np.int32))
-        search = run.new_search()
-        run.offer(np.full(6, -1, dtype=np.int32))
-        search.start(1, 0)
-        search.run(1)
-        search.abandon()
-    finally:
-        say.cancel()
+    """Compile every kernel on a tiny instance, so that no clock runs meanwhile."""
+    # no stable matching (Irving 1985), and without the pair (0, 5) incomplete lists
+    lists = [[1, 5, 3, 2, 4], [2, 4, 0, 5, 3], [0, 5, 1, 4, 3], [4, 1, 2, 5, 0], [5, 0, 2, 3, 1], [3, 1, 4, 0, 2]]
+    rank = ranks_from_lists(lists)
+    rank[0, 5] = UNRANKED
+    run = _Run(rank, "perfect", np.random.default_rng(0), Clock())
+    perfect_matching(run.lists, np.full(6, -1, dtype=np.int32))
+    search = run.new_search()
+    run.offer(np.full(6, -1, dtype=np.int32))
+    search.start(1, 0)
+    search.run(1)
+    search.abandon()

@@ -41,8 +41,9 @@ class DeletionSearch:
         self._scratch = np.empty((9, agents), dtype=np.int32)
         self._counts = np.zeros(4, dtype=np.int64)
         self._table_counts = np.zeros(4, dtype=np.int64)
-        self._state = np.zeros(4, dtype=np.int64)
-        self._order: NDArray[np.int64] = np.arange(agents)
+        self._state = np.zeros(5, dtype=np.int64)
+        self._natural: NDArray[np.int64] = np.arange(agents)
+        self._order = self._natural
         self._make_room(0)
         self.nodes = 0
         self.work = 0
@@ -109,13 +110,15 @@ class DeletionSearch:
             self._back[j, self._rank[j, i]] = self._rank[i, j]
 
     def start(self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0) -> None:
-        """Begin a search for `least` to `limit` deletions that bring `value` to `target` or below."""
+        """Begin a search for `least` to `limit` deletions that bring `value` to `target` or below.
+
+        With an order of the agents it tries first what lowers `value`; without, what makes an exhaustive search short.
+        """
         if limit > self._room:
             self._make_room(limit + limit // 2)
         self._limit, self._target = limit, target
-        if order is not None:
-            self._order = order
-        self._state[:] = 0, 0, 0, least
+        self._order = self._natural if order is None else order
+        self._state[:] = 0, 0, 0, least, order is not None
 
     def run(self, budget: int) -> int:
         """Search on for about `budget` units of work (some three nanoseconds each): FOUND, EXHAUSTED or PAUSED."""

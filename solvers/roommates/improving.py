@@ -62,6 +62,14 @@ class Improver:
         order: NDArray[np.int64] = self._rng.permutation(len(self._rank)).astype(np.int64)
         return order
 
+    def _odd_first(self) -> NDArray[np.int64]:
+        """A random order that begins with the odd parties: a deletion elsewhere that changes no count changes little."""
+        order = self._random_order()
+        previous = self.search.predecessor
+        paired = previous[previous[order]] == order
+        first: NDArray[np.int64] = np.concatenate([order[~paired], order[paired]])
+        return first
+
     def _find(self, limit: int, target: int, order: NDArray[np.int64], least: int = 0) -> Iterator[None]:
         """Search a little, in bounded steps; afterwards `self.found` says whether, and if not, the search has been undone."""
         self.search.start(limit, target, order, least)
@@ -75,19 +83,20 @@ class Improver:
             self.search.abandon()
 
     def dive(self, order: NDArray[np.int64] | None = None) -> Iterator[None]:
-        """From the lists given: delete group after group, and offer the matching it ends with."""
+        """From the lists given: delete group after group, and offer the matching it ends with. Quick without an order."""
         search = self.search
+        groups = 1 if order is None else LARGEST_GROUP
         first = np.arange(len(self._rank)) if order is None else order
         deleted: list[Pair] = []
-        yield from self._descend(deleted, self._value() - 1, first)
+        yield from self._descend(deleted, self._value() - 1, first, groups)
         if search.value == 0:
-            self._minimize(deleted)
+            yield from self._minimize(deleted)
         # stuck or not, the parties paired up along themselves are a beginning for the neighbourhoods
         self._offer(search.partner)
         search.restore(deleted)
         search.reduce()
 
-    def _descend(self, deleted: list[Pair], most: int, order: NDArray[np.int64]) -> Iterator[None]:
+    def _descend(self, deleted: list[Pair], most: int, order: NDArray[np.int64], groups: int) -> Iterator[None]:
         """Delete the smallest group that lowers the count, again and again, as long as `most` deletions may be enough.
 
         Once no small group does, pairs that do not raise the count are deleted, until one lowers it.
@@ -96,18 +105,18 @@ class Improver:
         stuck = False
         while search.value and len(deleted) + (search.value + 1) // 2 <= most:
             self.found = False
-            for limit in range(1, 2 if stuck else LARGEST_GROUP + 1):
+            for limit in range(1, 2 if stuck else groups + 1):
                 for target in search.lower_values():
                     if not self.found:
                         yield from self._find(limit, target, order)
             if not self.found:
                 stuck = True
-                yield from self._find(1, search.value, self._random_order(), least=1)
+                yield from self._find(1, search.value, self._odd_first(), least=1)
             if not self.found:
                 return
             deleted += search.accept()
 
-    def _minimize(self, deleted: list[Pair]) -> None:
+    def _minimize(self, deleted: list[Pair]) -> Iterator[None]:
         """Take back every deletion that is not needed."""
         search = self.search
         for pair in [deleted[int(c)] for c in self._rng.permutation(len(deleted))]:
@@ -117,6 +126,7 @@ class Improver:
                 deleted.remove(pair)
             else:
                 search.delete([pair])
+            yield
         search.reduce()
 
     def _neighbourhoods(self, number: int) -> Iterator[None]:
@@ -133,10 +143,10 @@ class Improver:
             if len(free) < 9:
                 yield from self._replace(free, instead)
             else:
-                yield from self._descend(instead, len(free) - 1, self._random_order())
+                yield from self._descend(instead, len(free) - 1, self._random_order(), LARGEST_GROUP)
             if search.value == 0:
                 current = [pair for pair in current if pair not in free] + instead
-                self._minimize(current)
+                yield from self._minimize(current)
                 self._offer(search.partner)
             else:
                 search.restore(instead)

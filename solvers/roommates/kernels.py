@@ -67,7 +67,7 @@ def count_blocking(choice: Ints, back: Ints, threshold: Ints) -> int:
 
 
 @compiled
-def _propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints) -> int:
+def propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints) -> int:
     """Irving's first phase: first[i], the position i proposes to, and last[i], the one it holds; -1 and the end when none."""
     proposals = 0
     last[:] = UNRANKED
@@ -107,7 +107,7 @@ def reduce_table(
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     old_first, old_last = scratch[5], scratch[6]
     counts[0] = counts[1] = counts[3] = 0
-    counts[2] = _propose_all(choice, back, length, first, last)
+    counts[2] = propose_all(choice, back, length, first, last)
     second[:] = 0
     where[:] = -1
     predecessor[:] = -1
@@ -367,6 +367,7 @@ def _candidates(
     limit: int,
     target: int,
     weight: int,
+    eager: bool,
     candidates: Ints,
     memory: Ints,
     turn: Ints,
@@ -374,7 +375,10 @@ def _candidates(
     counts: Ints,
     table_counts: Ints,
 ) -> tuple[int, int]:
-    """The pairs of the partition at this depth that may be deleted, most useful first: how many, and how many in all.
+    """The pairs of the partition at this depth that may be deleted: how many, and how many in all.
+
+    An eager search wants those first that lower the count. To exhaust all, they had better come last, when the pairs whose
+    own subtrees are small are already kept.
 
     A pair whose deletion leaves too many odd parties for the deletions left is kept in the whole subtree: it is noted, and
     stands behind the others. `candidates` gets one agent per pair; the pair is this agent with its predecessor.
@@ -416,7 +420,8 @@ def _candidates(
         candidates[total] = agent
         total += 1
     viable = 0
-    for gain in range(smallest, 4):
+    for step in range(smallest, 4):
+        gain = step if eager else 3 + smallest - step
         for c in range(total):
             if gains[c] == gain:
                 scratch[8, viable] = candidates[c]
@@ -459,7 +464,7 @@ def search(
     Every such set of deletions contains a pair of any stable partition, as deleting others leaves the partition stable: so
     only its pairs are branched on; and one deletion lowers the count by two at most. Returns FOUND, EXHAUSTED (a proof that
     there is no such set), or PAUSED after about `budget` units of work, to be called again with the same arrays.
-    cursor: per depth, viable candidates, all candidates, next one. state: depth, phase, nodes, least depth.
+    cursor: per depth, viable candidates, all candidates, next one. state: depth, phase, nodes, least depth, eager.
     """
     counts[2] = 0
     depth = state[0]
@@ -483,6 +488,7 @@ def search(
                 limit,
                 target,
                 weight,
+                state[4] == 1,
                 candidates[depth],
                 memory,
                 turn,

@@ -14,15 +14,18 @@ def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
     Of each odd party one agent stays without partner: the one that the fewest agents prefer to their predecessors, since
     those are the pairs it may block.
     """
-    agents = np.arange(predecessor.size)
-    held = np.where(predecessor == agents, UNRANKED, rank[agents, predecessor]) if agents.size else agents
-    wanted = (rank < held[:, None]).sum(axis=0)
-    partner = np.full(predecessor.size, -1, dtype=np.int32)
-    for party in partition_from(predecessor).parties:
-        left_over = min(party, key=lambda agent: int(wanted[agent])) if len(party) % 2 else party[-1]
-        place = party.index(left_over) + len(party) % 2
-        line = party[place:] + party[:place]
-        for one, other in zip(line[0::2], line[1::2], strict=False):  # of an odd party the last one stays alone
+    agents = np.arange(predecessor.size, dtype=np.int32)
+    partner = np.where(predecessor == agents, -1, predecessor).astype(np.int32)
+    parties = [party for party in partition_from(predecessor).parties if len(party) > 2]
+    if parties:
+        held = np.where(predecessor == agents, UNRANKED, rank[agents, predecessor])
+        wanted = (rank < held[:, None]).sum(axis=0)
+    for party in parties:
+        left_over = min(party, key=lambda agent: int(wanted[agent]))
+        place = party.index(left_over)
+        line = party[place + 1 :] + party[:place] if len(party) % 2 else party
+        partner[left_over] = -1
+        for one, other in zip(line[0::2], line[1::2], strict=True):
             partner[one], partner[other] = other, one
     return partner
 

@@ -27,7 +27,7 @@ def possible_pairs(rank: ArrayLike) -> NDArray[np.bool_]:
 
     lists = lists_of(rank)
     first, last = np.empty((2, lists.agents), dtype=np.int32)
-    kernels._propose_all(lists.choice, lists.back, lists.length, first, last)
+    kernels.propose_all(lists.choice, lists.back, lists.length, first, last)
     own = mutual_ranks(rank)
     kept = (own < UNRANKED) & (own >= first[:, None]) & (own <= last[:, None])
     return np.asarray(kept & kept.T)

@@ -1,0 +1,98 @@
+"""The metrics of a simulated policy or of long-run flows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.numa.answer import Flow, Simulation, flow_by_distance
+from ...instances.numa.bounds import link_energy
+from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.technology import THESIS
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("mean_response", "mean response", unit="s", short="mean"),
+    Metric("p50", "median response", unit="s", short="p50"),
+    Metric("p95", "95th percentile of response", unit="s", short="p95"),
+    Metric("p99", "99th percentile of response", unit="s", short="p99"),
+    Metric("mean_wait", "mean wait", unit="s", short="wait"),
+    Metric("served_rate", "served", "", "1/s", 1, short="served"),
+    Metric("share_local", "share local", "", digits=3, short="local"),
+    Metric("share_1hop", "share one hop away", "", digits=3, short="1 hop"),
+    Metric("share_2hop", "share two hops away", "", digits=3, short="2 hops"),
+    Metric("share_blade", "share on another blade", "", digits=3, short="blade"),
+    Metric("refusals", "refusals per task", "", digits=2, short="refused"),
+    Metric("link_power", "link power", "min", "W", 3, short="links"),
+    Metric("backlog_growth", "growth of the queue", "", "1/s", 1, short="growth"),
+)
+"""`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most there can be."""
+
+SAME = 1e-9
+"""Two rates that differ by no more than this fraction are one."""
+
+
+def metrics(
+    instance: Numa,
+    solution: Simulation | Flow,
+    *,
+    throughput: float | None = None,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> dict[str, float]:
+    """Every metric of a feasible answer.
+
+    `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or more) are over the
+    tasks that finished in the window, `refusals` is their mean count. `link_power` [W], see `link_energy` for its options,
+    is given only where `throughput` (the instance's rate when None) is served, so that answers are compared at one rate:
+    not for a Flow of another throughput, nor for a run that is unstable or of another rate. An unstable run has no response
+    times either, they have no long-run value; it has `backlog_growth`, the trend of its queue.
+    """
+    energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
+    asked = instance.rate if throughput is None else throughput
+    result: dict[str, float] = {}
+    if isinstance(solution, Flow):
+        result = _shares(flow_by_distance(instance, solution))
+        if abs(solution.throughput - asked) <= SAME * asked:
+            result["link_power"] = link_power(instance, solution, **energy)
+        return result
+    if solution.stable:
+        result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
+        result |= {name: float(value) for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)}
+        if abs(instance.rate - asked) <= SAME * asked:
+            result["link_power"] = link_power(instance, solution, **energy)
+    else:
+        result["backlog_growth"] = solution.growth
+    result |= _shares(solution.served / solution.window)
+    result["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
+    return result
+
+
+def link_power(
+    instance: Numa,
+    solution: Simulation | Flow,
+    *,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> float:
+    """What the tasks that are served cost the links [W], at whatever rate that is."""
+    if isinstance(solution, Flow):
+        rate = flow_by_distance(instance, solution)
+    else:
+        rate = solution.served / solution.window
+    return float((rate * link_energy(instance, ht_energy, pcie_energy, pcie_hops)).sum())
+
+
+def _shares(rate: Floats) -> dict[str, float]:
+    """From (K, D) tasks a second by class and distance."""
+    total = float(rate.sum())
+    share = rate.sum(axis=0) / total if total > 0 else np.zeros(rate.shape[1])
+    hops = share[:-1]
+    return {
+        "served_rate": total,
+        "share_local": float(hops[0]),
+        "share_1hop": float(hops[1:2].sum()),
+        "share_2hop": float(hops[2:].sum()),
+        "share_blade": float(share[-1]),
+    }

@@ -1,0 +1,168 @@
+"""How much a policy sustains: from an empty system, from a backlog, and after a burst.
+
+A refusal policy can have two states at one arrival rate: a good one, in which arriving tasks find idle cores near their
+data, and a bad one, in which a long queue hands every core a task from anywhere, which is slow, which keeps the queue
+long. The rates sustained from an empty start and from a saturated one are then two numbers, and the band between them is
+metastable: fine until a burst. The thesis (section 4.5.1) has the first number only.
+
+In the band the good state is left by chance alone, sooner or later: what is "sustained from empty" shrinks as one looks
+longer (IB on K-means: 4625 to 4775 tasks/s in single runs of a million tasks, 4525 to 4600 in runs of three million), so
+several runs must go well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ...instances.numa.answer import POLICIES, Flow, reach
+from ...instances.numa.instance import Floats, Numa
+from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
+from ...solvers.numa.draws import Draws, draw
+from ...solvers.numa.engine import simulate
+from ...solvers.numa.fluid import fluid, mix_shares
+
+Start = Literal["empty", "saturated"]
+MIXES = ("mix", "mix-by-memory")
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """The highest rate at which all runs went well, and the lowest tried at which one did not [tasks/s]."""
+
+    policy: str
+    start: str
+    rate: float
+    failed: float
+
+
+@dataclass(frozen=True)
+class Burst:
+    """What became of a burst: seconds until the queue was short again, None if it never was; and how long it got."""
+
+    policy: str
+    rate: float
+    waiting_before: int
+    drained_after: float | None
+    tasks: int
+
+
+def sustained(
+    instance: Numa,
+    policy: str,
+    start: Start = "empty",
+    *,
+    tasks: int = 1_000_000,
+    backlog: int = 3000,
+    drained: int = 300,
+    runs: int = 3,
+    tolerance: float = 0.005,
+    seed: int = 0,
+) -> Sustained:
+    """The highest arrival rate a policy sustains, by bisection.
+
+    From an empty start a rate is sustained when fewer than `backlog` tasks ever wait; from a saturated one when a queue of
+    `backlog` tasks with independent data, beside busy cores and with arrivals going on, falls below `drained`; both
+    within `tasks` arrivals, in each of `runs` independent runs. The same draws are used at every rate, scaled in time.
+
+    Parameters
+    ----------
+    instance : its rate is not looked at.
+    policy : "Local", "IP-1", "IP-2", "IB", "mix" (the fluid program's by class) or "mix-by-memory".
+    tolerance : width of the bracket, relative to what all cores can do with local data.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        An option out of range, an unknown policy.
+    """
+    _validate(policy, tasks, backlog, drained)
+    if start not in get_args(Start):
+        raise InvalidOption(f"start is {start!r}; expected {' or '.join(get_args(Start))}")
+    if runs < 1:
+        raise InvalidOption(f"runs is {runs}; expected a number of runs that must all go well, at least 1")
+    if not 0 < tolerance < 1:
+        raise InvalidOption(f"tolerance is {tolerance}; expected a fraction between 0 and 1")
+    most = instance.all_cores / instance.mean_service
+    first = instance.all_cores + backlog if start == "saturated" else 0
+    reaches = _reaches(instance, policy)
+    streams = np.random.default_rng(seed).spawn(runs)
+    all_draws = [draw(instance, tasks + first, reaches, stream, rate=1.0, backlog=first) for stream in streams]
+    low, high = 0.0, most  # at `most` no policy can keep up
+    while high - low > tolerance * most:
+        rate = (low + high) / 2
+        if all(_goes_well(instance, _at_rate(draws, rate), start, first, backlog, drained) for draws in all_draws):
+            low = rate
+        else:
+            high = rate
+    return Sustained(policy, start, low, high)
+
+
+def burst(
+    instance: Numa,
+    policy: str,
+    *,
+    size: int = 3000,
+    before: int = 100_000,
+    tasks: int = 1_000_000,
+    drained: int = 300,
+    seed: int = 0,
+) -> Burst:
+    """Let a system run from empty for `before` tasks at its rate, then let `size` tasks arrive at once, and wait.
+
+    Parameters
+    ----------
+    size : tasks of the burst; their data is drawn like everybody's.
+    tasks : arrivals after the burst within which the queue must fall below `drained`.
+    """
+    _validate(policy, tasks, size, drained)
+    if before < 1:
+        raise InvalidOption(f"before is {before}; expected a number of tasks, at least 1")
+    draws = draw(instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed))
+    together = draws.arrival.copy()
+    together[before : before + size] = together[before]
+    together[before + size :] -= draws.arrival[before + size - 1] - draws.arrival[before]
+    draws = replace(draws, arrival=together)
+    run = simulate(instance, draws, stop_below=drained, watch_from=before + size)
+    moment = float(together[before])
+    earlier = int((run.start[:before] > moment).sum() + (run.start[:before] < 0).sum())
+    after = float(together[run.arrived - 1]) - moment if run.reached else None
+    return Burst(policy, instance.rate, earlier, after, run.arrived - before - size)
+
+
+def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
+    """What a policy sustains from empty and from saturated; between the two lies the metastable band.
+
+    The settings are those of `sustained`.
+    """
+    return sustained(instance, policy, "empty", **settings), sustained(instance, policy, "saturated", **settings)
+
+
+def _goes_well(instance: Numa, draws: Draws, start: str, first: int, backlog: int, drained: int) -> bool:
+    if start == "empty":
+        return not simulate(instance, draws, stop_above=backlog).reached
+    return simulate(instance, draws, stop_below=drained, watch_from=first).reached
+
+
+def _reaches(instance: Numa, policy: str) -> int | Floats:
+    if policy in POLICIES:
+        return reach(instance, policy)
+    flow = fluid(instance).solution
+    if not isinstance(flow, Flow):
+        raise EngineError("the fluid program was not solved, so there is no mix")
+    return mix_shares(instance, flow, "class" if policy == "mix" else "memory")
+
+
+def _at_rate(draws: Draws, rate: float) -> Draws:
+    return replace(draws, arrival=draws.arrival / rate)
+
+
+def _validate(policy: str, tasks: int, backlog: int, drained: int) -> None:
+    if policy not in (*POLICIES, *MIXES):
+        raise UnknownName("policy", policy, (*POLICIES, *MIXES))
+    if tasks < 1 or backlog < 1:
+        raise InvalidOption(f"tasks is {tasks} and the backlog {backlog}; expected numbers of tasks, at least 1")
+    if not 1 <= drained <= backlog:
+        raise InvalidOption(f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog of {backlog}")

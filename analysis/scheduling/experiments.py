@@ -1,0 +1,188 @@
+"""The paper's tables and figures, redone: what it prints beside what comes out here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from ...instances.problem.datasets import fetch
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling.formats import read_swf
+from ...instances.scheduling.log import By, Log, Settings
+from ...solvers.scheduling.plain import Reading
+from ..experiments import Finding, Verdict
+from .papers import MACHINES, TABLE_1, TABLE_2, Row
+from .windows import TABLE_RULES, Floats, Study, study, summarize
+
+Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
+Start = Literal["both", "empty", "warm"]
+
+
+def table_1(
+    *,
+    seed: int = 0,
+    log: str | None = None,
+    trace: Trace = "LPC-EGEE",
+    windows: int = 100,
+    organizations: int = 5,
+    machines: int | None = None,
+    split: str = "zipf",
+    by: By = "user",
+    initial: Start = "both",
+    length: int = 50_000,
+    reading: Reading = "figure",
+) -> list[Finding]:
+    """Table 1: delta psi / p_tot of each rule over random windows of 5e4 seconds of a trace.
+
+    Parameters
+    ----------
+    log : path of the trace's .swf or .swf.gz file; LPC-EGEE is fetched when not given.
+    trace : whose column of the paper's table to compare with.
+    windows, length : how many windows, and their seconds.
+    machines : the paper's number when not given.
+    split, by, organizations : see `instances.scheduling.log.Settings`.
+    initial : what was in the system when a window begins is not stated in the paper, and decides; "both" shows both.
+
+    A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
+    """
+    return _table(TABLE_1, length, seed, log, trace, windows, organizations, machines, split, by, initial, reading)
+
+
+def table_2(
+    *,
+    seed: int = 0,
+    log: str | None = None,
+    trace: Trace = "LPC-EGEE",
+    windows: int = 100,
+    organizations: int = 5,
+    machines: int | None = None,
+    split: str = "zipf",
+    by: By = "user",
+    initial: Start = "both",
+    length: int = 500_000,
+    reading: Reading = "figure",
+) -> list[Finding]:
+    """Table 2: as table 1, over windows of 5e5 seconds."""
+    return _table(TABLE_2, length, seed, log, trace, windows, organizations, machines, split, by, initial, reading)
+
+
+def figure_10(
+    *,
+    seed: int = 0,
+    log: str | None = None,
+    windows: int = 100,
+    least: int = 2,
+    most: int = 8,
+    machines: int = 70,
+    split: str = "zipf",
+    initial: Literal["empty", "warm"] = "empty",
+    length: int = 50_000,
+) -> list[Finding]:
+    """Figure 10: unfairness grows with the number of organizations (the figure's values are not printed)."""
+    if not 2 <= least <= most <= 12:
+        raise InvalidOption(f"least is {least}, most {most}; expected numbers of organizations from 2 to 12")
+    opened = open_log("LPC-EGEE", log)
+    samples: dict[str, list[Floats]] = {name: [] for name in TABLE_RULES}
+    findings = []
+    for k in range(least, most + 1):
+        settings = Settings(length=length, organizations=k, machines=machines, split=split, initial=initial)
+        found = study(opened, settings, windows=windows, seed=seed)
+        for name in TABLE_RULES:
+            samples[name].append(found.distance[name])
+        ours = ", ".join(f"{name} {_short(float(samples[name][-1].mean()))}" for name in TABLE_RULES)
+        note = f"{found.contended_windows} of {found.windows} windows contended"
+        findings.append(Finding(f"mean unfairness, {k} organizations", "only a picture", ours, "not in the paper", note))
+    for name in TABLE_RULES:
+        s = summarize(samples[name][-1] - samples[name][0])
+        printed = name in TABLE_1["LPC-EGEE"]
+        verdict: Verdict = "reproduced" if s.low > 0 else "differs"
+        note = "" if s.low > 0 or s.high < 0 else "the interval holds 0, not decided by these windows"
+        findings.append(
+            Finding(
+                f"{name}: from {least} to {most} organizations, window by window",
+                "grows" if printed else "",
+                f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
+                verdict if printed else "not in the paper",
+                note,
+            )
+        )
+    return findings
+
+
+def open_log(trace: str, log: str | None) -> Log:
+    """The trace named, from the user's file, or fetched where that is possible."""
+    if trace not in MACHINES:
+        raise InvalidOption(f"trace is {trace!r}; expected one of {', '.join(MACHINES)}")
+    if log is None and trace != "LPC-EGEE":
+        raise InvalidOption(f"log is not given; download {trace} from the Parallel Workloads Archive and give -o log=FILE")
+    return read_swf(fetch("lpc-egee") if log is None else log)
+
+
+def _table(
+    paper: dict[str, dict[str, Row]],
+    length: int,
+    seed: int,
+    log: str | None,
+    trace: Trace,
+    windows: int,
+    organizations: int,
+    machines: int | None,
+    split: str,
+    by: By,
+    initial: Start,
+    reading: Reading,
+) -> list[Finding]:
+    opened = open_log(trace, log)
+    settings = Settings(
+        length=length, organizations=organizations, machines=MACHINES[trace] if machines is None else machines, split=split, by=by
+    )
+    findings: list[Finding] = []
+    starts: tuple[Literal["empty", "warm"], ...] = ("empty", "warm") if initial == "both" else (initial,)
+    for start in starts:
+        found = study(opened, replace(settings, initial=start), windows=windows, reading=reading, seed=seed)
+        findings += _rows(found, start, paper[trace])
+        findings += _differences(found, start, paper[trace])
+    return findings
+
+
+def _rows(found: Study, start: str, paper: dict[str, Row]) -> Iterator[Finding]:
+    note = f"{found.contended_windows} of {found.windows} windows contended, {found.without_work} without work drawn again"
+    for name, sample in found.distance.items():
+        s = summarize(sample)
+        ours = (
+            f"mean {_short(s.mean)} [{_short(s.low)}, {_short(s.high)}], sd {_short(s.deviation)}, "
+            f"median {_short(s.median)} [{_short(s.quartile_1)}, {_short(s.quartile_3)}]"
+        )
+        verdict: Verdict = "not in the paper"
+        if name in paper:
+            verdict = "reproduced" if s.low <= paper[name][0] <= s.high else "differs"
+        text = f"mean {paper[name][0]:g}, sd {paper[name][1]:g}" if name in paper else ""
+        yield Finding(f"{name}, {start} start", text, ours, verdict, note)
+        note = ""
+
+
+def _differences(found: Study, start: str, paper: dict[str, Row]) -> Iterator[Finding]:
+    """Paired differences to DIRECTCONTR, window by window: is a rule less fair, and by how much?"""
+    for name, sample in found.distance.items():
+        if name == "DIRECTCONTR":
+            continue
+        difference = sample - found.distance["DIRECTCONTR"]
+        s = summarize(difference)
+        ours = f"mean {_short(s.mean)} [{_short(s.low)}, {_short(s.high)}], median {_short(s.median)}"
+        more, less = int((difference > 0).sum()), int((difference < 0).sum())
+        verdict: Verdict = "not in the paper"
+        text = ""
+        if name in paper:
+            printed = paper[name][0] - paper["DIRECTCONTR"][0]
+            text = f"{printed:+g} (difference of the means)"
+            verdict = "reproduced" if np.sign(printed) == np.sign(s.mean) and not s.low <= 0 <= s.high else "differs"
+        note = f"farther in {more} windows, nearer in {less}"
+        note += "; the interval holds 0, not decided by these windows" if s.low <= 0 <= s.high else ""
+        yield Finding(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note)
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,0 +1,104 @@
+"""The metrics of a schedule: what it does with the machines, and how far it is from the Shapley schedule.
+
+Unfairness and debts need the values of all coalitions, that is REF. They are worked out when REF takes seconds
+(`reference` auto: 3^k times the number of jobs up to 2e9), once per instance, and left out when it does not.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import per_organization, units_done
+from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.shapley_schedule import Reference, affordable
+from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("unfairness", "unfairness (delta psi / p_tot)", digits=3, short="unfairness"),
+    Metric("most_owed", "most owed to one organization [unit-time]", digits=0, short="most owed"),
+    Metric("utilization", "utilization", "max", short="utilization"),
+    Metric("utility", "total utility psi_sp", "max", digits=0, short="utility"),
+    Metric("flow_time", "mean flow time", digits=2, short="flow time"),
+    Metric("started", "jobs started", "max", digits=0, short="started"),
+    Metric("completed", "jobs completed", "max", digits=0, short="completed"),
+)
+
+
+def metrics(
+    instance: Scheduling,
+    schedule: Schedule,
+    *,
+    reading: Reading = "figure",
+    reference: Literal["auto", "REF", "none"] = "auto",
+) -> dict[str, float]:
+    """Every metric of a feasible schedule.
+
+    `unfairness`: the sum over organizations of |psi - psi of REF|, over the work REF does before the horizon (paper,
+    section 7.2; the absolute values are missing in its text): the mean unjustified delay or speed-up of a unit of work.
+    Left out when REF does no work. `most_owed`: the largest phi - psi, in units of work times time; phi has the
+    schedule's own total utility as the value of all, so debts sum to 0. `utilization`: share of all machines' time
+    until the horizon. `utility`: total psi_sp. `flow_time`: mean over jobs released before the horizon of the time from
+    release to completion, or to the horizon if that comes first; so a schedule that starts nothing has the worst, not
+    the best. Per organization, by name: `psi:NAME`, and with a reference `phi:NAME` and `owed:NAME`.
+
+    Parameters
+    ----------
+    reading : of REF, see `solvers.scheduling.shapley_schedule.ref`.
+    reference : "auto": REF where it takes seconds; "REF": always; "none": never.
+    """
+    if reference not in ("auto", "REF", "none"):
+        raise InvalidOption(f"reference is {reference!r}; expected auto, REF or none")
+    if reading not in ("figure", "definition"):
+        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
+    horizon = instance.horizon
+    psi = utilities(instance, schedule)
+    done = units_done(schedule.start, instance.processing, horizon)
+    result: dict[str, float] = {}
+    owed: list[Fraction] | None = None
+    if reference == "REF" or (reference == "auto" and affordable(instance)):
+        found = shapley_reference(instance, reading)
+        owed = [share - mine for share, mine in zip(found.phi(psi), psi.tolist(), strict=True)]
+        distance = unfairness(found, psi)
+        result |= ({} if distance is None else {"unfairness": distance}) | {"most_owed": float(max(owed))}
+    result |= {
+        "utilization": float(done.sum() / (instance.total_machines * horizon)),
+        "utility": float(sum(psi.tolist())),
+        "started": float(schedule.started.sum()),
+        "completed": float((schedule.started & (schedule.start + instance.processing <= horizon)).sum()),
+    }
+    if (flow := mean_flow_time(instance, schedule)) is not None:
+        result["flow_time"] = flow
+    for u, name in enumerate(instance.names):
+        result[f"psi:{name}"] = float(psi[u])
+        if owed is not None:
+            result |= {f"phi:{name}": float(owed[u] + int(psi[u])), f"owed:{name}": float(owed[u])}
+    return result
+
+
+def unfairness(found: Reference, psi: Integers) -> float | None:
+    """Delta psi / p_tot of utilities against REF's; None when REF does no work."""
+    if found.units == 0:
+        return None
+    distance = sum(abs(a - b) for a, b in zip(psi.tolist(), found.psi.tolist(), strict=True))
+    return float(distance / found.units)
+
+
+def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
+    """Mean time from release to completion or the horizon, over jobs released before it; None without any."""
+    released = instance.release < instance.horizon
+    if not released.any():
+        return None
+    end = np.where(schedule.started, np.minimum(schedule.start + instance.processing, instance.horizon), instance.horizon)
+    return float((end - instance.release)[released].mean())
+
+
+def machine_time(instance: Scheduling, schedule: Schedule) -> Integers:
+    """(k,) machine time each organization's jobs used before the horizon."""
+    return per_organization(instance, units_done(schedule.start, instance.processing, instance.horizon))

@@ -1,0 +1,53 @@
+"""What being greedy, and being fair, costs: rules against the proved optimum of work and of total utility."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...instances.scheduling import Schedule, Scheduling, psi
+from ...instances.scheduling.utility import units_done
+from ...solvers.outcome import Outcome, Status
+from ...solvers.scheduling.optimum import max_utility, max_utilization
+from .strategy import STRATEGY_RULES
+from .windows import DRAWING
+
+
+@dataclass(frozen=True)
+class Price:
+    """A rule's share of the optimum, on one instance.
+
+    Attributes
+    ----------
+    rule : name.
+    work, utility : its units of work, and total psi_sp, over the proved optimum's; 1 where both are 0.
+    """
+
+    rule: str
+    work: float
+    utility: float
+
+
+def prices(
+    instance: Scheduling, rules: Sequence[str] = tuple(STRATEGY_RULES), *, time_limit: float | None = None, seed: int = 0
+) -> list[Price] | None:
+    """Each rule's share of the most work and of the most utility; None when an optimum was not proved in time."""
+    optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
+    if any(outcome.status is not Status.OPTIMAL for outcome in optima):
+        return None
+    most = [_measure(instance, outcome.solution) for outcome in optima]
+    found = []
+    for name in rules:
+        function: Callable[..., Schedule | Outcome] = STRATEGY_RULES[name]
+        answer = function(instance, rng=np.random.default_rng(seed)) if name in DRAWING else function(instance)
+        work, utility = _measure(instance, answer.solution if isinstance(answer, Outcome) else answer)
+        found.append(Price(name, work / most[0][0] if most[0][0] else 1.0, utility / most[1][1] if most[1][1] else 1.0))
+    return found
+
+
+def _measure(instance: Scheduling, schedule: object) -> tuple[int, int]:
+    assert isinstance(schedule, Schedule)
+    start, processing, horizon = schedule.start, instance.processing, instance.horizon
+    return int(units_done(start, processing, horizon).sum()), int(psi(start, processing, horizon).sum())

@@ -1,0 +1,148 @@
+"""What an organization gains by presenting its work differently: split, merged, delayed or padded, by search.
+
+psi_sp itself is indifferent to splitting and merging and falls with delay (section 4), once a schedule is given. A rule
+is another matter: it may serve the pieces earlier. The search tries every single change to every job on small instances
+and measures gains in true utility: units that were only padding count nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, psi
+from ...instances.scheduling.instance import Integers
+from ...solvers.outcome import Outcome
+from ...solvers.scheduling.shapley_schedule import ref
+from .windows import DRAWING, RULES
+
+Kind = Literal["split", "merge", "delay", "pad"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Rule = Callable[..., Schedule | Outcome]
+
+STRATEGY_RULES: dict[str, Rule] = {"REF": ref, **RULES}
+"""Every rule of the windows study, and REF."""
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One way to present the same work.
+
+    Attributes
+    ----------
+    kind, job : what was done to which job (the first of two that are merged).
+    amount : where it was cut, or by how much it was delayed or padded; 0 for a merge.
+    instance : what the scheduler sees.
+    useful : (j,) units of each job that are worth something to its owner, the first ones.
+    """
+
+    kind: Kind
+    job: int
+    amount: int
+    instance: Scheduling
+    useful: Integers
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The most an organization gained by one kind of change.
+
+    Attributes
+    ----------
+    kind, organization, job, amount : the change; job -1 when there was none to try.
+    gain : in true utility; negative when every change loses.
+    utility : without the change.
+    """
+
+    kind: Kind
+    organization: int
+    job: int
+    amount: int
+    gain: float
+    utility: float
+
+
+def changes(instance: Scheduling, organization: int, kinds: Sequence[Kind] = KINDS) -> Iterator[Change]:
+    """Every single change to the organization's jobs: all cuts, all neighbours merged, delays and paddings of 1, 2 and 4."""
+    jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
+    for place, job in enumerate(jobs):
+        length = int(instance.processing[job])
+        if "split" in kinds:
+            for cut in range(1, length):
+                yield _split(instance, job, cut)
+        if "merge" in kinds and place + 1 < len(jobs):
+            yield _merge(instance, job, jobs[place + 1])
+        for amount in (1, 2, 4):
+            if "delay" in kinds:
+                release = instance.release.copy()
+                release[job] += amount
+                yield Change("delay", job, amount, instance.replace(release=release), instance.processing)
+            if "pad" in kinds:
+                processing = instance.processing.copy()
+                processing[job] += amount
+                yield Change("pad", job, amount, instance.replace(processing=processing), instance.processing)
+
+
+def best_gains(instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS, seeds: int = 8, seed: int = 0) -> list[Gain]:
+    """For each organization and kind, the change that gains most under a rule. Tries O(total processing) schedules.
+
+    Parameters
+    ----------
+    rule : a name of `STRATEGY_RULES`.
+    seeds : a rule that draws is judged by its mean over so many seeds, the same with and without the change.
+    seed : of the first of them.
+    """
+    if rule not in STRATEGY_RULES:
+        raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(STRATEGY_RULES)}")
+    repeats = range(seed, seed + (seeds if rule in DRAWING else 1))
+    found = []
+    for organization in range(instance.organizations):
+        honest = _true_utility(instance, instance.processing, organization, rule, repeats)
+        best = {kind: Gain(kind, organization, -1, 0, -np.inf, honest) for kind in kinds}
+        for change in changes(instance, organization, kinds):
+            gain = _true_utility(change.instance, change.useful, organization, rule, repeats) - honest
+            if gain > best[change.kind].gain:
+                best[change.kind] = Gain(change.kind, organization, change.job, change.amount, gain, honest)
+        found += [entry for entry in best.values() if entry.job >= 0]
+    return found
+
+
+def _true_utility(instance: Scheduling, useful: Integers, organization: int, rule: str, repeats: range) -> float:
+    total = 0
+    mine = instance.organization == organization
+    for number in repeats:
+        function = STRATEGY_RULES[rule]
+        answer = function(instance, rng=np.random.default_rng(number)) if rule in DRAWING else function(instance)
+        schedule = answer.solution if isinstance(answer, Outcome) else answer
+        assert isinstance(schedule, Schedule)
+        total += int(psi(schedule.start, useful, instance.horizon)[mine].sum())
+    return total / len(repeats)
+
+
+def _split(instance: Scheduling, job: int, cut: int) -> Change:
+    """Two jobs in the place of one, released together, the first of `cut` units."""
+    processing = np.insert(instance.processing, job, cut)
+    processing[job + 1] -= cut
+    shown = instance.replace(
+        organization=np.insert(instance.organization, job, instance.organization[job]),
+        release=np.insert(instance.release, job, instance.release[job]),
+        processing=processing,
+    )
+    return Change("split", job, cut, shown, shown.processing)
+
+
+def _merge(instance: Scheduling, job: int, following: int) -> Change:
+    """One job in the place of two neighbours, released with the later one."""
+    processing = instance.processing.copy()
+    processing[following] += processing[job]
+    shown = instance.replace(
+        organization=np.delete(instance.organization, job),
+        release=np.delete(instance.release, job),
+        processing=np.delete(processing, job),
+    )
+    return Change("merge", job, 0, shown, shown.processing)

@@ -1,0 +1,175 @@
+"""Rules on many windows of a trace: how far each is from the Shapley schedule, with medians, quartiles and intervals.
+
+One mean over windows says little: in most windows machines are not short, every greedy rule gives the same schedule, and
+a few windows make the mean (paper, tables 1 and 2, whose standard deviations exceed their means).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from ...baselines.scheduling import (
+    curr_fair_share,
+    direct_contribution,
+    fair_share,
+    fifo,
+    rand,
+    random_organization,
+    round_robin,
+    ut_fair_share,
+)
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.log import Log, Settings, window
+from ...solvers.outcome import Outcome
+from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.shapley_schedule import play_ref, reference_of
+from .metrics import unfairness
+
+Floats = npt.NDArray[np.float64]
+
+RULES: dict[str, Callable[..., Schedule | Outcome]] = {
+    "ROUNDROBIN": round_robin,
+    "RAND15": partial(rand, orderings=15),
+    "RAND75": partial(rand, orderings=75),
+    "RAND15-figure": partial(rand, orderings=15, reading="figure"),
+    "DIRECTCONTR": direct_contribution,
+    "FAIRSHARE": fair_share,
+    "UTFAIRSHARE": ut_fair_share,
+    "CURRFAIRSHARE": curr_fair_share,
+    "FIFO": fifo,
+    "random": random_organization,
+}
+"""The rules by the names of tables 1 and 2, RAND with its N (and compared at t, as REF is), and the two floors."""
+
+TABLE_RULES = tuple(name for name in RULES if name not in ("FIFO", "random"))
+
+DRAWING = frozenset({"RAND15", "RAND15-figure", "RAND75", "DIRECTCONTR", "random"})
+"""Rules that draw."""
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What came out of a number of windows.
+
+    Attributes
+    ----------
+    begin, jobs : (w,) each window's first second, and its number of jobs.
+    contended : (w,) decisions in REF's schedule that made a difference; 0: every greedy rule gives the same utilities.
+    distance : rule -> (w,) unfairness against REF.
+    without_work : windows drawn again because no work is done in them.
+    """
+
+    begin: Integers
+    jobs: Integers
+    contended: Integers
+    distance: dict[str, Floats]
+    without_work: int
+
+    @property
+    def windows(self) -> int:
+        """How many windows."""
+        return len(self.begin)
+
+    @property
+    def contended_windows(self) -> int:
+        """Windows in which the rule makes a difference at all."""
+        return int((self.contended > 0).sum())
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A sample in a few numbers; `low` and `high` bound its mean, 95 % bootstrap interval."""
+
+    mean: float
+    deviation: float
+    median: float
+    quartile_1: float
+    quartile_3: float
+    low: float
+    high: float
+
+
+def study(
+    log: Log,
+    settings: Settings,
+    *,
+    windows: int = 100,
+    rules: Sequence[str] = TABLE_RULES,
+    reading: Reading = "figure",
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Study:
+    """Run rules and REF on windows drawn uniformly from a trace, users dealt to organizations anew in each.
+
+    Parameters
+    ----------
+    settings : how a window becomes an instance; its `begin` is drawn, its `length` kept.
+    windows : how many; one without work is drawn again and counted.
+    rules : names of `RULES`.
+    seed : of the windows and deals, window i depending on (seed, i) alone, and of the rules that draw, each by itself:
+        studies that differ in rules or initial state see the same windows, and a rule the same draws in all of them.
+    progress : called with (done, windows).
+    """
+    if unknown := [name for name in rules if name not in RULES]:
+        raise InvalidOption(f"rules names {unknown[0]!r}; expected some of {', '.join(RULES)}")
+    if windows < 1 or settings.length is None or settings.length > log.end - log.begin:
+        raise InvalidOption(
+            f"windows is {windows}, length {settings.length}; expected at least one window, shorter than the log's "
+            f"{log.end - log.begin} seconds"
+        )
+    rows: list[tuple[int, int, int, list[float]]] = []
+    skipped = 0
+    for index in range(windows):
+        rng = np.random.default_rng([seed, index])
+        while True:
+            begin = int(rng.integers(log.begin, log.end - settings.length + 1))
+            try:
+                instance = window(log, replace(settings, begin=begin), rng).instance
+            except InvalidInstance:
+                skipped += 1
+                continue
+            found = reference_of(play_ref(instance, reading=reading))
+            if found.units:
+                break
+            skipped += 1
+        distances = []
+        for name in rules:
+            own = np.random.default_rng([seed, index, list(RULES).index(name)])
+            distances.append(unfairness(found, rule_utilities(instance, name, own)) or 0.0)
+        rows.append((begin, instance.jobs, found.contended, distances))
+        if progress is not None:
+            progress(index + 1, windows)
+    table = np.array([row[3] for row in rows])
+    return Study(
+        begin=np.array([row[0] for row in rows]),
+        jobs=np.array([row[1] for row in rows]),
+        contended=np.array([row[2] for row in rows]),
+        distance={name: table[:, place] for place, name in enumerate(rules)},
+        without_work=skipped,
+    )
+
+
+def rule_utilities(instance: Scheduling, name: str, rng: np.random.Generator) -> Integers:
+    """(k,) psi_sp of each organization at the horizon under a rule."""
+    answer = RULES[name](instance, rng=rng) if name in DRAWING else RULES[name](instance)
+    schedule = answer.solution if isinstance(answer, Outcome) else answer
+    assert isinstance(schedule, Schedule)
+    return utilities(instance, schedule)
+
+
+def summarize(sample: npt.ArrayLike, seed: int = 0, resamples: int = 2000) -> Summary:
+    """Mean, standard deviation, median, quartiles, and a percentile bootstrap interval of the mean (95 %)."""
+    values = np.asarray(sample, dtype=float)
+    rng = np.random.default_rng(seed)
+    means = values[rng.integers(0, len(values), (resamples, len(values)))].mean(axis=1)
+    quartiles = np.percentile(values, [25, 50, 75])
+    low, high = np.percentile(means, [2.5, 97.5])
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return Summary(float(values.mean()), deviation, *(float(q) for q in (quartiles[1], quartiles[0], quartiles[2], low, high)))

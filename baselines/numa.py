@@ -1,0 +1,88 @@
+"""The refusal policies of thesis section 4.3.2, simulated: Local, IP-1, IP-2, IB.
+
+Each is `method(instance, *, rng=None, time_limit=None, **options) -> Outcome` with a Simulation. They differ only in how
+far from its data a task accepts a core; the rules they share are those of `solvers.numa.engine.simulate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..instances.numa.answer import reach
+from ..instances.numa.instance import Numa
+from ..solvers.numa.simulation import Engine, Placement, simulate_policy
+from ..solvers.outcome import Outcome, Report
+
+TASKS = 500_000
+"""Tasks a policy is measured on unless told otherwise: about half a second."""
+
+
+def _policy(function: str, name: str, sentence: str) -> Callable[..., Outcome]:
+    """The function of a policy; the four differ in nothing but how far a task goes."""
+
+    def policy(
+        instance: Numa,
+        *,
+        rng: np.random.Generator | None = None,
+        time_limit: float | None = None,
+        report: Report | None = None,
+        tasks: int = TASKS,
+        warmup: int | None = None,
+        placement: Placement = "nearest",
+        engine: Engine = "compiled",
+    ) -> Outcome:
+        return simulate_policy(
+            instance, name, reach(instance, name), rng=rng, time_limit=time_limit, report=report,
+            tasks=tasks, warmup=warmup, placement=placement, engine=engine,
+        )  # fmt: skip
+
+    policy.__name__ = policy.__qualname__ = function  # what it is called here, so that it can be pickled
+    policy.__doc__ = sentence + _COMMON
+    return policy
+
+
+_COMMON = """
+
+    Parameters
+    ----------
+    instance : the server, its tasks and the refusal limit.
+    rng : draws arrivals, services, data and ties; `default_rng(0)` when not given.
+    time_limit : seconds; the tasks simulated until then are measured.
+    report : progress, see `cotenant.solve`.
+    tasks : tasks that are measured.
+    warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
+    placement : an arriving task takes the "nearest" idle core it accepts, or any of them at "random".
+    engine : "compiled", or "python" for the plain twin (slow; ignores the time limit).
+
+    Returns
+    -------
+    Outcome
+        A Simulation; the certificate says whether the load was stable, and the confidence intervals (batch means).
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range.
+
+    Notes
+    -----
+    O(log cores + log n) a task. Source: thesis section 4.3.2. There the "retrial queue" goes before new arrivals and tasks
+    keep the order of arrival: both queues together are one, in order of arrival. What an arriving task does when several
+    cores are idle, and whether it counts refusals then, the thesis does not say; see `solvers.numa.engine.simulate`.
+    """
+
+local = _policy("local", "Local", "Local: a task accepts only the processor its data is on, until its refusals reach the limit.")
+one_hop = _policy(
+    "one_hop", "IP-1", "IP-1: a task accepts its data's processor and those one link away, until its refusals reach the limit."
+)
+two_hop = _policy(
+    "two_hop", "IP-2", "IP-2: a task accepts every processor of its data's blade, until its refusals reach the limit."
+)
+any_blade = _policy(
+    "any_blade", "IB", "IB: a task accepts every core, the nearest idle one when it arrives and any that frees when it waits."
+)
+
+FUNCTIONS = {"Local": local, "IP-1": one_hop, "IP-2": two_hop, "IB": any_blade}
+"""The policies by the thesis's names, least tolerant first."""

@@ -1,0 +1,21 @@
+"""The rules of the paper's section 7.1, and two floors: who is served next when a machine is free."""
+
+from __future__ import annotations
+
+from .direct import direct_contribution
+from .sampled import guarantee, rand, sample_orderings
+from .shares import curr_fair_share, fair_share, ut_fair_share
+from .simple import fifo, random_organization, round_robin
+
+__all__ = [
+    "curr_fair_share",
+    "direct_contribution",
+    "fair_share",
+    "fifo",
+    "guarantee",
+    "rand",
+    "random_organization",
+    "round_robin",
+    "sample_orderings",
+    "ut_fair_share",
+]

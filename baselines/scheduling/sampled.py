@@ -1,0 +1,108 @@
+"""RAND: the Shapley value estimated from random orders in which organizations join."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import Scheduling
+from ...solvers.outcome import Outcome, Report, Status, Stop, validate_time_limit
+from ...solvers.scheduling.event_loop import Sampling, simulate
+from ...solvers.scheduling.plain import Reading
+
+
+def rand(
+    instance: Scheduling,
+    *,
+    orderings: int = 15,
+    confidence: float = 0.9,
+    reading: Reading = "definition",
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """RAND(N): REF's comparison with phi estimated from the coalitions met in N random orders of joining.
+
+    Source: Skowron and Rzadca, figure 6, read as it must be: the value kept there is that of t + 1, so psi is too, and a
+    start adds one to psi, which is kept (the figure adds it to phi, which it resets); Subs is a multiset, each coalition
+    counting 1/N as often as it was drawn for an organization. The coalitions' own schedules are first in, first out by
+    release, then organization, then job; for unit jobs any greedy schedule has the same value (proposition 5.4), for
+    others RAND is a heuristic. Ties go to the lowest organization.
+
+    Parameters
+    ----------
+    orderings : N; the paper uses 15 and 75.
+    reading : "definition": psi and phi at t + 1, a start adding to psi, as figure 6 does. "figure": at t, where REF's figure
+        3 compares them, so that one organization takes the free machines until its queue is empty.
+    confidence : lambda, at which the certificate states what the guarantee is worth.
+
+    Notes
+    -----
+    The certificate's bound is on phi, for unit jobs: with probability `confidence` the estimates are within
+    epsilon times the value of all, summed over organizations. It does not carry over to psi, as the proof of theorem 5.6
+    says it does: a small error in phi can decide whose queue gets every free machine. O(N k) coalitions.
+    """
+    validate_time_limit(time_limit)
+    if reading not in ("figure", "definition"):
+        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
+    if orderings < 1:
+        raise InvalidOption(f"orderings is {orderings}; expected how many random orders are drawn, at least 1")
+    if not 0 < confidence < 1:
+        raise InvalidOption(f"confidence is {confidence}; expected a probability between 0 and 1, such as 0.9")
+    if instance.organizations > 62:
+        raise InvalidOption(f"RAND takes at most 62 organizations; there are {instance.organizations}. Merge some")
+    if orderings * instance.most_utility >= 2**61:
+        raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
+    source = np.random.default_rng(0) if rng is None else rng
+    sampling = sample_orderings([source.permutation(instance.organizations) for _ in range(orderings)])
+    rule = "RAND" if reading == "figure" else "RAND-next"
+    played = simulate(instance, rule, sampling=sampling, time_limit=time_limit, report=report)
+    estimate = sampling.coefficients.astype(object) @ played.values[:-1, -1].astype(object)
+    certificate = {
+        "orderings": orderings,
+        "reading": reading,
+        "coalitions": len(sampling.masks),
+        "psi": played.own[:, -1].tolist(),
+        "phi_estimate": [int(value) / orderings for value in estimate],
+        "guarantee": guarantee(instance.organizations, orderings, confidence),
+    }
+    if played.stop is not Stop.FINISHED:
+        certificate["decided_until"] = played.decided_until
+    return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
+
+
+def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
+    """The coalitions met when organizations join in these orders, and what each counts in N times phi."""
+    k = len(orders[0])
+    count: dict[int, list[int]] = {}
+    for order in orders:
+        mask = 0
+        for u in order.tolist():
+            joined = mask | 1 << u
+            for coalition, sign in ((joined, 1), (mask, -1)):
+                if coalition:
+                    count.setdefault(coalition, [0] * k)[u] += sign
+            mask = joined
+    masks = sorted(count, key=lambda mask: (mask.bit_count(), mask))
+    return Sampling(tuple(masks), np.array([count[mask] for mask in masks], dtype=np.int64).T.copy(), len(orders))
+
+
+def guarantee(organizations: int, orderings: int, confidence: float) -> dict[str, float | str | bool]:
+    """What theorem 5.6 promises for N orders: epsilon by the printed formula, and by two-sided Hoeffding.
+
+    Printed: N = k^2 / epsilon^2 ln(k / (1 - lambda)). Two-sided Hoeffding with a union over organizations:
+    N = k^2 / (2 epsilon^2) ln(2 k / (1 - lambda)). An epsilon of 1 or more promises nothing.
+    """
+    k = organizations
+    printed = k * sqrt(log(k / (1 - confidence)) / orderings)
+    two_sided = k * sqrt(log(2 * k / (1 - confidence)) / (2 * orderings))
+    return {
+        "bounds": "the sum of errors of phi over the value of all, unit jobs only; not psi",
+        "confidence": confidence,
+        "epsilon_printed": printed,
+        "epsilon_hoeffding": two_sided,
+        "vacuous": min(printed, two_sided) >= 1,
+    }

@@ -1,0 +1,28 @@
+"""Rules that look at no utility: round robin, first in first out, and a draw."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.scheduling import Schedule, Scheduling
+from ...solvers.scheduling.event_loop import simulate
+
+
+def round_robin(instance: Scheduling) -> Schedule:
+    """Organizations in turn: each free machine goes to the next one, in a circle, that has a job waiting.
+
+    Source: Skowron and Rzadca, section 7.1, ROUNDROBIN. The circle begins at organization 0 and goes on after the last
+    one served. O(j k).
+    """
+    return simulate(instance, "ROUNDROBIN").schedule
+
+
+def fifo(instance: Scheduling) -> Schedule:
+    """First in, first out over all organizations: the job released first, ties to the lowest organization. O(j k)."""
+    return simulate(instance, "FIFO").schedule
+
+
+def random_organization(instance: Scheduling, *, rng: np.random.Generator | None = None) -> Schedule:
+    """Each free machine goes to an organization drawn uniformly among those with a job waiting: the floor. O(j k)."""
+    source = np.random.default_rng(0) if rng is None else rng
+    return simulate(instance, "random", draws=source.random(2 * instance.jobs)).schedule

@@ -1,0 +1,169 @@
+"""Refusal scheduling: events a second beside simpy and ciw, in one run.
+
+Run from anywhere: `python benchmarks/bench_numa.py` (a minute), `--quick` for a glance. One core; the kernel is compiled
+before a clock starts. An event is an arrival or a core that frees, two a task, whatever a program does inside. The peers
+are optional (`pip install simpy ciw`); what is not installed is left out.
+
+M/M/256         the thesis's server without penalties under IB: one queue of 256 cores, which every program can do
+K-means         the thesis's server with penalties, refusal limit 100; simpy with the same rules, ciw cannot
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotenant.instances.numa import Numa
+from cotenant.instances.numa.answer import reach
+from cotenant.instances.numa.generators import blade_server
+from cotenant.solvers.numa.draws import Draws, draw
+from cotenant.solvers.numa.engine import simulate
+from cotenant.solvers.numa.twin import simulate_plainly
+
+TARGET = 3e6
+"""Events a second asked of the compiled simulation."""
+
+
+def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
+    """The same rules as simpy processes: a queue in order of arrival, a core that frees asks it from the front."""
+    import simpy
+
+    world = simpy.Environment()
+    idle = [server.cores] * server.processors
+    queue: deque[list[int]] = deque()
+    start = np.full(len(draws), -1.0)
+    near = [
+        [[p for p in range(server.processors) if row[p] == d] for d in range(server.blade_distance + 1)]
+        for row in server.distance
+    ]
+    slowdown, distance = server.slowdown.tolist(), server.distance.tolist()
+    arrival, service, pick = draws.arrival.tolist(), draws.service.tolist(), draws.pick.tolist()
+    location, kind, reaches = draws.location.tolist(), draws.kind.tolist(), draws.reach.tolist()
+
+    def serve(task: int, p: int) -> Any:
+        while True:
+            start[task] = world.now
+            yield world.timeout(service[task] * slowdown[kind[task]][distance[location[task]][p]])
+            for entry in queue:
+                if distance[location[entry[0]]][p] <= reaches[entry[0]] or entry[1] >= server.refusal_limit:
+                    queue.remove(entry)
+                    task = entry[0]
+                    break
+                entry[1] += 1
+            else:
+                idle[p] += 1
+                return
+
+    def place(task: int) -> int:
+        for group in near[location[task]][: reaches[task] + 1]:
+            free = sum(idle[p] for p in group)
+            if free:
+                left = int(pick[task] * free)
+                for p in group:
+                    left -= idle[p]
+                    if left < 0:
+                        return int(p)
+        return -1
+
+    def arrive() -> Any:
+        for task, when in enumerate(arrival):
+            yield world.timeout(when - world.now if when > world.now else 0.0)
+            p = place(task)
+            if p < 0:
+                queue.append([task, 0])
+            else:
+                idle[p] -= 1
+                world.process(serve(task, p))
+
+    world.process(arrive())
+    world.run()
+    return start
+
+
+def ciw_run(server: Numa, draws: Draws) -> None:
+    """M/M/256 in ciw, which draws for itself."""
+    import ciw
+
+    network = ciw.create_network(
+        arrival_distributions=[ciw.dists.Exponential(rate=server.rate)],
+        service_distributions=[ciw.dists.Exponential(rate=1 / server.mean_service)],
+        number_of_servers=[server.all_cores],
+    )
+    ciw.seed(0)
+    ciw.Simulation(network).simulate_until_max_customers(len(draws), progress_bar=False)
+
+
+def timed(run: Callable[[], object], repeats: int) -> float:
+    """Median seconds."""
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds)
+
+
+def available(name: str) -> bool:
+    """Whether an optional peer can be imported."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            __import__(name)
+    except ImportError:
+        return False
+    return True
+
+
+def table(title: str, server: Numa, policy: str, tasks: int, peer_tasks: int, repeats: int, peers: dict[str, Any]) -> None:
+    """Events a second of every program on one system."""
+    server = server.replace(name=title)
+    reaches = reach(server, policy)
+    draws = draw(server, tasks, reaches, np.random.default_rng(0))
+    few = draw(server, peer_tasks, reaches, np.random.default_rng(0))
+    rows = {
+        "cotenant, compiled": (tasks, timed(lambda: simulate(server, draws), repeats)),
+        "cotenant, with its draws": (
+            tasks,
+            timed(lambda: simulate(server, draw(server, tasks, reaches, np.random.default_rng(0))), repeats),
+        ),
+        "cotenant, plain Python": (peer_tasks, timed(lambda: simulate_plainly(server, few), repeats)),
+    }
+    for name, run in peers.items():
+        rows[name] = (peer_tasks, timed(lambda run=run: run(server, few), repeats))  # type: ignore[misc]
+    own = 2 * tasks / rows["cotenant, compiled"][1]
+    print(f"\n{title}: {policy}, {server.rate:g} tasks/s, median of {repeats}")
+    for name, (number, seconds) in rows.items():
+        speed = 2 * number / seconds
+        note = f"   {'meets' if speed >= TARGET else 'MISSES'} {TARGET:.0e}" if name == "cotenant, compiled" else ""
+        print(f"  {name:26s} {speed / 1e6:9.3f} million events/s   compiled is {own / speed:8.1f} x{note}")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the tasks, one repeat")
+    arguments = parser.parse_args()
+    tasks, few, repeats = (100_000, 5_000, 1) if arguments.quick else (1_000_000, 30_000, 3)
+    simulate(blade_server(), draw(blade_server(), 100, 0, np.random.default_rng(0)))  # compile
+    simpy_there, ciw_there = available("simpy"), available("ciw")
+    alone = {"simpy": simpy_run} if simpy_there else {}
+    both = {**alone, "ciw": ciw_run} if ciw_there else alone
+    table("M/M/256", blade_server(benchmark="M11", rate=6000.0, refusal_limit=None), "IB", tasks, few, repeats, both)
+    for policy, rate in (("Local", 5800.0), ("IP-1", 5300.0), ("IP-2", 5200.0), ("IB", 4500.0)):
+        table("K-means", blade_server(rate=rate), policy, tasks, few, repeats, alone)
+    if simpy_there:
+        server = blade_server(rate=5800.0)
+        draws = draw(server, few, 0, np.random.default_rng(1))
+        same = np.allclose(simpy_run(server, draws), simulate(server, draws).start, atol=1e-9)
+        print(f"\nsimpy and the compiled simulation start every task at the same time: {same}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Generators: the thesis's blade server under any of its benchmarks, with data where one wants it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..problem.errors import InvalidOption, suggest
+from .instance import Floats, Law, Numa, Queues
+from .technology import THESIS
+from .workloads import BENCHMARKS, Benchmark
+
+Data = Literal["uniform", "hot-memory", "hot-blade"]
+
+
+def blade_server(
+    *,
+    benchmark: str = "S6",
+    rate: float = 4000.0,
+    data: Data = "uniform",
+    hot: float = 0.25,
+    blades: int = 4,
+    rows: int = 2,
+    columns: int = 2,
+    cores: int = 16,
+    refusal_limit: float | None = 100.0,
+    law: Law = "exponential",
+    scv: float | None = None,
+    queues: Queues = "one",
+    service_mean: float = THESIS.service_mean,
+    arrival_law: Law = "exponential",
+    arrival_scv: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> Numa:
+    """A blade server (the thesis's by default) whose tasks are drawn equally from benchmarks of Table 4.2.
+
+    Parameters
+    ----------
+    benchmark : keys of Table 4.2 joined by commas ("S6", "S6,M10"), "MI", "CI" or "all".
+    rate : arrivals [tasks/s]; 6400 is the most the server can do.
+    data : "uniform" over the memories, "hot-memory" (a share `hot` of the tasks has its data in memory 0), or
+        "hot-blade" (in blade 0, evenly); the rest is even over the other memories.
+    hot : that share, from 0 to 1.
+    refusal_limit : offers a task declines at most; None for no limit.
+    others : see Numa. service_mean is 100 million instructions at 2.5 GHz (thesis section 4.5.1).
+    rng : not needed; nothing is drawn.
+
+    Raises
+    ------
+    InvalidOption, InvalidInstance
+        Naming what is out of range.
+    """
+    chosen = chosen_benchmarks(benchmark)
+    if not 0 <= hot <= 1:
+        raise InvalidOption(f"hot is {hot}; expected the share of tasks with data in the hot memory or blade, from 0 to 1")
+    number = len(chosen)
+    return Numa(
+        blades=blades,
+        rows=rows,
+        columns=columns,
+        cores=cores,
+        location_share=location_share(data, hot, blades, rows, columns),
+        class_share=np.full(number, 1 / number),
+        service_mean=np.full(number, service_mean),
+        ht1=np.array([entry.ht1 for entry in chosen]),
+        pcie=np.array([entry.pcie for entry in chosen]),
+        bandwidth=np.array([entry.bandwidth for entry in chosen]),
+        rate=rate,
+        refusal_limit=np.inf if refusal_limit is None else refusal_limit,
+        law=law,
+        scv=scv,
+        queues=queues,
+        arrival_law=arrival_law,
+        arrival_scv=arrival_scv,
+        names=tuple(entry.name for entry in chosen),
+        name=f"{benchmark}-{data}-{rate:g}",
+        source="synthetic arrivals; server of thesis fig. 4.2, classes of Table 4.2, two hops from Table 4.3",
+    )
+
+
+def chosen_benchmarks(text: str) -> list[Benchmark]:
+    """The rows of Table 4.2 that a text such as "S6,M10", "MI", "CI" or "all" names."""
+    table = {entry.key: entry for entry in BENCHMARKS}
+    if text == "all":
+        return list(BENCHMARKS)
+    if text in ("MI", "CI", "EMI"):
+        return [entry for entry in BENCHMARKS if entry.intensity == text]
+    keys = [part.strip().upper() for part in text.split(",")]
+    for key in keys:
+        if key not in table:
+            raise InvalidOption(f"benchmark {key!r} is not in Table 4.2; {suggest(key, [*table, 'MI', 'CI', 'all'])}")
+    return [table[key] for key in dict.fromkeys(keys)]
+
+
+def location_share(data: str, hot: float, blades: int, rows: int, columns: int) -> Floats:
+    """(L,) share of the tasks with data in each memory."""
+    memories = max(blades * rows * columns, 1)  # Numa refuses a server without memories, by name
+    within = {"uniform": memories, "hot-memory": 1, "hot-blade": rows * columns}
+    if data not in within:
+        raise InvalidOption(f"data is {data!r}; expected one of {', '.join(within)}")
+    first = min(within[data], memories)
+    if first == memories:
+        return np.full(memories, 1 / memories)
+    share = np.full(memories, (1 - hot) / (memories - first))
+    share[:first] = hot / first
+    return share

@@ -1,0 +1,31 @@
+"""Scheduling: organizations that share machines (Skowron and Rzadca, non-monetary fair scheduling)."""
+
+from __future__ import annotations
+
+from ..problem.registry import Problem
+from .feasibility import assign_machines, check, is_greedy
+from .instance import Schedule, Scheduling
+from .utility import UTILITIES, psi, utilities
+
+PROBLEM = Problem(
+    name="scheduling",
+    title="organizations sharing machines",
+    instance=Scheduling,
+    solution=Schedule,
+    check=check,
+    document="instances.scheduling.document:SchedulingDocument",
+    generators={
+        "workload": "instances.scheduling.generators:workload",
+        "unit-jobs": "instances.scheduling.generators:unit_jobs",
+        "figure-2": "instances.scheduling.gadgets:figure_2",
+        "figure-7": "instances.scheduling.gadgets:figure_7",
+        "not-supermodular": "instances.scheduling.gadgets:not_supermodular",
+        "subset-sum": "instances.scheduling.gadgets:subset_sum",
+    },
+    formats={
+        "swf": "instances.scheduling.formats:swf",
+        "accounting-csv": "instances.scheduling.formats:accounting_csv",
+    },
+)
+
+__all__ = ["PROBLEM", "UTILITIES", "Schedule", "Scheduling", "assign_machines", "check", "is_greedy", "psi", "utilities"]

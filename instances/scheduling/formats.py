@@ -1,0 +1,255 @@
+"""Readers of logs: the Standard Workload Format, and accounting tables with named columns (an sacct export is one)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from ..problem.errors import InvalidFile
+from ..problem.files import read_text
+from .instance import Integers, Scheduling
+from .log import By, Initial, Log, Settings, window
+
+PathLike = str | os.PathLike[str]
+
+_FIELDS = 18
+_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
+_MISSING = -1
+
+
+def swf(
+    path: PathLike,
+    *,
+    begin: int | None = None,
+    length: int | None = 50_000,
+    organizations: int = 5,
+    machines: int | None = None,
+    split: str = "zipf",
+    initial: Initial = "empty",
+    by: By = "user",
+    mapping: str | None = None,
+    assignment_seed: int = 0,
+) -> Scheduling:
+    """A window of a log in the Standard Workload Format (.swf or .swf.gz); see `log.Settings` for the options.
+
+    Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then the processors
+    asked for stand for those used, 1 when neither is known.
+    """
+    settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
+    return window(read_swf(path), settings).instance
+
+
+def accounting_csv(
+    path: PathLike,
+    *,
+    delimiter: str = "",
+    submit: str = "Submit",
+    start: str = "Start",
+    elapsed: str = "Elapsed",
+    processors: str = "AllocCPUS",
+    user: str = "User",
+    group: str = "Account",
+    begin: int | None = None,
+    length: int | None = 50_000,
+    organizations: int = 5,
+    machines: int | None = None,
+    split: str = "zipf",
+    initial: Initial = "empty",
+    by: By = "user",
+    mapping: str | None = None,
+    assignment_seed: int = 0,
+) -> Scheduling:
+    """A window of an accounting table, header first; the defaults name the columns of Slurm's sacct.
+
+    Parameters
+    ----------
+    delimiter : between cells; "|" or "," when not given, whichever the header has more of.
+    submit, start, elapsed, processors, user, group : the columns' names. Times are whole seconds or
+        YYYY-MM-DDTHH:MM:SS (taken as UTC: differences are what counts); elapsed is seconds or [days-]HH:MM:SS.
+        processors and group may be missing: 1 processor, one group.
+    Others : see `log.Settings`; begin counts from 1970 when the times are dates.
+
+    Lines of job steps (a JobID with a dot) and jobs that did not run are left out.
+    """
+    settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
+    columns = (submit, start, elapsed, processors, user, group)
+    return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
+
+
+def read_swf(path: PathLike) -> Log:
+    """The jobs of a Standard Workload Format log that ran, in order of submission.
+
+    Raises
+    ------
+    InvalidFile
+        Naming the line that does not parse, or has a time below -1 or a job without submission time.
+    """
+    header: dict[str, str] = {}
+    lines: list[str] = []
+    numbers: list[int] = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        text = line.strip()
+        if text.startswith(";"):
+            key, colon, value = text.lstrip("; ").partition(":")
+            if colon and key.strip() not in header:
+                header[key.strip()] = value.strip()
+        elif text:
+            lines.append(text)
+            numbers.append(number)
+    if not lines:
+        raise InvalidFile(f"{os.fspath(path)} has no jobs; expected lines of {_FIELDS} numbers")
+    table = _swf_table(path, lines, numbers)
+    for column, name, least in ((_SUBMIT, "submit time", 0), (_WAIT, "wait time", -1), (_RUN, "run time", -1)):
+        _refuse_below(path, table[:, column], numbers, name, least)
+    used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
+    users, user = _labels(table[:, _USER].tolist())
+    groups, group = _labels(table[:, _GROUP].tolist())
+    return _log(path, table[:, _SUBMIT], table[:, _WAIT], table[:, _RUN], used, user, group, users, groups, header)
+
+
+def read_accounting(
+    path: PathLike,
+    *,
+    columns: Sequence[str] = ("Submit", "Start", "Elapsed", "AllocCPUS", "User", "Account"),
+    delimiter: str = "",
+) -> Log:
+    """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
+    text = read_text(path)
+    first = text.partition("\n")[0]
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter or max("|,", key=first.count))
+    header = [name.strip() for name in rows.fieldnames or []]
+    rows.fieldnames = header
+    submit, start, elapsed, processors, user, group = columns
+    for column in (submit, start, elapsed, user):
+        if column not in header:
+            raise InvalidFile(f"{os.fspath(path)} has no column {column!r}; its columns are {', '.join(header)}")
+    found: list[tuple[int, int, int, int]] = []
+    owners: list[str] = []
+    accounts: list[str] = []
+    skipped = 0
+    for row in rows:
+        line = rows.line_num
+        if "." in (row.get("JobID") or "") or not (row[start] or "").strip() or row[start].strip() in ("Unknown", "None"):
+            skipped += 1
+            continue
+        if None in row.values() or None in row:
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: expected {len(header)} cells, as the header has")
+        begin, sent_at = _time(path, line, start, row[start]), _time(path, line, submit, row[submit])
+        run, cpus = _duration(path, line, elapsed, row[elapsed]), row.get(processors, "1").strip() or "1"
+        if begin < sent_at or sent_at < 0:
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: it starts at {row[start]}, before its {submit} {row[submit]}")
+        if not cpus.isdigit():
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: {processors} is {cpus!r}; expected a whole number")
+        found.append((sent_at, begin - sent_at, run, int(cpus)))
+        owners.append(row[user].strip())
+        accounts.append(row.get(group, "").strip())
+    if not found:
+        raise InvalidFile(f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs that never started")
+    table = np.array(found, dtype=np.int64)
+    users, who = _labels(owners)
+    groups, account = _labels(accounts)
+    sent, waited, ran, used = table.T
+    return _log(path, sent, waited, ran, used, who, account, users, groups, {}, {"job steps and jobs never started": skipped})
+
+
+def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
+    """User (or group) -> organization, from a CSV file with a header."""
+    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(read_text(path))) if any(row)]
+    if not rows or rows[0] != [by, "organization"]:
+        raise InvalidFile(f"{os.fspath(path)} begins with {','.join(rows[0]) if rows else 'nothing'}; expected {by},organization")
+    table: dict[str, str] = {}
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != 2 or not all(row):
+            raise InvalidFile(f"{os.fspath(path)}, row {line}: {','.join(row)!r}; expected a {by} and its organization")
+        if table.setdefault(row[0], row[1]) != row[1]:
+            raise InvalidFile(f"{os.fspath(path)}, row {line}: {by} {row[0]!r} is in {table[row[0]]} and in {row[1]}")
+    if not table:
+        raise InvalidFile(f"{os.fspath(path)} maps nobody; expected lines of {by},organization")
+    return table
+
+
+def _swf_table(path: PathLike, lines: list[str], numbers: list[int]) -> Integers:
+    cells = [line.split() for line in lines]
+    for number, row in zip(numbers, cells, strict=True):
+        if len(row) != _FIELDS:
+            raise InvalidFile(f"{os.fspath(path)}, line {number}: {len(row)} fields; expected {_FIELDS} numbers")
+    wanted = [_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP]
+    table = np.full((len(cells), _FIELDS), _MISSING, dtype=np.int64)
+    try:
+        table[:, wanted] = np.array([[row[column] for column in wanted] for row in cells], dtype=np.int64)
+    except (ValueError, OverflowError):
+        for number, row in zip(numbers, cells, strict=True):
+            for column in wanted:
+                table[0, column] = _whole(path, number, column, row[column])
+        raise
+    return table
+
+
+def _whole(path: PathLike, number: int, column: int, text: str) -> int:
+    try:
+        value = int(text)
+        if abs(value) < 2**53:
+            return value
+    except ValueError:
+        pass
+    raise InvalidFile(f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a whole number")
+
+
+def _refuse_below(path: PathLike, values: Integers, numbers: list[int], name: str, least: int) -> None:
+    if (values < least).any():
+        place = int(np.argmax(values < least))
+        meaning = "0 or more" if least == 0 else "0 or more, or -1 for not known"
+        raise InvalidFile(f"{os.fspath(path)}, line {numbers[place]}: the {name} is {values[place]}; expected {meaning}")
+
+
+def _log(
+    path: PathLike, submit: Integers, wait: Integers, run: Integers, processors: Integers, user: Integers, group: Integers,
+    users: tuple[str, ...], groups: tuple[str, ...], header: dict[str, str], dropped: dict[str, int] | None = None,
+) -> Log:  # fmt: skip
+    ran = run > 0
+    if not ran.any():
+        raise InvalidFile(f"{os.fspath(path)} has no job with a run time above 0")
+    order = np.flatnonzero(ran)[np.argsort(submit[ran], kind="stable")]
+    return Log(
+        name=Path(path).name.partition(".swf")[0].partition(".csv")[0],
+        submit=submit[order], wait=wait[order], run=run[order], processors=np.maximum(processors[order], 1),
+        user=user[order], group=group[order], users=users, groups=groups, header=header,
+        dropped={**(dropped or {}), "no run time above 0": int((~ran).sum())},
+    )  # fmt: skip
+
+
+def _labels(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
+    """The distinct values as text, in order of first appearance, and each entry's index."""
+    place: dict[object, int] = {}
+    index = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
+    return tuple(str(value) for value in place), index
+
+
+def _time(path: PathLike, line: int, column: str, text: str) -> int:
+    word = text.strip()
+    if word.lstrip("-").isdigit():
+        return int(word)
+    try:
+        moment = datetime.fromisoformat(word)
+    except ValueError:
+        raise InvalidFile(
+            f"{os.fspath(path)}, line {line}: {column} is {word!r}; expected seconds or YYYY-MM-DDTHH:MM:SS"
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def _duration(path: PathLike, line: int, column: str, text: str) -> int:
+    days, dash, clock = text.strip().rpartition("-")
+    parts = clock.split(":")
+    if (not dash or days.isdigit()) and 1 <= len(parts) <= 3 and all(part.partition(".")[0].isdigit() for part in parts):
+        seconds = 0
+        for part in parts:
+            seconds = 60 * seconds + int(part.partition(".")[0])
+        return seconds + 86_400 * int(days or 0)
+    raise InvalidFile(f"{os.fspath(path)}, line {line}: {column} is {text.strip()!r}; expected seconds or [days-]HH:MM:SS")

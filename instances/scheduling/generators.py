@@ -1,0 +1,77 @@
+"""Generators: synthetic workloads that look like a shared cluster's, and unit jobs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Scheduling
+from .split import machine_split
+
+
+def workload(
+    *,
+    organizations: int = 5,
+    machines: int = 70,
+    split: str = "zipf",
+    jobs: int = 500,
+    horizon: int = 50_000,
+    load: float = 1.0,
+    batch: float = 20.0,
+    spread: float = 1.5,
+    rng: np.random.Generator,
+) -> Scheduling:
+    """Jobs in batches with lognormal processing times, as users of a cluster send them (synthetic).
+
+    Parameters
+    ----------
+    organizations, machines, split : see `machine_split`; machines is the total.
+    jobs : number of jobs.
+    horizon : units of time; batches arrive uniformly in it.
+    load : total processing time as a share of all machines' time until the horizon.
+    batch : mean number of jobs in a batch (geometric), all of one organization, which is drawn uniformly.
+    spread : standard deviation of the logarithm of the processing time.
+    """
+    for option, value in (("jobs", jobs), ("horizon", horizon)):
+        _positive(option, value)
+    if not load > 0 or not batch >= 1 or not spread >= 0:
+        raise InvalidOption(f"load is {load}, batch {batch}, spread {spread}; expected load above 0, batch from 1, spread from 0")
+    size = rng.geometric(1 / batch, jobs)
+    number = int(np.searchsorted(np.cumsum(size), jobs)) + 1
+    which = np.repeat(np.arange(number), size[:number])[:jobs]
+    time = rng.lognormal(0.0, spread, jobs)
+    share = machine_split(machines, organizations, split)
+    time *= load * int(share.sum()) * horizon / time.sum()
+    release = np.sort(rng.integers(0, horizon, number))[which]
+    return Scheduling(
+        machines=share,
+        organization=rng.integers(0, organizations, number)[which],
+        release=release,
+        processing=np.maximum(1, np.round(time)).astype(np.int64),
+        horizon=horizon,
+        name=f"workload-{organizations}-{jobs}",
+        source=f"synthetic: batches of lognormal jobs, load {load:g}",
+    )
+
+
+def unit_jobs(
+    *, organizations: int = 4, machines: int = 8, split: str = "zipf", jobs: int = 100, horizon: int = 20,
+    rng: np.random.Generator,
+) -> Scheduling:  # fmt: skip
+    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1)."""
+    for option, value in (("jobs", jobs), ("horizon", horizon)):
+        _positive(option, value)
+    return Scheduling(
+        machines=machine_split(machines, organizations, split),
+        organization=rng.integers(0, organizations, jobs),
+        release=np.sort(rng.integers(0, horizon, jobs)),
+        processing=np.ones(jobs, dtype=np.int64),
+        horizon=horizon,
+        name=f"unit-jobs-{organizations}-{jobs}",
+        source="synthetic: unit jobs at uniform times",
+    )
+
+
+def _positive(option: str, value: int) -> None:
+    if value < 1:
+        raise InvalidOption(f"{option} is {value}; expected a whole number, at least 1")

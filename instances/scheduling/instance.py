@@ -1,0 +1,213 @@
+"""What is given (Scheduling), and what an answer is (Schedule)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.errors import InvalidInstance
+
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+MOST_MACHINES = 10_000_000
+"""Machines are numbered one by one; organizations are at most a tenth of that."""
+
+LARGEST = 2**62
+"""Twice the utility of all machines busy until the horizon stays below this, so that int64 holds every utility."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduling(Instance):
+    """Organizations that pool their machines and send sequential jobs to the pool, in whole units of time.
+
+    Time runs from 0 to `horizon`; only work done before the horizon counts. A job runs on any one machine for its
+    processing time without interruption. Jobs of one organization start in the order of their release, those of one
+    release in the order in which they are listed.
+
+    Parameters
+    ----------
+    machines : (k,) whole numbers
+        Machines each organization brings; 0 is allowed, all 0 is not. They are numbered organization by organization.
+    organization : (j,) whole numbers
+        Owner of each job. An organization without jobs is allowed: it only lends its machines.
+    release : (j,) whole numbers, at least 0
+        When the job becomes known and may start. One released at or after the horizon never starts.
+    processing : (j,) whole numbers, at least 1
+        How long it runs.
+    horizon : whole number, at least 1
+        The end of time, t_end.
+    names : (k,) strings, optional
+        Names of the organizations; "0", "1", ... when not given.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure.
+    """
+
+    problem: ClassVar[str] = "scheduling"
+
+    machines: Integers
+    organization: Integers
+    release: Integers
+    processing: Integers
+    horizon: int
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        machines = frozen_array("machines", self.machines, np.int64, 1)
+        set_field(self, "machines", machines)
+        if len(machines) == 0:
+            raise InvalidInstance("machines", "empty", "one entry per organization, at least one")
+        _at_least("machines", machines, 0, "a number of machines")
+        if not 0 < float(machines.astype(float).sum()) <= MOST_MACHINES or len(machines) > MOST_MACHINES // 10:
+            seen = (
+                "all zero" if not machines.any() else f"{machines.astype(float).sum():g} in all, of {len(machines)} organizations"
+            )
+            raise InvalidInstance(
+                "machines", seen, f"at least one machine, at most {MOST_MACHINES}, and a tenth as many organizations",
+                "Give some organization a machine" if not machines.any() else "Count in racks, or merge organizations",
+            )  # fmt: skip
+        jobs = [frozen_array(name, getattr(self, name), np.int64, 1) for name in ("organization", "release", "processing")]
+        for name, value in zip(("organization", "release", "processing"), jobs, strict=True):
+            set_field(self, name, value)
+            if len(value) != len(jobs[0]):
+                raise InvalidInstance(name, f"of length {len(value)}", f"{len(jobs[0])} entries, one per job")
+        if len(jobs[0]) == 0:
+            raise InvalidInstance("job", "empty", "at least one job", "Choose a window in which jobs are submitted")
+        outside = (self.organization < 0) | (self.organization >= len(machines))
+        if outside.any():
+            place = int(np.argmax(outside))
+            raise InvalidInstance(f"organization[{place}]", self.organization[place], f"an index from 0 to {len(machines) - 1}")
+        _at_least("release", self.release, 0, "a time")
+        _at_least("processing", self.processing, 1, "a length of time", "Leave out jobs that did not run")
+        set_field(self, "horizon", _whole("horizon", self.horizon))
+        if self.horizon < 1:
+            raise InvalidInstance("horizon", self.horizon, "the end of time, a whole number of at least 1")
+        busy = min(int(machines.sum()), len(jobs[0]))
+        if busy * self.horizon * (self.horizon + 1) >= LARGEST or int(self.processing.max()) >= LARGEST // 2:
+            raise InvalidInstance(
+                "horizon", self.horizon, f"utilities below 2**61 ({busy} machines can be busy until then)",
+                "Measure time in a coarser unit",
+            )  # fmt: skip
+        set_field(self, "names", _valid_names(self.names, len(machines)))
+
+    @property
+    def organizations(self) -> int:
+        """k, the number of organizations."""
+        return len(self.machines)
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs."""
+        return len(self.release)
+
+    @property
+    def size(self) -> int:
+        """The number of jobs."""
+        return self.jobs
+
+    @property
+    def total_machines(self) -> int:
+        """Machines of all organizations."""
+        return int(self.machines.sum())
+
+    @cached_property
+    def owner(self) -> Integers:
+        """(machines,) the organization each machine belongs to."""
+        return np.repeat(np.arange(self.organizations), self.machines)
+
+    @cached_property
+    def order(self) -> Integers:
+        """(j,) jobs by organization, then in the order in which they must start: by release, then as listed."""
+        return np.lexsort((np.arange(self.jobs), self.release, self.organization))
+
+    @cached_property
+    def most_utility(self) -> int:
+        """No coalition's total utility at the horizon exceeds this: every job at its release, or every machine busy."""
+        ends = np.minimum(self.release + np.minimum(self.processing, self.horizon), self.horizon)
+        units = np.maximum(ends - self.release, 0)
+        alone = sum((units * (2 * self.horizon - self.release - ends + 1)).tolist()) // 2
+        busy = min(self.total_machines, self.jobs) * self.horizon * (self.horizon + 1) // 2
+        return int(min(alone, busy))
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people: size, load and the split of machines and jobs."""
+        work = np.minimum(self.processing, np.maximum(self.horizon - self.release, 0))
+        return {
+            **super().summary(),
+            "organizations": self.organizations,
+            "machines": f"{self.total_machines} ({', '.join(map(str, self.machines.tolist()))})",
+            "jobs": self.jobs,
+            "horizon": self.horizon,
+            "jobs of each": ", ".join(map(str, np.bincount(self.organization, minlength=self.organizations).tolist())),
+            "load": f"{work.sum() / (self.total_machines * self.horizon):.3f} of the machine time until the horizon",
+        }
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        job = {name: plain(getattr(self, name)) for name in ("organization", "release", "processing")}
+        return {"machines": plain(self.machines), "job": job, "horizon": self.horizon, "names": list(self.names)}
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule(Solution):
+    """When and where each job starts.
+
+    Parameters
+    ----------
+    start : (j,) start time of each job, -1 when it is not started before the horizon.
+    machine : (j,) its machine, -1 when it is not started.
+    greedy : whether the schedule claims never to leave a machine idle while a job waits; `check` holds it to that.
+    """
+
+    problem: ClassVar[str] = "scheduling"
+
+    start: Integers
+    machine: Integers
+    greedy: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("start", "machine"):
+            set_field(self, name, frozen_array(name, getattr(self, name), np.int64, 1))
+        if len(self.start) != len(self.machine):
+            raise InvalidInstance("machine", f"of length {len(self.machine)}", f"{len(self.start)} entries, as start has")
+        if not isinstance(self.greedy, bool):
+            raise InvalidInstance("greedy", repr(self.greedy), "true or false")
+
+    @property
+    def started(self) -> Booleans:
+        """(j,) whether a job was started."""
+        return self.start >= 0
+
+
+def _at_least(field: str, values: Integers, least: int, what: str, cure: str = "") -> None:
+    if (values < least).any():
+        place = int(np.argmax(values < least))
+        raise InvalidInstance(f"{field}[{place}]", values[place], f"{what}, at least {least}", cure)
+
+
+def _whole(field: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer | float) or value != int(value):
+        raise InvalidInstance(field, repr(value), "a whole number")
+    return int(value)
+
+
+def _valid_names(names: Any, organizations: int) -> tuple[str, ...]:
+    if len(names) == 0:
+        return tuple(str(index) for index in range(organizations))
+    values = tuple(names)
+    if len(values) != organizations:
+        raise InvalidInstance("names", f"of length {len(values)}", f"{organizations} entries, one per organization")
+    for place, value in enumerate(values):
+        if not isinstance(value, str):
+            raise InvalidInstance(f"names[{place}]", repr(value), "a string")
+    if len(set(values)) < organizations:
+        raise InvalidInstance("names", "repeated", "a name of its own for every organization")
+    return values

@@ -1,0 +1,220 @@
+"""A cluster's log: who submitted what when, when it started, how long it ran; and windows of it as instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ..problem.errors import InvalidInstance, InvalidOption
+from .instance import Integers, Scheduling
+from .split import machine_split
+
+Initial = Literal["empty", "warm"]
+By = Literal["user", "group", "job"]
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """The jobs of a log that ran, in order of submission.
+
+    Attributes
+    ----------
+    name : of the file.
+    submit, wait, run : (n,) seconds; wait is -1 where the log does not say.
+    processors : (n,) how many each job used, at least 1.
+    user, group : (n,) index into `users`, `groups`.
+    users, groups : their names.
+    header : the log's own header lines.
+    dropped : reason -> how many lines were left out.
+    """
+
+    name: str
+    submit: Integers
+    wait: Integers
+    run: Integers
+    processors: Integers
+    user: Integers
+    group: Integers
+    users: tuple[str, ...]
+    groups: tuple[str, ...]
+    header: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def machines(self) -> int | None:
+        """Processors the header speaks of, or None."""
+        for key in ("MaxProcs", "MaxNodes"):
+            word = self.header.get(key, "").split()
+            if word and word[0].isdigit() and int(word[0]) > 0:
+                return int(word[0])
+        return None
+
+    @property
+    def begin(self) -> int:
+        """The first submission."""
+        return int(self.submit[0])
+
+    @property
+    def end(self) -> int:
+        """The last submission."""
+        return int(self.submit[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A window of a log as an instance, with what the log itself did in it.
+
+    Attributes
+    ----------
+    instance : the jobs as sequential copies; time counts from the window's begin.
+    start : (j,) when the log started each job, in the window's time; 0 for jobs that were running at the begin, -1 when
+        unknown or not before the end.
+    begin : the window's begin in the log's time.
+    """
+
+    instance: Scheduling
+    start: Integers
+    begin: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a log becomes organizations with machines and jobs; every field is an option of the readers.
+
+    Attributes
+    ----------
+    begin : first second of the window, in the log's time; the first submission when not given.
+    length : seconds; None for all of the log.
+    organizations : k; taken from the mapping when there is one.
+    machines : in all; the header's MaxProcs (or MaxNodes) when not given.
+    split : see `machine_split`.
+    initial : "empty": only jobs submitted in the window. "warm": also the jobs in the system at its begin, released
+        at 0: those running keep their remaining time and come first, then those waiting, by submission. Jobs whose start
+        the log does not say are left out there: they may be long done.
+    by : "user": each user belongs to an organization drawn uniformly; "group": each group does; "job": each job does.
+    mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
+    assignment_seed : of the draw.
+    """
+
+    begin: int | None = None
+    length: int | None = 50_000
+    organizations: int = 5
+    machines: int | None = None
+    split: str = "zipf"
+    initial: Initial = "empty"
+    by: By = "user"
+    mapping: str | None = None
+    assignment_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.length is not None and self.length < 1:
+            raise InvalidOption(f"length is {self.length}; expected seconds, at least 1, or none for the whole log")
+        if self.organizations < 1:
+            raise InvalidOption(f"organizations is {self.organizations}; expected a whole number, at least 1")
+        if self.machines is not None and self.machines < 1:
+            raise InvalidOption(f"machines is {self.machines}; expected a number of processors, at least 1")
+        if self.initial not in ("empty", "warm"):
+            raise InvalidOption(f"initial is {self.initial!r}; expected empty or warm")
+        if self.by not in ("user", "group", "job"):
+            raise InvalidOption(f"by is {self.by!r}; expected user, group or job")
+        if self.mapping is not None and self.by == "job":
+            raise InvalidOption("a mapping names users or groups; leave it out with by=job")
+
+
+def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
+    """The window of a log that the settings describe.
+
+    A job that used q processors becomes q sequential jobs of the same length (section 7.2). Organizations without
+    machines or jobs are kept: they take part in the Shapley value all the same.
+
+    Parameters
+    ----------
+    rng : of the draw of organizations; a generator seeded with `assignment_seed` when not given.
+
+    Raises
+    ------
+    InvalidInstance
+        No job is in the window, or the mapping misses one of its users.
+    InvalidOption
+        The number of machines is not known, or a time is out of the log.
+    """
+    source = np.random.default_rng(settings.assignment_seed) if rng is None else rng
+    begin = log.begin if settings.begin is None else settings.begin
+    length = log.end - begin + 1 if settings.length is None else settings.length
+    if length < 1 or begin < 0:
+        raise InvalidOption(f"begin is {begin}; expected a time between 0 and the last submission, {log.end}")
+    chosen, release, processing, start = _in_window(log, begin, length, settings.initial)
+    if len(chosen) == 0:
+        raise InvalidInstance(
+            "window", f"{begin} to {begin + length} without a job",
+            f"a window with submissions; the log's are from {log.begin} to {log.end}", "Choose another begin or a longer length",
+        )  # fmt: skip
+    owner, names = _owners(log, settings, source)
+    organization = source.integers(0, len(names), len(chosen)) if settings.by == "job" else owner[chosen]
+    missing = organization < 0
+    if missing.any():
+        labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
+        who = sorted({labels[index[job]] for job in chosen[missing]})
+        raise InvalidInstance(
+            "mapping", f"without {', '.join(who[:4])}{' ...' if len(who) > 4 else ''}",
+            f"an organization for each {settings.by} with jobs in the window ({len(who)} have none)",
+            "Add them to the mapping file",
+        )  # fmt: skip
+    total = settings.machines or log.machines
+    given = "," in settings.split or settings.split.isdigit()
+    if total is None and not given:
+        raise InvalidOption(f"{log.name} does not say how many processors there are; give machines=")
+    machines = machine_split(settings.machines or 0 if given else total or 0, len(names), settings.split)
+    copies = log.processors[chosen]
+    instance = Scheduling(
+        machines=machines,
+        organization=np.repeat(organization, copies),
+        release=np.repeat(release, copies),
+        processing=np.repeat(processing, copies),
+        horizon=length,
+        names=names,
+        name=f"{log.name}-{begin}-{length}",
+        source=f"{log.name} from second {begin} for {length}, {settings.initial} start; {_credit(log)}",
+    )
+    return Window(instance, np.repeat(start, copies), begin)
+
+
+def _in_window(log: Log, begin: int, length: int, initial: Initial) -> tuple[Integers, Integers, Integers, Integers]:
+    """Jobs of the window in their order, with release, processing and the log's start in the window's time."""
+    began = np.where(log.wait >= 0, log.submit + log.wait, -1)
+    chosen = np.flatnonzero((log.submit >= begin) & (log.submit < begin + length))
+    left = log.run.copy()
+    if initial == "warm":
+        known = began >= 0
+        running = np.flatnonzero((log.submit < begin) & known & (began < begin) & (began + log.run > begin))
+        waiting = np.flatnonzero((log.submit < begin) & known & (began >= begin))
+        left[running] -= begin - began[running]
+        running = running[np.argsort(began[running], kind="stable")]
+        chosen = np.concatenate([running, waiting, chosen])
+    release = np.maximum(log.submit[chosen] - begin, 0)
+    start = np.where(began[chosen] >= 0, np.maximum(began[chosen] - begin, 0), -1)
+    return chosen, release, left[chosen], np.where(start < length, start, -1)
+
+
+def _owners(log: Log, settings: Settings, rng: np.random.Generator) -> tuple[Integers, tuple[str, ...]]:
+    """(n,) organization of each job, -1 when the mapping misses it; and the organizations' names."""
+    labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
+    if settings.mapping is not None:
+        from .formats import read_mapping
+
+        table = read_mapping(settings.mapping, settings.by)
+        names = tuple(sorted(set(table.values())))
+        place = {name: number for number, name in enumerate(names)}
+        owner = np.array([place[table[label]] if label in table else -1 for label in labels], dtype=np.int64)
+        return owner[index], names
+    names = tuple(str(number) for number in range(settings.organizations))
+    if settings.by == "job":
+        return np.zeros(0, dtype=np.int64), names
+    return rng.integers(0, settings.organizations, len(labels))[index], names
+
+
+def _credit(log: Log) -> str:
+    return f"acknowledge {log.header['Acknowledge']}" if "Acknowledge" in log.header else "accounting log"

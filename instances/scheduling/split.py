@@ -1,0 +1,49 @@
+"""How machines are divided among organizations: Zipf, evenly, or as given."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Integers
+
+
+def machine_split(total: int, organizations: int, split: str = "zipf") -> Integers:
+    """(k,) machines of each organization.
+
+    Parameters
+    ----------
+    total : machines in all, at least 1.
+    organizations : k, at least 1.
+    split : "zipf": shares proportional to 1, 1/2, 1/3, ... (paper, section 7.2), the first organization largest;
+        "uniform": as even as can be; or the numbers themselves, such as "31,15,10,8,6". Remainders go to the largest
+        fractions, ties to the lowest organization; an organization may end with 0.
+    """
+    if organizations < 1:
+        raise InvalidOption(f"organizations is {organizations}; expected a whole number, at least 1")
+    if "," in split or split.isdigit():
+        return _given(split, total, organizations)
+    if total < 1:
+        raise InvalidOption(f"machines is {total}; expected a whole number, at least 1")
+    if split not in ("zipf", "uniform"):
+        raise InvalidOption(f"split is {split!r}; expected zipf, uniform, or one number per organization such as 3,2,1")
+    weight = 1.0 / np.arange(1, organizations + 1) if split == "zipf" else np.ones(organizations)
+    exact = total * weight / weight.sum()
+    machines = np.floor(exact + 1e-9).astype(np.int64)
+    left = total - int(machines.sum())
+    machines[np.argsort(-(exact - machines), kind="stable")[:left]] += 1
+    return cast(Integers, machines)
+
+
+def _given(split: str, total: int, organizations: int) -> Integers:
+    try:
+        machines = np.array([int(part) for part in split.split(",")], dtype=np.int64)
+    except ValueError:
+        raise InvalidOption(f"split is {split!r}; expected whole numbers with commas between them") from None
+    if len(machines) != organizations or (machines < 0).any():
+        raise InvalidOption(f"split is {split!r}; expected {organizations} numbers of machines, each 0 or more")
+    if total not in (0, machines.sum()):
+        raise InvalidOption(f"split is {split!r}, {machines.sum()} machines; machines says {total}. Leave one of them out")
+    return machines

@@ -1,0 +1,9 @@
+"""Scheduling as programs, clairvoyant and offline: most work, or most utility, by the horizon."""
+
+from __future__ import annotations
+
+from .bound import fluid_bound
+from .intervals import IntervalModel, interval_model
+from .time_indexed import TimeIndexed, columns_needed, time_indexed
+
+__all__ = ["IntervalModel", "TimeIndexed", "columns_needed", "fluid_bound", "interval_model", "time_indexed"]

@@ -1,0 +1,34 @@
+"""What no schedule can exceed: the work of all jobs as one fluid that every machine may draw from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.scheduling import Scheduling
+from .intervals import Objective
+
+
+def fluid_bound(instance: Scheduling, objective: Objective) -> int:
+    """An upper bound on the units done, or on the total psi_sp, before the horizon. O(j log j).
+
+    Jobs may be cut anywhere, run on any number of machines at once and out of order: then doing work as soon as there is
+    any is best for both objectives at every time, and units done and their ages add up in closed form between releases.
+    """
+    horizon, machines = instance.horizon, instance.total_machines
+    known = instance.release < horizon
+    times = np.unique(instance.release[known])
+    work = np.zeros(len(times), dtype=np.int64)
+    most = np.minimum(instance.processing, horizon - instance.release)[known]
+    np.add.at(work, np.searchsorted(times, instance.release[known]), most)
+    until = np.append(times[1:], horizon)[: len(times)]
+    waiting = total = 0
+    for begin, end, arrived in zip(times.tolist(), until.tolist(), work.tolist(), strict=True):
+        waiting += arrived
+        full = min(waiting // machines, end - begin)  # steps with every machine busy
+        rest = min(waiting - full * machines, machines) if full < end - begin else 0
+        waiting -= full * machines + rest
+        if objective == "utilization":
+            total += full * machines + rest
+        else:
+            total += machines * full * (2 * (horizon - begin) - full + 1) // 2 + rest * (horizon - begin - full)
+    return total

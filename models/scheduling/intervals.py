@@ -1,0 +1,84 @@
+"""The schedule as intervals for CP-SAT: a start for every job, and never more jobs at once than machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.scheduling import Scheduling
+from ...instances.scheduling.instance import Integers
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+Objective = Literal["utilization", "utility"]
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalModel:
+    """The CP-SAT model, and where its starts are.
+
+    Attributes
+    ----------
+    model : maximises units of work, or twice the total psi_sp.
+    jobs : (n,) the jobs released before the horizon; the others never start.
+    start : index of each one's start variable; the horizon means not started.
+    done : index of the variable of its units done before the horizon.
+    """
+
+    model: cp_model.CpModel
+    jobs: Integers
+    start: list[int]
+    done: list[int]
+
+    def starts(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Integers:
+        """(j,) start times from the model's values, -1 for jobs that are not started."""
+        found = np.full(instance.jobs, -1, dtype=np.int64)
+        begin = values[self.start]
+        found[self.jobs] = np.where(begin < instance.horizon, begin, -1)
+        return found
+
+    def hints(self, start: Integers, instance: Scheduling) -> dict[int, int]:
+        """A schedule's starts as values of the model's variables."""
+        begin = np.where(start[self.jobs] >= 0, start[self.jobs], instance.horizon)
+        done = np.minimum(instance.processing[self.jobs], instance.horizon - begin)
+        values = dict(zip(self.start, begin.tolist(), strict=True))
+        return values | dict(zip(self.done, done.tolist(), strict=True))
+
+
+def interval_model(instance: Scheduling, objective: Objective) -> IntervalModel:
+    """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M intervals at once.
+
+    A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then l = p and this is
+    equation 3; if it is cut then T - s - l = 0 and only the square is left. Inside an organization starts follow the
+    order of its jobs. Schedules need not be greedy.
+    """
+    from ortools.sat.python import cp_model as library
+
+    model = library.CpModel()
+    horizon = instance.horizon
+    jobs = instance.order[instance.release[instance.order] < horizon]
+    starts, units, intervals, worth = [], [], [], []
+    for job in jobs.tolist():
+        release, length = int(instance.release[job]), int(instance.processing[job])
+        start = model.new_int_var(release, horizon, f"start {job}")
+        most = min(length, horizon - release)
+        done = model.new_int_var(0, most, f"done {job}")
+        end = model.new_int_var(release, horizon, f"end {job}")
+        model.add_min_equality(done, [length, horizon - start])
+        intervals.append(model.new_interval_var(start, done, end, f"job {job}"))
+        starts.append(start)
+        units.append(done)
+        if objective == "utility":
+            square = model.new_int_var(0, most * most, f"square {job}")
+            model.add_multiplication_equality(square, [done, done])
+            worth.append(2 * length * (horizon - start - done) + square + done)
+    model.add_cumulative(intervals, [1] * len(intervals), instance.total_machines)
+    owner = instance.organization[jobs]
+    for place in np.flatnonzero(owner[1:] == owner[:-1]).tolist():
+        model.add(starts[place] <= starts[place + 1])
+    model.maximize(sum(worth) if objective == "utility" else sum(units))
+    return IntervalModel(model, jobs, [variable.index for variable in starts], [variable.index for variable in units])

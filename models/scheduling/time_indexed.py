@@ -1,0 +1,81 @@
+"""The schedule as a 0/1 program: a column for each job and each time at which it may start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.scheduling import Scheduling, psi
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import units_done
+from ..program import LinearProgram, ProgramBuilder
+from .intervals import Objective
+
+
+@dataclass(frozen=True, eq=False)
+class TimeIndexed:
+    """The program (it minimises minus the objective), and what its columns mean.
+
+    Attributes
+    ----------
+    program : one column for starting `job` at `time`.
+    job, time : (columns,)
+    """
+
+    program: LinearProgram
+    job: Integers
+    time: Integers
+
+    def starts(self, point: npt.ArrayLike, instance: Scheduling) -> Integers:
+        """(j,) start times from a 0/1 point, -1 for jobs that are not started."""
+        found = np.full(instance.jobs, -1, dtype=np.int64)
+        chosen = np.asarray(point) > 0.5
+        found[self.job[chosen]] = self.time[chosen]
+        return found
+
+    def point(self, start: Integers) -> npt.NDArray[np.float64]:
+        """A schedule's starts as a point."""
+        return np.where(start[self.job] == self.time, 1.0, 0.0)
+
+
+def columns_needed(instance: Scheduling) -> int:
+    """How many columns the program has."""
+    return int(np.maximum(instance.horizon - instance.release, 0).sum())
+
+
+def time_indexed(instance: Scheduling, objective: Objective) -> TimeIndexed:
+    """Each job starts at most once; at any time at most M run; of two consecutive jobs the later starts no earlier.
+
+    Columns and rows grow with jobs times horizon: for small instances, where it is the second way to the optimum.
+    """
+    horizon = instance.horizon
+    spans = np.maximum(horizon - instance.release, 0)
+    job = np.repeat(np.arange(instance.jobs), spans)
+    first = np.concatenate([[0], np.cumsum(spans)])
+    time = np.arange(len(job)) - first[job] + instance.release[job]
+    length = instance.processing[job]
+    worth = psi(time, length, horizon) if objective == "utility" else units_done(time, length, horizon)
+    build = ProgramBuilder()
+    columns = build.columns(len(job), upper=1.0, cost=-worth.astype(float), integer=True)
+    build.block(job, columns, 1.0, np.full(instance.jobs, -np.inf), np.ones(instance.jobs))
+    runs = np.minimum(length, horizon - time)
+    within = np.arange(runs.sum()) - np.repeat(np.cumsum(runs) - runs, runs)
+    build.block(
+        np.repeat(time, runs) + within, np.repeat(columns, runs), 1.0,
+        np.full(horizon, -np.inf), np.full(horizon, float(instance.total_machines)),
+    )  # fmt: skip
+    order = instance.order
+    for earlier, later in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
+        if instance.organization[earlier] == instance.organization[later]:
+            _in_order(build, first, instance, earlier, later)
+    return TimeIndexed(build.build(), job, time)
+
+
+def _in_order(build: ProgramBuilder, first: Integers, instance: Scheduling, earlier: int, later: int) -> None:
+    """By every time, the later job has started only if the earlier one has."""
+    for until in range(int(instance.release[later]), instance.horizon):
+        before = np.arange(first[earlier], first[earlier] + until - instance.release[earlier] + 1)
+        after = np.arange(first[later], first[later] + until - instance.release[later] + 1)
+        build.row(np.concatenate([before, after]), np.repeat([1.0, -1.0], [len(before), len(after)]), lower=0.0)

@@ -1,0 +1,202 @@
+"""The fluid program, solved and proved: the most throughput, the least link power, and the mix of policies it asks for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...instances.numa.answer import POLICIES, ROUNDING, Flow, flow_by_distance, processor_work, reach
+from ...instances.numa.bounds import link_energy, power_bound, throughput_bound
+from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.technology import THESIS
+from ...instances.problem.errors import EngineError, InvalidOption
+from ...models.numa import FluidProgram, power_program, throughput_program
+from ..engines import EngineAnswer, LivingProgram
+from ..outcome import Outcome, Status, Stop, validate_time_limit
+
+CLOSE = 1e-7
+"""A flow that misses its bound by no more than this fraction is optimal."""
+
+
+def fluid(instance: Numa, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Outcome:
+    """Most throughput any placement can sustain in the long run, then the least link power at it (a linear program).
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds.
+
+    Returns
+    -------
+    Outcome
+        A Flow; the bound is on `served_rate` and rests on processor prices alone (`throughput_bound`), which the
+        certificate holds. `certificate["levels"]` has throughput and link power, `certificate["mix"]` for each class the
+        share of its tasks by the least tolerant policy that allows where they run.
+
+    Raises
+    ------
+    InvalidOption
+        A time limit that is not above 0.
+
+    Notes
+    -----
+    Exact for the long run: no policy that keeps its queue from growing serves more. It says nothing of response times,
+    nor of how fast a backlog is cleared by tasks whose data lies elsewhere than the long run's; and where every memory
+    has its fair share of the data the answer is that all run locally (6400 tasks/s on the thesis's server).
+    """
+    validate_time_limit(time_limit)
+    best = _most(instance, time_limit)
+    if best.flow is None:
+        return Outcome(None, None, Status.UNKNOWN, best.stop, {"engine": best.message})
+    most = best.flow.throughput
+    flow, power = _least_power(instance, most, link_energy(instance), best.flow, time_limit)
+    levels = [_level("served_rate", most, best.bound), power]
+    status = Status.OPTIMAL if _agree(most, best.bound) else Status.FEASIBLE
+    certificate = {"prices": best.price.tolist(), "levels": levels, "mix": mix_table(instance, flow)}
+    return Outcome(flow, best.bound, status, best.stop, certificate)
+
+
+def fluid_power(
+    instance: Numa,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    throughput: float | None = None,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> Outcome:
+    """Least link power of any placement that sustains a throughput in the long run (a linear program).
+
+    Parameters
+    ----------
+    throughput : tasks a second; the instance's rate when not given.
+    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+
+    Returns
+    -------
+    Outcome
+        A Flow and a bound on `link_power` [W]; infeasible when prices prove that no placement sustains the throughput.
+
+    Raises
+    ------
+    InvalidOption
+        A throughput, time limit or energy out of range.
+    """
+    validate_time_limit(time_limit)
+    asked = instance.rate if throughput is None else throughput
+    if not 0 < asked < np.inf:
+        raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
+    energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
+    best = _most(instance, time_limit)
+    if best.flow is None:
+        return Outcome(None, None, Status.UNKNOWN, best.stop, {"engine": best.message})
+    if asked > best.flow.throughput:
+        status = Status.INFEASIBLE if asked > best.bound * (1 + CLOSE) else Status.UNKNOWN
+        why = f"{asked:g} tasks/s; no placement sustains more than {best.bound:.6g} in the long run"
+        return Outcome(None, None, status, best.stop, {"throughput": why, "prices": best.price.tolist()})
+    start = Flow(asked, best.flow.flow * (asked / best.flow.throughput))
+    flow, level = _least_power(instance, asked, energy, start, time_limit)
+    status = Status.OPTIMAL if _agree(level["value"], level["bound"]) else Status.FEASIBLE
+    certificate = {"prices": level["prices"], "mix": mix_table(instance, flow)}
+    return Outcome(flow, level["bound"], status, best.stop, certificate)
+
+
+def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
+    """(K, L, D) share of the tasks that run at each distance, by class alone or by class and memory; at home if none do."""
+    away = np.eye(instance.blade_distance + 1)[instance.distance]
+    rate = np.einsum("klp,lpd->kld", flow.flow, away)
+    if by == "class":
+        rate = np.broadcast_to(rate.sum(axis=1, keepdims=True), rate.shape)
+    total = rate.sum(axis=2, keepdims=True)
+    home = np.eye(rate.shape[2])[0]
+    shares: Floats = np.where(total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), home)
+    return shares
+
+
+def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
+    """For each class the share of its tasks that each policy is the least tolerant one for."""
+    shares = mix_shares(instance, flow)
+    edges = [reach(instance, policy) for policy in POLICIES]
+    below = [-1, *edges[:-1]]
+    return {
+        name: {
+            policy: round(float(row[low + 1 : high + 1].sum()), 6)
+            for policy, low, high in zip(POLICIES, below, edges, strict=True)
+        }
+        for name, row in zip(instance.names, shares[:, 0], strict=True)
+    }
+
+
+def _solved(program: FluidProgram, time_limit: float | None) -> EngineAnswer | None:
+    try:
+        return LivingProgram(program.program).solve(time_limit)
+    except EngineError:
+        return None
+
+
+class _Most(NamedTuple):
+    """The flow of most throughput (or none, with the engine's word), the prices, and the bound they prove."""
+
+    flow: Flow | None
+    bound: float
+    price: Floats
+    stop: Stop
+    message: str
+
+
+def _most(instance: Numa, time_limit: float | None) -> _Most:
+    program = throughput_program(instance)
+    answer = _solved(program, time_limit)
+    if answer is None or answer.point is None or answer.row_dual is None:
+        message, stop = ("", Stop.FINISHED) if answer is None else (answer.message, answer.stop)
+        return _Most(None, np.inf, np.zeros(instance.processors), stop, message)
+    price = _prices(answer, program)
+    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[-1])))
+    return _Most(flow, throughput_bound(instance, price), price, answer.stop, answer.message)
+
+
+def _prices(answer: EngineAnswer, program: FluidProgram) -> Floats:
+    """(P,) what another core of each processor is worth: a maximum's multipliers come with a minus sign."""
+    assert answer.row_dual is not None
+    return np.maximum(-answer.row_dual[program.capacity], 0.0)
+
+
+def _feasible(instance: Numa, flow: Flow) -> Flow:
+    """The flow, slowed down by whatever rounding gave a processor too much."""
+    excess = float(processor_work(instance, flow).max()) / instance.cores
+    return flow if excess <= 1 else Flow(flow.throughput / excess, flow.flow / excess)
+
+
+def _least_power(
+    instance: Numa, throughput: float, energy: Floats, known: Flow, time_limit: float | None
+) -> tuple[Flow, dict[str, Any]]:
+    """The flow of least link power at a throughput, and its level; `known` where the engine finds no better."""
+    program = power_program(instance, throughput, energy)
+    answer = _solved(program, time_limit)
+    flow, price = known, np.zeros(instance.processors)
+    if answer is not None and answer.point is not None and answer.row_dual is not None:
+        price = _prices(answer, program)
+        found = program.flow(instance, answer.point, throughput)
+        if _fits(instance, found) and _power(instance, found, energy) <= _power(instance, known, energy):
+            flow = found
+    level = _level("link_power", _power(instance, flow, energy), power_bound(instance, throughput, price, energy))
+    return flow, {**level, "prices": price.tolist()}
+
+
+def _fits(instance: Numa, flow: Flow) -> bool:
+    return bool((processor_work(instance, flow) <= instance.cores * (1 + ROUNDING)).all())
+
+
+def _power(instance: Numa, flow: Flow, energy: Floats) -> float:
+    return float((flow_by_distance(instance, flow) * energy).sum())
+
+
+def _level(objective: str, value: float, bound: float) -> dict[str, Any]:
+    status = Status.OPTIMAL if _agree(value, bound) else Status.FEASIBLE
+    return {"objective": objective, "value": value, "bound": bound, "status": status.value}
+
+
+def _agree(value: float, bound: float) -> bool:
+    return abs(value - bound) <= CLOSE * max(1.0, abs(value))

@@ -1,0 +1,69 @@
+"""A static mix of policies, taken from the fluid program and simulated."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.numa.instance import Numa
+from ...instances.problem.errors import InvalidOption
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .fluid import fluid, mix_shares
+from .simulation import Engine, Placement, simulate_policy, validate_run
+
+By = Literal["class", "memory"]
+
+
+def mix(
+    instance: Numa,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+    by: By = "class",
+    tasks: int = 500_000,
+    warmup: int | None = None,
+    placement: Placement = "nearest",
+    engine: Engine = "compiled",
+) -> Outcome:
+    """Each task draws its policy with the shares of the fluid program's flow of most throughput, by class.
+
+    A task that the flow runs locally is Local, one it runs one hop away IP-1, and so on: the optimal static mix.
+
+    Parameters
+    ----------
+    rng : draws everything; `default_rng(0)` when not given.
+    time_limit : seconds, for the program and the simulation together.
+    by : shares by "class" of the task, or by class and "memory" its data is in (of use when some memory is hot).
+    tasks, warmup, placement, engine : as of `baselines.numa.local`.
+
+    Returns
+    -------
+    Outcome
+        A Simulation; the certificate holds the program's most throughput and, per class, the mix.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range.
+
+    Notes
+    -----
+    The mix is optimal for the flow, in the long run and without queueing; the refusal rule bends it (an IB task that finds
+    a local core idle runs there), so what it sustains is measured, not promised.
+    """
+    if by not in get_args(By):
+        raise InvalidOption(f"by is {by!r}; expected {' or '.join(get_args(By))}")
+    validate_run(tasks, warmup, placement, engine)
+    clock = Clock(time_limit)
+    answer = fluid(instance, time_limit=time_limit)
+    flow = answer.solution
+    if flow is None or clock.over:
+        return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT if clock.over else answer.stop, dict(answer.certificate))
+    shares = mix_shares(instance, flow, by)  # type: ignore[arg-type]
+    certificate = {"most throughput of any placement": answer.bound, "mix": answer.certificate["mix"]}
+    return simulate_policy(
+        instance, "mix", shares, rng=rng, time_limit=clock.left, report=report,
+        tasks=tasks, warmup=warmup, placement=placement, engine=engine, certificate=certificate,
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""From the trajectory of every task to a Simulation: counts in a window, response times with confidence, stability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.numa.answer import LEVELS, Simulation
+from ...instances.numa.instance import Floats, Numa
+from .draws import Draws
+from .trajectory import Trajectory
+
+BATCHES = 20
+"""Batches of tasks in a row, of equal size, whose means are taken as independent."""
+
+STUDENT = 2.0930240544082634
+"""The 97.5 % quantile of Student's law with BATCHES - 1 degrees of freedom."""
+
+SAMPLES = 200
+"""Points in time at which the number of waiting tasks is looked at."""
+
+GROWING = 0.005
+"""A queue that keeps this share of the arrivals, and more tasks than there are cores, is growing."""
+
+
+def measure(
+    instance: Numa, draws: Draws, run: Trajectory, policy: str, first: int, last: int
+) -> tuple[Simulation, dict[str, float]]:
+    """What happened between the arrivals of task `first` and task `last` (exclusive), and how the batches correlate.
+
+    Response times are those of the tasks that arrived in the window, wherever they end; everything else is counted at
+    the moment it happens. Confidence intervals: batch means (BATCHES batches of consecutive tasks, Student's law); for a
+    quantile, the quantiles of the batches.
+
+    Parameters
+    ----------
+    first, last : arrivals; task `last` must have arrived too.
+    """
+    begin, end = float(draws.arrival[first]), float(draws.arrival[last])
+    seen = slice(0, run.arrived)
+    arrival, start, finish = draws.arrival[seen], run.start[seen], run.finish(instance, draws)[seen]
+    away, kind = run.distance(instance, draws)[seen], draws.kind[seen]
+    served = np.zeros((instance.classes, instance.blade_distance + 1), dtype=np.int64)
+    done = (finish >= begin) & (finish < end)
+    np.add.at(served, (kind[done], away[done]), 1)
+    index = np.arange(run.arrived)
+    inside = [((index < task) & (start >= when)).sum() for task, when in ((first, begin), (last, end))]
+    running = [((index < task) & (start < when) & (finish >= when)).sum() for task, when in ((first, begin), (last, end))]
+    overlap = np.clip(np.minimum(finish, end) - np.maximum(start, begin), 0.0, None)
+    busy: Floats = np.bincount(run.core[seen], weights=overlap, minlength=instance.all_cores).astype(float)
+    response = (finish - arrival)[first:last]
+    wait = (start - arrival)[first:last]
+    growth = _growth(arrival, np.sort(start), begin, end)
+    kept = growth * (end - begin)
+    stable = not instance.overloaded and not (kept > GROWING * (last - first) and kept > instance.all_cores)
+    levels, level_error, correlation = _quantiles(response)
+    simulation = Simulation(
+        policy=policy,
+        window=end - begin,
+        arrived=np.bincount(kind[first:last], minlength=instance.classes),
+        served=served,
+        waiting=np.array(inside),
+        running=np.array(running),
+        refused=int(run.refusals[seen][done].sum()),
+        busy=busy,
+        stable=stable,
+        growth=growth,
+        response=levels,
+        response_error=level_error,
+        mean_response=float(response.mean()),
+        mean_response_error=_half_width(_batches(response).mean(axis=1)),
+        mean_wait=float(wait.mean()),
+        mean_wait_error=_half_width(_batches(wait).mean(axis=1)),
+    )
+    return simulation, {"batch_correlation": correlation}
+
+
+def _quantiles(response: Floats) -> tuple[Floats, Floats, float]:
+    """Quantiles at LEVELS, half-widths of their intervals, and the lag-one correlation of the batches' 95th percentiles."""
+    each = np.quantile(_batches(response), LEVELS, axis=1)
+    error = np.array([_half_width(row) for row in each])
+    deviation = each[1] - each[1].mean()
+    spread = float(deviation @ deviation)
+    correlation = float(deviation[1:] @ deviation[:-1]) / spread if spread > 0 else 0.0
+    return np.quantile(response, LEVELS), error, correlation
+
+
+def _batches(values: Floats) -> Floats:
+    """(BATCHES, size) consecutive values; a rest smaller than a batch is left out."""
+    size = len(values) // BATCHES
+    return values[: size * BATCHES].reshape(BATCHES, size)
+
+
+def _half_width(means: Floats) -> float:
+    return float(STUDENT * means.std(ddof=1) / np.sqrt(len(means)))
+
+
+def _growth(arrival: Floats, start: Floats, begin: float, end: float) -> float:
+    """Slope [1/s], by least squares, of the number of waiting tasks at SAMPLES points of the window; `start` is sorted."""
+    when = np.linspace(begin, end, SAMPLES)
+    waiting = np.searchsorted(arrival, when, side="right") - np.searchsorted(start, when, side="right")
+    centred = when - when.mean()
+    spread = float(centred @ centred)
+    return float(centred @ waiting / spread) if spread > 0 else 0.0

@@ -1,0 +1,8 @@
+"""Scheduling: REF through all coalitions, the event loop every rule runs on, and the optima by CP-SAT and HiGHS."""
+
+from __future__ import annotations
+
+from .event_loop import RULES, Sampling, Simulation, simulate
+from .shapley_schedule import Reference, ref, reference
+
+__all__ = ["RULES", "Reference", "Sampling", "Simulation", "ref", "reference", "simulate"]

@@ -1,0 +1,161 @@
+"""The best any schedule can do, told everything beforehand: most work, or most total utility, by the horizon."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ...instances.problem.base import Solution
+from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, assign_machines, check, is_greedy, psi
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import units_done
+from ...models.scheduling import columns_needed, fluid_bound, interval_model, time_indexed
+from ...models.scheduling.intervals import Objective
+from ..engines import solve_cp_sat, solve_program, validate_engine
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .event_loop import simulate
+
+MOST_COLUMNS = 200_000
+"""The time-indexed program goes to HiGHS up to this many columns (jobs times times)."""
+
+
+def max_utilization(
+    instance: Scheduling,
+    *,
+    engine: Literal["cp-sat", "highs"] = "cp-sat",
+    start: Solution | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The most work any schedule does before the horizon: what Theorem 6.2 compares greedy schedules with.
+
+    Clairvoyant and offline; first in, first out inside an organization; it may leave machines idle while jobs wait.
+
+    Parameters
+    ----------
+    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances).
+    start : a schedule to begin from; first in, first out when not given.
+    time_limit : seconds. The best schedule so far and the proved bound are returned when they are up, or at Ctrl-C.
+
+    Notes
+    -----
+    The bound, a share of the machines' time, is the better of the engine's and of `models.scheduling.fluid_bound`.
+    """
+    return _optimum(instance, "utilization", engine, start, time_limit, report)
+
+
+def max_utility(
+    instance: Scheduling,
+    *,
+    engine: Literal["cp-sat", "highs"] = "cp-sat",
+    start: Solution | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The most total psi_sp any schedule reaches at the horizon; options and bound as for `max_utilization`.
+
+    Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
+    """
+    return _optimum(instance, "utility", engine, start, time_limit, report)
+
+
+def _optimum(
+    instance: Scheduling,
+    objective: Objective,
+    engine: str,
+    start: Solution | None,
+    time_limit: float | None,
+    report: Report | None,
+) -> Outcome:
+    validate_engine(engine)
+    if engine == "highs" and columns_needed(instance) > MOST_COLUMNS:
+        raise InvalidOption(
+            f"engine is 'highs'; its program would have {columns_needed(instance)} columns, at most {MOST_COLUMNS} are taken. "
+            "Use engine='cp-sat', or measure time in a coarser unit"
+        )
+    unit = 1.0 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
+    scaled = None if report is None else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
+    clock = Clock(time_limit)
+    best = _given(instance, start)
+    limit = fluid_bound(instance, objective)
+    certificate: dict[str, Any] = {"engine": engine, "fluid_bound": limit * unit}
+    if _worth(instance, best.start, objective) == limit:  # nothing to look for
+        return Outcome(
+            best, limit * unit, Status.OPTIMAL, certificate=certificate | {"proof": "the start reaches the fluid bound"}
+        )
+    run = _by_intervals if engine == "cp-sat" else _by_time
+    left = None if clock.left is None else max(clock.left, 0.01)
+    found, bound, stop, message = run(instance, objective, best.start, left, scaled)
+    certificate["engine_message"] = message
+    bound = limit if bound is None else min(bound, limit)
+    if found is not None and _worth(instance, found, objective) > _worth(instance, best.start, objective):
+        candidate = Schedule(found, assign_machines(instance, found))
+        check(instance, candidate)
+        best = candidate
+    value = _worth(instance, best.start, objective)
+    if bound < value:  # one of the two must be wrong, and the value was counted here
+        certificate["withdrawn"] = f"the engine's bound, {bound * unit:g}, is below a schedule that reaches {value * unit:g}"
+        bound = limit
+    certificate["greedy"] = is_greedy(instance, best)
+    status = Status.OPTIMAL if value == bound else Status.FEASIBLE
+    return Outcome(best, bound * unit, status, Stop.FINISHED if status is Status.OPTIMAL else stop, certificate)
+
+
+Answer = tuple[Integers | None, int | None, Stop, str]
+
+
+def _by_intervals(
+    instance: Scheduling, objective: Objective, start: Integers, time_limit: float | None, report: Report | None
+) -> Answer:
+    """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word."""
+    built = interval_model(instance, objective)
+    answer = solve_cp_sat(built.model, time_limit=time_limit, hints=built.hints(start, instance), report=report)
+    found = None if answer.values is None else built.starts(answer.values, instance)
+    bound = (
+        None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5)) // (2 if objective == "utility" else 1)
+    )
+    return found, bound, answer.stop, answer.message
+
+
+def _by_time(
+    instance: Scheduling, objective: Objective, start: Integers, time_limit: float | None, report: Report | None
+) -> Answer:
+    """HiGHS on the time-indexed program."""
+    built = time_indexed(instance, objective)
+    answer = solve_program(
+        built.program, engine="highs", time_limit=time_limit, start=built.point(start), report=None if report is None else report
+    )
+    found = None if answer.point is None else built.starts(answer.point, instance)
+    # Whole units of work or utility: what is above the next whole number by less than solver noise is that number.
+    bound = None if answer.bound is None else int(np.floor(-answer.bound + 1e-7 * max(1.0, abs(answer.bound)) + 1e-6))
+    return found, bound, answer.stop, answer.message
+
+
+def _given(instance: Scheduling, start: Solution | None) -> Schedule:
+    """The schedule to begin from: the one given, or first in, first out."""
+    if start is None:
+        return simulate(instance, "FIFO").schedule
+    if not isinstance(start, Schedule):
+        raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")
+    try:
+        check(instance, start)
+    except InfeasibleSolution as error:
+        raise InvalidOption(f"start is not feasible: {error}") from None
+    return start
+
+
+def _worth(instance: Scheduling, start: Integers, objective: Objective) -> int:
+    value = psi if objective == "utility" else units_done
+    return int(value(start, instance.processing, instance.horizon).sum())
+
+
+def _in_unit(report: Report, unit: float, divide: int) -> Report:
+    """A report in the objective's own unit from one in the engine's."""
+
+    def told(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+        values = [None if value is None else abs(value) * unit / divide for value in (objective, bound)]
+        report(seconds, values[0], values[1], text)
+
+    return told

@@ -1,0 +1,64 @@
+"""The Shapley value of a game on coalitions, as whole numbers: equation 1 multiplied by lcm(1, ..., k).
+
+k binom(k-1, s) divides lcm(1, ..., k) for every s < k, so each weight s! (k-s-1)! / k! of equation 1 becomes whole.
+Coalitions are bit masks: bit u stands for organization u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import comb, lcm
+
+import numpy as np
+
+from ...instances.scheduling.instance import Integers
+
+
+def scale(players: int) -> int:
+    """lcm(1, ..., k), the number every Shapley weight of k players is multiplied by."""
+    return lcm(*range(1, players + 1))
+
+
+def weights(players: int) -> list[int]:
+    """Weight of a coalition of s others, s = 0 ... k - 1, times `scale`: equation 1."""
+    whole = scale(players)
+    return [whole // (players * comb(players - 1, size)) for size in range(players)]
+
+
+def scaled_shares(values: Sequence[int], players: int) -> list[int]:
+    """phi times `scale(players)` from the value of each coalition by mask; exact at any size of number. O(k 2^k)."""
+    weight = weights(players)
+    shares = []
+    for player in range(players):
+        bit = 1 << player
+        total = 0
+        for mask in range(1 << players):
+            if not mask & bit:
+                total += weight[mask.bit_count()] * (int(values[mask | bit]) - int(values[mask]))
+        shares.append(total)
+    return shares
+
+
+def shares(values: Sequence[int], players: int) -> list[Fraction]:
+    """phi as exact fractions."""
+    whole = scale(players)
+    return [Fraction(total, whole) for total in scaled_shares(values, players)]
+
+
+def kernel_weights(players: int) -> tuple[Integers, Integers]:
+    """What a subset's value counts for each of its members, for coalitions of every size s at 2^s + subset; and scales.
+
+    scale(s) phi of u in C = sum over the subsets of C that hold u of weight x value, minus a sum over all subsets that
+    is the same for every u: equation 1 with its two sums drawn apart. A subset is numbered by the places of its members
+    among C's.
+    """
+    bits = np.array([number.bit_count() for number in range(1 << players)], dtype=np.int64)
+    table = np.zeros(2 << players, dtype=np.int64)
+    scales = np.ones(players + 1, dtype=np.int64)
+    for size in range(1, players + 1):
+        weight = [*weights(size), 0]
+        counts = [weight[held] + (weight[held - 1] if held else 0) for held in range(size + 1)]
+        table[1 << size : 2 << size] = np.array(counts, dtype=np.int64)[bits[: 1 << size]]
+        scales[size] = scale(size)
+    return table, scales

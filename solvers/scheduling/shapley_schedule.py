@@ -1,0 +1,236 @@
+"""REF: the schedule that follows the Shapley value (Skowron and Rzadca, section 3 and figures 1 and 3), and its phi."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import UTILITIES, Scheduling, utilities
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import units_done
+from ..outcome import Outcome, Report, Status, Stop, validate_time_limit
+from .event_loop import Simulation, memory_needed, simulate
+from .plain import Reading, plain_ref
+from .shapley import scale, scaled_shares
+
+MOST_ORGANIZATIONS = 13
+"""REF's work grows with 3^k: 13 organizations take minutes."""
+
+_PLAIN_ORGANIZATIONS = 6
+_READINGS = {"figure": "REF", "definition": "REF-next"}
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What the Shapley schedule of an instance says, at the horizon.
+
+    Attributes
+    ----------
+    values : value of each coalition by mask; exact.
+    psi : (k,) utility of each organization in REF's schedule.
+    units : work done in REF's schedule before the horizon, the paper's p_tot.
+    contended : decisions that made a difference in REF's schedule; 0 means every greedy schedule gives the same psi.
+    """
+
+    values: tuple[int, ...]
+    psi: Integers
+    units: int
+    contended: int
+
+    def phi(self, psi: npt.ArrayLike | None = None) -> list[Fraction]:
+        """Contribution of each organization (equation 1), the sub-coalitions' values being REF's.
+
+        Parameters
+        ----------
+        psi : (k,) utilities of the schedule judged; its total is the value of all together, as in definition 3.1, so
+            that phi and psi have one sum. REF's own when not given.
+        """
+        judged = self.psi if psi is None else np.asarray(psi)
+        values = [*self.values[:-1], sum(int(value) for value in judged.tolist())]
+        players = len(self.psi)
+        return [Fraction(share, scale(players)) for share in scaled_shares(values, players)]
+
+
+def ref(
+    instance: Scheduling,
+    *,
+    reading: Reading = "figure",
+    utility: Literal["throughput", "utilization", "flow-time", "tardiness"] = "throughput",
+    memory: float = 4.0,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The schedule in which every organization's utility follows its Shapley value, through all 2^k coalitions.
+
+    Parameters
+    ----------
+    reading : "figure": serve the waiting organization of least psi - phi at t (figure 3 as printed). psi and phi do not
+        change within a moment, so one organization takes the free machines until its queue is empty. "definition": the
+        exact Manhattan minimiser of definition 3.1, for which figure 1 has to look one step ahead (at t a start is
+        worth nothing yet, so all choices tie and theorem 3.3 fails for the figures read literally): the organization of
+        largest phi - psi at t + 1, less the starts it already had at t. Ties go to the lowest organization.
+    utility : "throughput" is psi_sp, compiled; the others go through the plain-Python REF, up to 6 organizations.
+    memory : gigabytes the coalitions' state may take; stated in the certificate, refused before it is made.
+    time_limit : seconds. When they are up, or at Ctrl-C, what is left is scheduled first in, first out, and the
+        certificate says from when.
+
+    Raises
+    ------
+    InvalidOption
+        Too many organizations, too little memory, or numbers beyond int64, with the cure.
+
+    Notes
+    -----
+    O(3^k) per decision time at worst; the coalitions are looked at only where machines are short and two of their
+    organizations wait. phi is a whole number times 1/lcm(1..k) throughout. The bound 0 is unfairness, the distance to
+    this very schedule: no other can be nearer.
+    """
+    validate_time_limit(time_limit)
+    validate_ref(instance, reading, memory)
+    if utility not in UTILITIES:
+        raise InvalidOption(f"utility is {utility!r}; expected one of {', '.join(UTILITIES)}")
+    if utility != "throughput":
+        return _plain(instance, utility, reading)
+    if report is not None:
+        needed = memory_needed(instance, np.arange(1, 1 << instance.organizations)) / 1e6
+        report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
+    played = play_ref(instance, reading=reading, memory=memory, time_limit=time_limit, report=report)
+    found = reference_of(played)
+    if played.stop is Stop.FINISHED:
+        remember(instance, reading, found)
+    phi = found.phi()
+    certificate: dict[str, Any] = {
+        "reading": reading,
+        "psi": found.psi.tolist(),
+        "phi": [float(value) for value in phi],
+        "owed": [float(value - mine) for value, mine in zip(phi, found.psi.tolist(), strict=True)],
+        "coalitions": len(played.masks),
+        "contended decisions": played.contended,
+        "memory_mb": round(memory_needed(instance, played.masks) / 1e6, 3),
+    }
+    if played.stop is Stop.FINISHED:
+        bound = 0.0 if found.units else None
+        return Outcome(played.schedule, bound, Status.OPTIMAL if found.units else Status.FEASIBLE, certificate=certificate)
+    certificate["decided_until"] = played.decided_until
+    certificate["after_that"] = "first in, first out; psi, phi and owed are not REF's"
+    return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
+
+
+def play_ref(
+    instance: Scheduling,
+    *,
+    reading: Reading = "figure",
+    samples: npt.ArrayLike = (),
+    memory: float = 4.0,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Simulation:
+    """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the horizon.
+
+    Raises
+    ------
+    InvalidOption
+        See `validate_ref`.
+    """
+    validate_ref(instance, reading, memory)
+    return simulate(instance, _READINGS[reading], samples=samples, time_limit=time_limit, report=report)
+
+
+def reference_of(played: Simulation) -> Reference:
+    """Values by mask and the wanted schedule's utilities at the horizon."""
+    values = [0] * (len(played.masks) + 1)
+    for mask, value in zip(played.masks.tolist(), played.values[:, -1].tolist(), strict=True):
+        values[mask] = value
+    instance = played.instance
+    units = int(units_done(played.start, instance.processing, instance.horizon).sum())
+    return Reference(tuple(values), played.own[:, -1], units, played.contended)
+
+
+def validate_ref(instance: Scheduling, reading: str, memory: float) -> None:
+    """Refuse what REF cannot do, before any work starts."""
+    if reading not in _READINGS:
+        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
+    k = instance.organizations
+    if k > MOST_ORGANIZATIONS:
+        raise InvalidOption(
+            f"REF keeps a schedule of each of the 2^{k} coalitions of {k} organizations; it takes at most {MOST_ORGANIZATIONS}. "
+            "Merge organizations, or use RAND"
+        )
+    if not memory > 0:
+        raise InvalidOption(f"memory is {memory}; expected gigabytes above 0")
+    needed = memory_needed(instance, np.arange(1, 1 << k)) / 1e9
+    if needed > memory:
+        raise InvalidOption(
+            f"REF needs {needed:.2f} GB for {2**k - 1} coalitions; memory is {memory:g}. Give more with memory=, "
+            "merge organizations, or use RAND"
+        )
+    if scale(k) * instance.most_utility >= 2**62:
+        raise InvalidOption(
+            f"phi times lcm(1..{k}) = {scale(k)} passes 64 bits at utilities of {instance.most_utility:.1e}; "
+            "measure time in a coarser unit, shorten the horizon, or use RAND"
+        )
+
+
+_WORK = 2e9
+"""`reference` on its own initiative spends no more than about this many steps, some seconds."""
+
+_known: OrderedDict[tuple[Scheduling, str], Reference] = OrderedDict()
+_known_lock = threading.Lock()
+
+
+def affordable(instance: Scheduling) -> bool:
+    """Whether REF takes seconds rather than minutes: 3^k times the number of jobs, and its numbers fit."""
+    if 3.0**instance.organizations * instance.jobs > _WORK:
+        return False
+    try:
+        validate_ref(instance, "figure", 1.0)
+    except InvalidOption:
+        return False
+    return True
+
+
+def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
+    """REF's values and utilities, worked out once per instance and reading (the last 32 are kept)."""
+    with _known_lock:
+        found = _known.get((instance, reading))
+    if found is None:
+        found = reference_of(play_ref(instance, reading=reading))
+        remember(instance, reading, found)
+    return found
+
+
+def remember(instance: Scheduling, reading: Reading, found: Reference) -> None:
+    """Keep a reference for the metrics of other schedules of the same instance."""
+    with _known_lock:
+        _known[instance, reading] = found
+        while len(_known) > 32:
+            _known.popitem(last=False)
+
+
+def _plain(instance: Scheduling, utility: str, reading: Reading) -> Outcome:
+    """REF for another utility: a schedule fair by that utility, which psi_sp does not judge."""
+    if instance.organizations > _PLAIN_ORGANIZATIONS:
+        raise InvalidOption(
+            f"utility {utility!r} goes through the plain-Python REF, which takes at most {_PLAIN_ORGANIZATIONS} organizations; "
+            f"there are {instance.organizations}"
+        )
+    found = plain_ref(instance, UTILITIES[utility], reading)
+    whole = scale(instance.organizations)
+    certificate = {
+        "reading": reading,
+        "utility": utility,
+        "psi": found.utilities,
+        "phi": [share / whole for share in found.scaled_phi],
+        "psi_sp": utilities(instance, found.schedule).tolist(),
+    }
+    return Outcome(found.schedule, None, Status.FEASIBLE, certificate=certificate)
+
+
+__all__ = ["MOST_ORGANIZATIONS", "Reference", "affordable", "play_ref", "ref", "reference", "validate_ref"]

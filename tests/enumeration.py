@@ -1,0 +1,25 @@
+"""All matchings of a few agents, for checking algorithms against everything (on pytest's path: see pyproject.toml)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+
+@cache
+def every_matching(agents: int) -> np.ndarray:
+    """All matchings of the complete graph, one row of partners each, -1 = without partner."""
+
+    def extend(partner: list[int], free: list[int]) -> Iterator[list[int]]:
+        if not free:
+            yield partner
+            return
+        yield from extend(partner, free[1:])
+        for other in free[1:]:
+            together = list(partner)
+            together[free[0]], together[other] = other, free[0]
+            yield from extend(together, [agent for agent in free[1:] if agent != other])
+
+    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32).reshape(-1, agents)

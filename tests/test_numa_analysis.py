@@ -1,0 +1,158 @@
+"""The technology model, the thesis's figures, and the way from a file to a table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import cotenant
+from cotenant.analysis.experiments import experiment_named
+from cotenant.analysis.numa.technology import (
+    break_even,
+    inter_blade_latency,
+    link_energy_per_bit,
+    migration_energy,
+    migration_over_remote,
+    recomputed,
+    remote_energy,
+)
+from cotenant.cli import app
+from cotenant.instances.numa.technology import EXTRA_HOP, THESIS
+from cotenant.instances.problem import InvalidOption
+
+PRINTED = {
+    "access one hop away": 150, "power of a path": 8.192, "PCIe energy": 37.5, "power of an inter-blade link": 9.8,
+    "power of six links": 58.8, "its power": 128, "access on another blade": 405, "tasks of 256 cores": 6400,
+    "HyperTransport energy": 40, "links' share of communication power": 30.31,
+}  # fmt: skip
+"""What the thesis's inputs give, worked by hand."""
+
+INCONSISTENT = {
+    "expected HyperTransport delay to and from bridges", "access on another blade", "data rate of a lane",
+    "power of an 8 GB channel at 100 %", "power of an 8 GB channel at 20 %", "E_Mem@20", "HyperTransport lanes",
+    "HyperTransport energy", "PCIe energy with its bridges", "the same, 40 W and 60 W added as printed",
+    "the same at the clock of Table 4.3",
+}  # fmt: skip
+
+
+def test_the_figures_recompute_from_their_inputs() -> None:
+    ours = {row.what: row.ours for row in recomputed()}
+    for what, value in PRINTED.items():
+        assert ours[what] == pytest.approx(value, abs=0.005), what
+
+
+def test_exactly_the_known_inconsistencies_are_named() -> None:
+    assert {row.what for row in recomputed() if not row.agrees} == INCONSISTENT
+
+
+@pytest.mark.parametrize(("path", "value"), [("another blade", 2.2785), ("two hops", 2.9444), ("one hop", 4.8889)])
+def test_break_even_is_where_both_energies_are_equal(path: str, value: float) -> None:
+    reuse = break_even(path)  # type: ignore[arg-type]
+    assert reuse == pytest.approx(value, abs=5e-5)
+    assert migration_energy(path, reuse) == pytest.approx(remote_energy(path, reuse))  # type: ignore[arg-type]
+    other = replace(THESIS, dram_energy_idle_eq=THESIS.dram_energy_idle)
+    assert migration_energy(path, reuse, other) == pytest.approx(remote_energy(path, reuse, other))  # type: ignore[arg-type]
+
+
+def test_every_constant_has_a_unit_and_a_source() -> None:
+    for constant in THESIS.constants():
+        assert constant.unit
+        assert "4." in constant.source
+    assert EXTRA_HOP == pytest.approx(THESIS.extra_hop)
+    assert THESIS.service_mean == 0.04
+
+
+def test_a_changed_constant_changes_what_follows() -> None:
+    faster = replace(THESIS, pcie_access=140.0, pcie_energy=10.0)
+    assert inter_blade_latency(faster) == pytest.approx(305)
+    assert link_energy_per_bit("another blade", faster) == pytest.approx(82)
+
+
+def test_power_and_ed2_follow_from_energy_and_delay() -> None:
+    value = migration_over_remote("another blade", 1.0, 1.76)
+    assert value["power"] == pytest.approx(1.76 * value["energy"])
+    assert value["ed2"] == pytest.approx(value["energy"] / 1.76**2)
+    with pytest.raises(InvalidOption, match="penalty"):
+        migration_over_remote("one hop", 1.0, 0.9)
+    with pytest.raises(InvalidOption, match="reuse"):
+        migration_energy("one hop", 0.0)
+    with pytest.raises(InvalidOption, match="path"):
+        link_energy_per_bit("three hops")  # type: ignore[arg-type]
+
+
+SHORT: dict[str, dict[str, object]] = {
+    "numa-technology": {},
+    "numa-figure-4.7": {"tasks": 20_000, "runs": 1, "tolerance": 0.05},
+    "numa-figure-4.8": {"tasks": 20_000, "tolerance": 0.05, "benchmarks": "S6,M10"},
+    "numa-figure-4.9": {"tasks": 20_000, "benchmarks": "S6,M10"},
+    "numa-figure-4.13": {"tasks": 50_000},
+    "numa-figure-4.14": {"tasks": 20_000},
+    "numa-queues": {"tasks": 20_000},
+    "numa-policies": {"tasks": 20_000, "tolerance": 0.05, "file": "numa/tiny"},
+    "numa-hot-data": {"tasks": 20_000, "tolerance": 0.05},
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_every_experiment_runs_and_puts_the_thesis_beside_what_came_out(name: str) -> None:
+    findings = experiment_named(name).run(seed=0, **SHORT[name])
+    assert findings
+    assert all(finding.ours for finding in findings)
+    assert all(bool(finding.paper) == (finding.verdict != "not in the paper") or finding.paper for finding in findings)
+
+
+def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:
+    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000)}
+    assert findings["IB, S1 to S6: link power, PCIe alone for another blade"].verdict == "reproduced"
+    order = [part.split()[0] for part in findings["power, most first, limit 10, 5300/s"].ours.split(", ")]
+    assert order == ["IB", "Local", "IP-2", "IP-1"]
+
+
+@pytest.mark.slow
+def test_figure_4_7_gives_the_sustained_rates_of_k_means() -> None:
+    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.7").run(seed=0)}
+    assert findings["K-means, IB: sustained [tasks/s]"].verdict == "reproduced"
+    assert findings["K-means, Local with refusal limit 1000: sustained [tasks/s]"].verdict == "reproduced"
+    assert findings["K-means: policies by throughput"].verdict == "reproduced"
+    assert "IB never" in findings["K-means at 4300/s: a burst of 3000 tasks drains"].ours
+
+
+@pytest.mark.parametrize("method", ["IB", "fluid", "fluid-power", "mix"])
+def test_from_a_file_to_a_table(method: str, tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    options = ["-o", "tasks=2000"] if method in ("IB", "mix") else []
+    done = CliRunner().invoke(app, ["solve", "numa/tiny", "-m", method, "--out", str(out), *options])
+    assert done.exit_code == 0, done.output
+    assert "served" in done.output
+    checked = CliRunner().invoke(app, ["check", "numa/tiny", str(out)])
+    assert checked.exit_code == 0, checked.output
+
+
+def test_a_changed_result_is_found_out(tmp_path: Path) -> None:
+    path = cotenant.solve(cotenant.read("numa/tiny"), "IB", tasks=2000).write(tmp_path / "result.json")
+    content = json.loads(path.read_text())
+    content["solution"]["served"][0][0] += 1
+    path.write_text(json.dumps(content))
+    checked = CliRunner().invoke(app, ["check", "numa/tiny", str(path)])
+    assert checked.exit_code == 1
+    assert "finished" in checked.output
+
+
+def test_generate_show_and_compare_work_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "server.json"
+    runner = CliRunner()
+    made = runner.invoke(app, ["generate", "numa", "-o", "benchmark=S6,M10", "-o", "refusal-limit=none", "--out", str(path)])
+    assert made.exit_code == 0, made.output
+    assert "refusal limit" in runner.invoke(app, ["show", str(path)]).output
+    table = runner.invoke(app, ["compare", str(path), "-m", "Local", "-m", "fluid-power", "-o", "tasks=2000"])
+    assert table.exit_code == 0, table.output
+    assert "p95 [s]" in table.output
+
+
+def test_analyses_are_refused_as_methods_with_the_place_to_look() -> None:
+    with pytest.raises(InvalidOption, match=r"cotenant\.analysis\.numa"):
+        cotenant.solve(cotenant.read("numa/tiny"), "sustained")

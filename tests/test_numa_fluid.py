@@ -1,0 +1,271 @@
+"""The fluid programs: brute force, a second solver, Pyomo, prices as proof, and that they bound what is simulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair
+from cotenant.baselines.numa import FUNCTIONS
+from cotenant.instances.numa import Flow, Numa, Simulation
+from cotenant.instances.numa.answer import flow_by_distance
+from cotenant.instances.numa.bounds import link_energy, power_bound, throughput_bound
+from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.problem import InvalidOption, UnknownName
+from cotenant.models.numa import power_program, throughput_program
+from cotenant.models.numa.readable import power_model, throughput_model
+from cotenant.models.program import from_pyomo
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.numa.fluid import fluid, fluid_power, mix_shares, mix_table
+from cotenant.solvers.outcome import Status
+
+SAME = 1e-6
+"""Two optima of one program, relative."""
+
+
+def random_server(seed: int) -> Numa:
+    rng = np.random.default_rng(seed)
+    keys = rng.choice(["S1", "S6", "M8", "M10", "P12", "P16"], size=int(rng.integers(1, 4)), replace=False)
+    server = blade_server(
+        benchmark=",".join(keys), blades=int(rng.integers(1, 4)), rows=int(rng.integers(1, 3)),
+        columns=int(rng.integers(1, 3)), cores=int(rng.integers(1, 5)),
+    )  # fmt: skip
+    share = rng.dirichlet(np.full(server.processors, 0.5))
+    return server.replace(
+        location_share=share,
+        class_share=rng.dirichlet(np.ones(server.classes)),
+        service_mean=rng.uniform(0.01, 0.1, server.classes),
+        rate=1.0,
+    )
+
+
+def test_uniform_data_says_6400_and_nothing_more() -> None:
+    outcome = fluid(blade_server())
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.bound == pytest.approx(6400, rel=SAME)
+    assert outcome.certificate["mix"] == {"K-means": {"Local": 1.0, "IP-1": 0.0, "IP-2": 0.0, "IB": 0.0}}
+
+
+def test_two_processors_by_brute_force_over_the_share_sent_away() -> None:
+    server = blade_server(benchmark="S6", blades=1, rows=1, columns=2, cores=3).replace(location_share=[0.8, 0.2])
+    away = np.linspace(0, 0.8, 400_001)  # of all tasks, those with data in memory 0 that run on processor 1
+    work = np.maximum(0.04 * (0.8 - away), 0.04 * (0.2 + 1.22 * away))  # sending both ways only adds work
+    best = (server.cores / work).max()
+    assert fluid(server).bound == pytest.approx(best, rel=1e-5)
+    throughput = 120.0
+    fits = throughput * work <= server.cores
+    watt = throughput * away[fits] * link_energy(server)[0, 1]
+    assert fluid_power(server, throughput=throughput).bound == pytest.approx(watt.min(), rel=1e-4)
+
+
+def _scipy_optimum(server: Numa, throughput: float | None) -> float:
+    """The program in tasks a second, written again as dense rows, solved by scipy."""
+    from scipy.optimize import linprog
+
+    kinds, places = server.classes, server.processors
+    index = np.arange(kinds * places * places).reshape(kinds, places, places)
+    columns = index.size + 1
+    cores = np.zeros((places, columns))
+    send = np.zeros((kinds * places, columns))
+    energy = np.zeros(columns)
+    for k in range(kinds):
+        for source in range(places):
+            for p in range(places):
+                distance = int(server.distance[source, p])
+                cores[p, index[k, source, p]] = server.service_mean[k] * server.slowdown[k, distance]
+                send[k * places + source, index[k, source, p]] = 1.0
+                energy[index[k, source, p]] = link_energy(server)[k, distance]
+            send[k * places + source, -1] = -server.class_share[k] * server.location_share[source]
+    bounds = [(0, None)] * (columns - 1) + [(0, None) if throughput is None else (throughput, throughput)]
+    goal = energy if throughput is not None else np.append(np.zeros(columns - 1), -1.0)
+    result = linprog(goal, cores, np.full(places, server.cores), send, np.zeros(len(send)), bounds)
+    assert result.success
+    return float(result.fun if throughput is not None else -result.fun)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_second_formulation_finds_the_same_optima(seed: int) -> None:
+    server = random_server(seed)
+    outcome = fluid(server)
+    assert isinstance(outcome.solution, Flow)
+    cotenant.check(server, outcome.solution)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.solution.throughput == pytest.approx(outcome.bound, rel=SAME)
+    assert outcome.bound == pytest.approx(_scipy_optimum(server, None), rel=SAME)
+    throughput = 0.9 * outcome.solution.throughput
+    least = fluid_power(server, throughput=throughput)
+    assert isinstance(least.solution, Flow)
+    cotenant.check(server, least.solution)
+    watt = float((flow_by_distance(server, least.solution) * link_energy(server)).sum())
+    assert watt == pytest.approx(least.bound, rel=1e-5, abs=1e-7)
+    assert watt == pytest.approx(_scipy_optimum(server, throughput), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans-hot-memory", "numa/kmeans-hot-blade"])
+def test_the_readable_model_and_the_arrays_have_one_optimum(name: str) -> None:
+    server = cotenant.read(name)
+    assert isinstance(server, Numa)
+    pairs = [
+        (throughput_model(server), throughput_program(server).program),
+        (power_model(server, 0.7 * server.rate), power_program(server, 0.7 * server.rate, link_energy(server)).program),
+    ]
+    for readable, arrays in pairs:
+        values = [solve_program(program).objective for program in (from_pyomo(readable), arrays)]
+        assert values[0] == pytest.approx(values[1], rel=SAME, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_prices_prove_a_bound_and_the_certificate_repeats_its_own(seed: int) -> None:
+    server = random_server(seed)
+    rng = np.random.default_rng(seed)
+    outcome = fluid(server)
+    best = outcome.solution.throughput  # type: ignore[union-attr]
+    least = fluid_power(server, throughput=0.8 * best)
+    watt = float((flow_by_distance(server, least.solution) * link_energy(server)).sum())  # type: ignore[arg-type]
+    for _ in range(50):
+        price = rng.exponential(size=server.processors) * (rng.random(server.processors) < 0.8)
+        assert throughput_bound(server, price) >= best * (1 - SAME)
+        assert power_bound(server, 0.8 * best, price, link_energy(server)) <= watt * (1 + SAME) + SAME
+    assert throughput_bound(server, np.array(outcome.certificate["prices"])) == outcome.bound
+    assert power_bound(server, 0.8 * best, np.array(least.certificate["prices"]), link_energy(server)) == least.bound
+
+
+def test_relabelling_blades_moves_the_flow_and_nothing_else() -> None:
+    server = blade_server(benchmark="S6,P12", data="hot-memory", hot=0.5, blades=3)
+    mirrored = server.replace(location_share=np.roll(server.location_share, 4))
+    assert fluid(mirrored).bound == pytest.approx(fluid(server).bound, rel=SAME)
+
+
+def test_a_memory_without_tasks_and_a_class_without_tasks_are_no_trouble() -> None:
+    server = blade_server(benchmark="S6,M10", blades=2, cores=2).replace(
+        location_share=[1.0] + [0.0] * 7, class_share=[1.0, 0.0], rate=100.0
+    )
+    outcome = fluid(server)
+    cotenant.check(server, outcome.solution)  # type: ignore[arg-type]
+    assert outcome.certificate["mix"]["String match"]["Local"] == 1.0
+    assert outcome.bound == pytest.approx(_scipy_optimum(server, None), rel=SAME)
+
+
+def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> None:
+    server = blade_server(data="hot-blade", hot=0.5, rate=6000.0)
+    outcome = fluid_power(server)
+    assert (outcome.status, outcome.solution, outcome.bound) == (Status.INFEASIBLE, None, None)
+    assert throughput_bound(server, np.array(outcome.certificate["prices"])) < 6000
+    assert "5518.84" in outcome.certificate["throughput"]
+
+
+@pytest.mark.parametrize("options", [{"throughput": 0.0}, {"throughput": -5.0}, {"ht_energy": -1.0}, {"time_limit": 0}])
+def test_fluid_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(options))):
+        fluid_power(blade_server(), **options)
+
+
+@pytest.mark.parametrize("data", ["hot-memory", "hot-blade"])
+@pytest.mark.parametrize("policy", list(FUNCTIONS))
+def test_the_program_bounds_what_every_policy_sustains(data: Any, policy: str) -> None:
+    server = blade_server(data=data, hot=0.5, blades=2, cores=4)
+    bound = fluid(server).bound
+    assert bound is not None
+    for pair in sustained_pair(server, policy, tasks=30_000, runs=1, backlog=300, drained=30, tolerance=0.02):
+        assert pair.rate <= bound
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_stable_run_serves_more_or_takes_less_power_than_the_programs_say(seed: int) -> None:
+    server = random_server(seed)
+    bound = fluid(server).bound
+    assert bound is not None
+    server = server.replace(rate=bound * (0.5 + 0.06 * seed))
+    for policy, method in FUNCTIONS.items():
+        run = method(server, tasks=60_000, rng=np.random.default_rng(seed)).solution
+        assert isinstance(run, Simulation)
+        if server.rate > bound * 1.02:
+            assert not run.stable, policy
+        if run.stable:
+            assert run.served.sum() / run.window <= bound * 1.02
+            result = cotenant.solve(server, policy, seed=seed, tasks=60_000)
+            least = fluid_power(server).bound
+            if least is not None:
+                assert result.metrics["link_power"] >= 0.9 * least  # 60,000 tasks say a rate to a few percent
+
+
+def test_link_power_is_compared_at_one_rate_only() -> None:
+    server = cotenant.read("numa/kmeans-hot-memory")
+    table = cotenant.compare([server], ["fluid", "fluid-power", "IB"], options={"tasks": 50_000}).table.set_index("method")
+    assert np.isnan(table.loc["fluid", "link_power"])
+    assert table.loc["fluid-power", "gap_link_power"] == 0
+    assert table.loc["IB", "gap_link_power"] > 0.3
+
+
+def test_least_power_at_another_throughput_is_no_yardstick_for_runs_at_the_rate() -> None:
+    server = cotenant.read("numa/kmeans-hot-memory")
+    result = cotenant.solve(server, "fluid-power", throughput=5000.0)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(result.bound)
+    options = {"tasks": 20_000, "throughput": 5000.0}
+    table = cotenant.compare([server], ["fluid-power", "IB"], options=options).table.set_index("method")
+    assert np.isnan(table.loc["IB", "link_power"])
+
+
+def test_the_mix_is_the_share_of_each_class_by_the_policy_that_allows_it() -> None:
+    server = blade_server(benchmark="S6,M10", data="hot-blade", hot=0.8)
+    flow = fluid(server).solution
+    assert isinstance(flow, Flow)
+    table = mix_table(server, flow)
+    assert table["K-means"]["Local"] > table["String match"]["Local"]  # who suffers less from distance is sent away
+    for row in table.values():
+        assert sum(row.values()) == pytest.approx(1, abs=1e-5)
+    by_memory = mix_shares(server, flow, "memory")
+    rate = server.class_share[:, None] * server.location_share
+    assert np.allclose((by_memory * rate[:, :, None]).sum(axis=1), mix_shares(server, flow)[:, 0] * server.class_share[:, None])
+
+
+def test_the_mix_by_memory_comes_within_two_percent_of_the_bound_where_local_does_not() -> None:
+    server = blade_server(data="hot-memory", hot=0.25)
+    bound = fluid(server).bound
+    assert bound is not None
+    settings: dict[str, Any] = {"tasks": 200_000, "runs": 1, "tolerance": 0.005}
+    assert sustained(server, "mix-by-memory", **settings).rate > 0.98 * bound
+    assert sustained(server, "Local", **settings).rate < 0.96 * bound
+
+
+def test_the_mix_simulates_and_says_its_shares() -> None:
+    server = cotenant.read("numa/kmeans-hot-memory")
+    result = cotenant.solve(server, "mix", tasks=50_000, by="memory")
+    assert result.solution.policy == "mix"
+    assert result.certificate["mix"]["K-means"]["IB"] == pytest.approx(0.1332, abs=1e-3)
+    with pytest.raises(InvalidOption, match="class or memory"):
+        cotenant.solve(server, "mix", by="core")
+
+
+def test_ib_is_metastable_between_3962_and_about_4600_on_k_means() -> None:
+    empty, saturated = sustained_pair(blade_server(), "IB", tasks=500_000)
+    assert empty.rate == pytest.approx(4600, rel=0.04)  # left by chance: it depends on the draws, see analysis.numa.sustained
+    assert saturated.rate == pytest.approx(3962, rel=0.02)
+    assert empty.failed - empty.rate <= 0.005 * 6400
+
+
+def test_a_burst_in_the_metastable_band_never_drains_under_ib_and_does_under_local() -> None:
+    server = blade_server(rate=4300.0)
+    stuck = burst(server, "IB", tasks=200_000, before=20_000)
+    assert stuck.drained_after is None
+    assert stuck.waiting_before < 10
+    drained = burst(server, "Local", tasks=200_000, before=20_000).drained_after
+    assert drained is not None
+    assert 0.5 < drained < 5
+
+
+def test_sustained_refuses_unknown_policies_and_starts() -> None:
+    with pytest.raises(UnknownName, match="IP-2"):
+        sustained(blade_server(), "IP-3")
+    with pytest.raises(InvalidOption, match="empty or saturated"):
+        sustained(blade_server(), "IB", "warm")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="drained"):
+        sustained(blade_server(), "IB", drained=5000)
+    with pytest.raises(InvalidOption, match="runs"):
+        sustained(blade_server(), "IB", runs=0)
+    with pytest.raises(InvalidOption, match="tolerance"):
+        sustained(blade_server(), "IB", tolerance=0.0)

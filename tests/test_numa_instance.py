@@ -1,0 +1,269 @@
+"""The blade server as data: distances, penalties, files, and every kind of bad input, from code and from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.numa import Flow, Numa, Simulation
+from cotenant.instances.numa.answer import reach
+from cotenant.instances.numa.bounds import link_energy, saturated_throughput
+from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.numa.workloads import BENCHMARKS
+from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption, read, schema, write
+
+
+def tiny(**changes: Any) -> Numa:
+    fields: dict[str, Any] = {
+        "blades": 2, "rows": 1, "columns": 2, "cores": 2, "location_share": [0.4, 0.3, 0.2, 0.1], "class_share": [0.5, 0.5],
+        "service_mean": [0.04, 0.02], "ht1": [1.2, 1.0], "pcie": [1.7, 1.1], "bandwidth": [283.0, 28.0], "rate": 100.0,
+    }  # fmt: skip
+    return Numa(**{**fields, **changes})
+
+
+def test_the_thesis_server_is_two_hops_across_and_has_256_cores() -> None:
+    server = blade_server()
+    assert server.all_cores == 256
+    assert server.distance[0].tolist() == [0, 1, 1, 2] + [3] * 12
+    assert (server.distance == server.distance.T).all()
+    assert server.load == pytest.approx(4000 / 6400)
+
+
+def test_two_hops_cost_one_and_three_tenths_of_the_first() -> None:
+    assert blade_server(benchmark="S6").slowdown[0].tolist() == pytest.approx([1.0, 1.22, 1.286, 1.76])
+
+
+def test_a_longer_mesh_counts_hops_along_rows_and_columns() -> None:
+    server = tiny(blades=1, rows=2, columns=3, location_share=[1 / 6] * 6)
+    assert server.distance[0].tolist() == [0, 1, 2, 1, 2, 3]
+    assert server.slowdown[0, 3] == pytest.approx(1 + 0.2 * 1.6)
+    assert server.blade_distance == 4
+
+
+@pytest.mark.parametrize(("policy", "farthest"), [("Local", 0), ("IP-1", 1), ("IP-2", 2), ("IB", 3)])
+def test_the_policies_differ_in_how_far_a_task_goes(policy: str, farthest: int) -> None:
+    assert reach(blade_server(), policy) == farthest
+
+
+def test_a_blade_of_one_processor_leaves_ip1_and_ip2_at_home() -> None:
+    server = tiny(blades=4, rows=1, columns=1)
+    assert [reach(server, policy) for policy in ("Local", "IP-1", "IP-2", "IB")] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("policy", "rate"), [("Local", 6400), ("IP-1", 5581), ("IP-2", 5417), ("IB", 3962)])
+def test_saturated_closed_forms_of_k_means(policy: str, rate: float) -> None:
+    assert saturated_throughput(blade_server(benchmark="S6"), policy) == pytest.approx(rate, abs=0.5)
+
+
+def test_the_saturated_closed_form_refuses_uneven_data() -> None:
+    hot = blade_server(data="hot-memory")
+    with pytest.raises(InvalidOption, match="uniform"):
+        saturated_throughput(hot, "Local")
+    assert saturated_throughput(hot, "IB") == pytest.approx(3962, rel=0.005)  # a little more: the hot memory's cores are fast
+
+
+def test_the_energy_of_a_task_follows_from_its_local_service_time() -> None:
+    energy = link_energy(blade_server(benchmark="S6"))[0]
+    bits = 283e6 * 8 * 0.04
+    assert energy.tolist() == pytest.approx([0, 36e-12 * bits, 72e-12 * bits, 109.5e-12 * bits])
+
+
+def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
+    kinds = [entry.intensity for entry in BENCHMARKS]
+    assert (kinds.count("EMI"), kinds.count("MI"), kinds.count("CI")) == (1, 7, 12)
+    assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"refusal_limit": np.inf}, {"law": "gamma", "scv": 0.5}, {"arrival_law": "lognormal", "arrival_scv": 4.0},
+     {"queues": "per-processor", "law": "deterministic"}, {"refusal_limit": 0, "names": ("a", "b"), "name": "x"}],
+)  # fmt: skip
+def test_reading_is_the_inverse_of_writing(changes: dict[str, Any], tmp_path: Path) -> None:
+    instance = tiny(**changes)
+    assert read(write(instance, tmp_path / "server.json")) == instance
+
+
+def test_the_law_can_be_replaced_alone() -> None:
+    assert tiny().replace(law="deterministic").replace(law="exponential") == tiny()
+    assert tiny(law="exponential", scv=1.0) == tiny()
+
+
+def test_the_example_of_the_page_is_a_valid_file(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "numa.md").read_text()
+    path = tmp_path / "example.json"
+    path.write_text(page.partition("```json\n")[2].partition("```")[0])
+    assert read(path, "numa").summary()["classes"] == "K-means, String match"
+
+
+def test_no_refusal_limit_is_null_in_a_file(tmp_path: Path) -> None:
+    path = write(tiny(refusal_limit=np.inf), tmp_path / "server.json")
+    assert json.loads(path.read_text())["refusal_limit"] is None
+
+
+def test_the_schema_names_every_field() -> None:
+    assert set(tiny().document()) <= set(schema("numa")["properties"])
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"rate": -5.0}, "rate", "above 0"),
+    ({"rate": 0.0}, "rate", "above 0"),
+    ({"service_mean": [0.04, -0.02]}, r"service_mean\[1\]", "above 0"),
+    ({"bandwidth": [283.0, -1.0]}, r"bandwidth\[1\]", "0 or more"),
+    ({"ht1": [0.9, 1.0]}, r"ht1\[0\]", "at least 1"),
+    ({"pcie": [1.7, 0.5]}, r"pcie\[1\]", "at least 1"),
+    ({"refusal_limit": -1.0}, "refusal_limit", "0 or more"),
+    ({"refusal_limit": 2.5}, "refusal_limit", "whole number"),
+    ({"rows": 0}, "rows", "mesh"),
+    ({"columns": -2}, "columns", "mesh"),
+    ({"cores": 0}, "cores", "from 1"),
+    ({"blades": 3000}, "blades", "at most 2000"),
+    ({"cores": 60_000}, "cores", "at most 100000"),
+    ({"rows": 2}, "location_share", "blades x rows x columns"),
+    ({"location_share": [0.4, 0.3, 0.2, 0.2]}, "location_share", "sum to 1"),
+    ({"location_share": [1.4, -0.4, 0.0, 0.0]}, r"location_share\[1\]", "0 or more"),
+    ({"class_share": [0.5, 0.6]}, "class_share", "sum to 1"),
+    ({"class_share": [1.0]}, "service_mean", "one per class"),
+    ({"law": "gamma"}, "scv", "above 0"),
+    ({"law": "gamma", "scv": -1.0}, "scv", "above 0"),
+    ({"law": "exponential", "scv": 2.0}, "scv", "gamma or lognormal"),
+    ({"names": ("a", "a")}, "names", "of its own"),
+]
+"""Changed fields, the field the message names, and what it says is expected."""
+
+
+@pytest.mark.parametrize(("changes", "field", "expected"), BAD)
+def test_bad_input_names_field_value_and_cure(changes: dict[str, Any], field: str, expected: str) -> None:
+    with pytest.raises(InvalidInstance, match=rf"^{field}.*{expected}"):
+        tiny(**changes)
+
+
+@pytest.mark.parametrize(("changes", "field", "expected"), BAD)
+def test_the_same_bad_input_in_a_file_is_named_with_its_line(
+    changes: dict[str, Any], field: str, expected: str, tmp_path: Path
+) -> None:
+    content = {"cotenant": 1, "problem": "numa", **tiny().document(), **changes}
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(content, indent=1))
+    with pytest.raises(InvalidInstance, match=rf"bad\.json.*{field}.*{expected}"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": 1.5}, "rows"), ({"law": "uniform"}, "law"), ({"queues": "two"}, "queues"), ({"ht2": [1.3]}, "ht2"),
+        ({"rate": "fast"}, "rate"), ({"location_share": [[0.5, 0.5]]}, "location_share"),
+    ],
+)  # fmt: skip
+def test_wrong_types_and_unknown_fields_in_a_file_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps({"cotenant": 1, "problem": "numa", **tiny().document(), **changes}))
+    with pytest.raises(InvalidInstance, match=message):
+        read(path)
+
+
+def test_a_field_that_is_not_a_number_is_refused_in_code() -> None:
+    for changes in ({"rows": "two"}, {"rate": "fast"}, {"rows": True}, {"refusal_limit": "none"}, {"law": "uniform"}):
+        with pytest.raises(InvalidInstance, match=next(iter(changes))):
+            tiny(**changes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"benchmark": "S9"}, "Table 4.2"), ({"hot": 1.5, "data": "hot-blade"}, "hot"), ({"data": "hot-disk"}, "data")],
+)
+def test_the_generator_refuses_what_it_does_not_know(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        blade_server(**options)
+
+
+def test_hot_data_gets_its_share_and_the_rest_is_even() -> None:
+    memory, blade = blade_server(data="hot-memory", hot=0.4), blade_server(data="hot-blade", hot=0.5)
+    assert memory.location_share.tolist() == pytest.approx([0.4] + [0.04] * 15)
+    assert blade.location_share.tolist() == pytest.approx([0.125] * 4 + [0.5 / 12] * 12)
+
+
+@pytest.mark.parametrize("name", [name for name in cotenant.instances.problem.bundled() if name.startswith("numa/")])
+def test_bundled_servers_read_and_say_where_they_come_from(name: str) -> None:
+    assert "Table 4.2" in read(name, "numa").source
+
+
+def simulation(**changes: Any) -> Simulation:
+    fields: dict[str, Any] = {
+        "policy": "IB", "window": 10.0, "arrived": [6, 4], "served": [[3, 1, 0], [2, 0, 2]], "waiting": [0, 1],
+        "running": [1, 2], "refused": 3, "busy": [5.0, 4.0, 3.0, 0.0, 9.0, 1.0, 1.0, 2.0], "stable": True, "growth": 0.0,
+        "response": [0.1, 0.2, 0.3], "response_error": [0.01, 0.01, 0.01], "mean_response": 0.12,
+        "mean_response_error": 0.01, "mean_wait": 0.05, "mean_wait_error": 0.01,
+    }  # fmt: skip
+    return Simulation(**{**fields, **changes})
+
+
+def test_a_simulation_that_conserves_tasks_passes_the_check() -> None:
+    cotenant.check(tiny(), simulation())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"waiting": [0, 0]}, "finished"),
+        ({"arrived": [6, 5]}, "finished"),
+        ({"busy": [11.0, 4.0, 3.0, 0.0, 9.0, 1.0, 1.0, 2.0]}, "core 0 is busy"),
+        ({"busy": [1.0]}, "busy has shape"),
+        ({"running": [1, 9], "arrived": [13, 4]}, "9 tasks run at once"),
+        ({"refused": 801}, "the limit is 100"),
+        ({"response": [0.3, 0.2, 0.3]}, "grow with their quantile"),
+        ({"mean_wait": 0.5}, "part of them"),
+        ({"policy": "IP-9"}, "policy is"),
+        ({"window": 0.0}, "window"),
+    ],
+)
+def test_a_simulation_that_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InfeasibleSolution, match=message):
+        cotenant.check(tiny(), simulation(**changes))
+
+
+def test_without_a_limit_nobody_runs_beyond_the_policy() -> None:
+    with pytest.raises(InfeasibleSolution, match="farther"):
+        cotenant.check(tiny(refusal_limit=np.inf), simulation(policy="IP-2"))
+
+
+def test_a_flow_is_checked_for_shares_and_capacity() -> None:
+    server = tiny()
+    local = 100 * server.class_share[:, None, None] * server.location_share[:, None] * np.eye(4)
+    cotenant.check(server, Flow(100.0, local))
+    with pytest.raises(InfeasibleSolution, match="leave memory"):
+        cotenant.check(server, Flow(100.0, local * np.array([1.0, 1.1])[:, None, None]))
+    with pytest.raises(InfeasibleSolution, match="processor 0 is given"):
+        cotenant.check(server, Flow(1000.0, 10 * local))
+    with pytest.raises(InfeasibleSolution, match="not negative"):
+        cotenant.check(server, Flow(100.0, -local))
+    with pytest.raises(InfeasibleSolution, match="shape"):
+        cotenant.check(server, Flow(100.0, local[:1]))
+
+
+def test_an_answer_of_another_problem_is_refused() -> None:
+    pairing = cotenant.solve(cotenant.read("colocation/tiny"), "GR").solution
+    with pytest.raises(InfeasibleSolution, match="Simulation or Flow"):
+        cotenant.check(tiny(), pairing)
+
+
+def test_both_kinds_of_answer_go_through_a_result_file(tmp_path: Path) -> None:
+    server = read("numa/tiny")
+    for method, kind in (("fluid", Flow), ("IB", Simulation)):
+        options = {} if method == "fluid" else {"tasks": 2000}
+        result = cotenant.solve(server, method, **options)
+        path = result.write(tmp_path / f"{method}.json")
+        assert json.loads(path.read_text())["answer"] == kind.__name__
+        back = cotenant.Result.read(path)
+        assert isinstance(back.solution, kind)
+        assert back.solution == result.solution
+    broken = json.loads(path.read_text()) | {"answer": "Pairing"}
+    path.write_text(json.dumps(broken))
+    with pytest.raises(InvalidFile, match="Pairing"):
+        cotenant.Result.read(path)

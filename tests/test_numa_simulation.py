@@ -1,0 +1,415 @@
+"""The event simulation: by hand, against its plain twin, against queueing theory, and against simpy."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.baselines.numa import FUNCTIONS
+from cotenant.instances.numa import Numa, Simulation
+from cotenant.instances.numa.answer import reach
+from cotenant.instances.numa.bounds import saturated_throughput
+from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.numa.draws import Draws, categories, draw, unit_draws
+from cotenant.solvers.numa.engine import simulate
+from cotenant.solvers.numa.statistics import STUDENT
+from cotenant.solvers.numa.twin import simulate_plainly
+from cotenant.solvers.outcome import Outcome, Status, Stop
+
+STANDARD_ERRORS = 3.0
+"""Simulated means may miss the exact ones by so many standard errors."""
+
+POLICIES = tuple(FUNCTIONS)
+
+
+def tasks(arrival: list[float], service: list[float], location: list[int], reaches: int = 0) -> Draws:
+    number = len(arrival)
+    whole = np.zeros(number, dtype=np.int32)
+    return Draws(
+        np.array(arrival), np.array(service), np.array(location, dtype=np.int32), whole, np.zeros(number),
+        np.full(number, reaches, dtype=np.int32),
+    )  # fmt: skip
+
+
+def pair(**changes: Any) -> Numa:
+    """Two processors of one core, one hop apart; a task away from its data takes twice as long."""
+    fields: dict[str, Any] = {
+        "blades": 1, "rows": 1, "columns": 2, "cores": 1, "location_share": [0.5, 0.5], "class_share": [1.0],
+        "service_mean": [1.0], "ht1": [2.0], "pcie": [4.0], "bandwidth": [100.0], "rate": 1.0, "law": "deterministic",
+    }  # fmt: skip
+    return Numa(**{**fields, **changes})
+
+
+RUNS = [simulate, simulate_plainly]
+BOTH = pytest.mark.parametrize("run", RUNS, ids=["compiled", "plain"])
+
+
+@BOTH
+def test_a_story_of_refusals_worked_by_hand(run: Any) -> None:
+    # 0 runs on P0 until 1; 1, 3, 4 wait for P0; 2 and 5 run on P1. P1 frees at 1.2 and at 2.3: both times the waiting decline.
+    story = tasks([0.0, 0.1, 0.2, 0.3, 0.4, 1.3], [1.0] * 6, [0, 0, 1, 0, 0, 1])
+    patient = run(pair(refusal_limit=5), story)
+    assert patient.start.tolist() == pytest.approx([0.0, 1.0, 0.2, 2.0, 3.0, 1.3])
+    assert patient.refusals.tolist() == [0, 0, 0, 1, 2, 0]
+    assert patient.core.tolist() == [0, 0, 1, 0, 0, 1]
+    # With a limit of 1 task 4, who has declined once, takes P1 at 2.3 and is twice as slow there.
+    hasty = run(pair(refusal_limit=1), story)
+    assert hasty.start.tolist() == pytest.approx([0.0, 1.0, 0.2, 2.0, 2.3, 1.3])
+    assert hasty.core.tolist() == [0, 0, 1, 0, 1, 1]
+    assert hasty.finish(pair(), story)[4] == pytest.approx(4.3)
+
+
+@BOTH
+def test_an_older_task_at_its_limit_goes_before_a_younger_willing_one(run: Any) -> None:
+    story = tasks([0.0, 0.0, 0.1, 0.2, 1.1], [3.0, 1.0, 1.0, 1.0, 1.0], [0, 1, 0, 1, 1])
+    # 2 declines P1 at 1 and takes it at 2, before 4, until 4; 4 declines P0 at 3.
+    result = run(pair(refusal_limit=1), story)
+    assert result.start.tolist() == pytest.approx([0.0, 0.0, 2.0, 1.0, 4.0])
+    assert result.refusals.tolist() == [0, 0, 1, 0, 1]
+
+
+@BOTH
+def test_with_a_queue_per_processor_only_heads_are_offered(run: Any) -> None:
+    # Queues by turn: 2 and 4 in queue 0, 3 in queue 1. P1 frees at 1: heads 2 (data on P0, declines) and 3 (takes).
+    story = tasks([0.0, 0.0, 0.1, 0.2, 0.3], [3.0, 1.0, 1.0, 1.0, 1.0], [0, 1, 0, 1, 1])
+    result = run(pair(refusal_limit=10, queues="per-processor"), story)
+    # 4 waits behind 2 although P1 is idle from 2 on, and takes it when 2 leaves the queue.
+    assert result.start.tolist() == pytest.approx([0.0, 0.0, 3.0, 1.0, 3.0])
+    assert result.core.tolist() == [0, 1, 0, 1, 1]
+    alone = run(pair(refusal_limit=10), story)
+    assert alone.start.tolist() == pytest.approx([0.0, 0.0, 3.0, 1.0, 2.0])
+
+
+@BOTH
+def test_a_limit_of_zero_is_ib_for_every_policy(run: Any) -> None:
+    server = blade_server(benchmark="S6,M10", refusal_limit=0, blades=2, cores=1, rate=150.0)
+    runs = [run(server, draw(server, 300, reach(server, policy), np.random.default_rng(3))) for policy in POLICIES]
+    for other in runs[:3]:
+        assert (other.start == runs[3].start).all()
+
+
+def random_server(rng: np.random.Generator) -> Numa:
+    server = blade_server(
+        benchmark="S6,M10,P12", rate=1.0, blades=int(rng.integers(1, 4)), rows=int(rng.integers(1, 4)),
+        columns=int(rng.integers(1, 3)), cores=int(rng.integers(1, 4)), refusal_limit=[None, 0, 1, 3, 10][rng.integers(5)],
+        law=["exponential", "deterministic"][rng.integers(2)], queues=["one", "per-processor"][rng.integers(2)],
+        data=["uniform", "hot-memory"][rng.integers(2)], hot=0.6, arrival_law=["exponential", "deterministic"][rng.integers(2)],
+    )  # fmt: skip
+    return server.replace(rate=server.all_cores / 0.04 * rng.uniform(0.5, 1.2))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_compiled_simulation_equals_its_plain_twin_task_by_task(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    server = random_server(rng)
+    ranks = server.blade_distance + 1
+    mixed = np.broadcast_to(rng.dirichlet(np.ones(ranks), server.processors), (server.classes, server.processors, ranks))
+    draws = draw(server, 400, reach(server, POLICIES[seed % 4]) if seed % 3 else mixed, rng)
+    for nearest in (True, False):
+        fast, plain = simulate(server, draws, nearest=nearest), simulate_plainly(server, draws, nearest=nearest)
+        assert np.array_equal(fast.start, plain.start)
+        assert np.array_equal(fast.core, plain.core)
+        assert np.array_equal(fast.refusals, plain.refusals)
+
+
+def test_running_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = blade_server(rate=5500.0)
+    draws = draw(server, 5000, 0, np.random.default_rng(0))
+    whole = simulate(server, draws)
+    monkeypatch.setattr("cotenant.solvers.numa.engine.CHUNK", 7)
+    assert np.array_equal(simulate(server, draws).start, whole.start)
+
+
+def test_no_core_runs_two_tasks_at_once_and_no_time_is_lost() -> None:
+    server = blade_server(rate=6000.0)
+    draws = draw(server, 20_000, 1, np.random.default_rng(1))
+    run = simulate(server, draws)
+    finish = run.finish(server, draws)
+    assert (run.start >= draws.arrival).all()
+    for core in range(server.all_cores):
+        mine = np.flatnonzero(run.core == core)
+        mine = mine[np.argsort(run.start[mine])]
+        assert (run.start[mine][1:] >= finish[mine][:-1]).all()
+
+
+def erlang_c_wait(servers: int, rate: float, service: float) -> float:
+    """Mean wait of M/M/k: Erlang's C formula by the recursion of his B formula."""
+    load = rate * service
+    blocked = 1.0
+    for k in range(1, servers + 1):
+        blocked = load * blocked / (k + load * blocked)
+    share = load / servers
+    waits = blocked / (1 - share + share * blocked)
+    return waits * service / (servers - load)
+
+
+def free(rate: float, **changes: Any) -> Numa:
+    """The thesis's server with tasks that distance costs nothing, and no refusal limit."""
+    return blade_server(benchmark="M11", rate=rate, refusal_limit=None, **changes)
+
+
+def agrees(run: Simulation, exact_wait: float, service: float) -> None:
+    for value, error, exact in (
+        (run.mean_wait, run.mean_wait_error, exact_wait),
+        (run.mean_response, run.mean_response_error, exact_wait + service),
+    ):
+        assert abs(value - exact) <= STANDARD_ERRORS * error / STUDENT
+
+
+def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulation:
+    run = FUNCTIONS[policy](server, rng=np.random.default_rng(seed), **options).solution
+    assert isinstance(run, Simulation)
+    return run
+
+
+@pytest.mark.parametrize(("policy", "pools"), [("Local", 16), ("IP-2", 4), ("IB", 1)])
+def test_without_penalties_each_pool_is_an_erlang_c_queue(policy: str, pools: int) -> None:
+    rate = 5600.0 if pools == 16 else 6100.0
+    run = solved(free(rate), policy, tasks=1_000_000)
+    agrees(run, erlang_c_wait(256 // pools, rate / pools, 0.04), 0.04)
+
+
+@pytest.mark.parametrize(("servers", "load"), [(1, 0.7), (4, 0.9), (16, 0.8)])
+def test_one_processor_is_m_m_k(servers: int, load: float) -> None:
+    rate = load * servers / 0.04
+    server = free(rate, blades=1, rows=1, columns=1, cores=servers)
+    agrees(solved(server, "Local", tasks=400_000), erlang_c_wait(servers, rate, 0.04), 0.04)
+
+
+@pytest.mark.parametrize("law", ["deterministic", "gamma", "lognormal"])
+def test_one_core_is_pollaczek_and_khinchine(law: Any) -> None:
+    scv = None if law == "deterministic" else 2.0
+    server = free(15.0, blades=1, rows=1, columns=1, cores=1, law=law, scv=scv)
+    exact = 0.6 * 0.04 * (1 + (scv or 0.0)) / 2 / (1 - 0.6)
+    agrees(solved(server, "IB", tasks=1_000_000), exact, 0.04)
+
+
+def test_one_hop_pools_beat_local_ones_when_distance_is_free() -> None:
+    waits = [solved(free(6000.0), policy, tasks=200_000).mean_wait for policy in POLICIES]
+    assert waits[0] > waits[1] > waits[3]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_saturated_server_clears_what_the_closed_form_says(policy: str) -> None:
+    server = blade_server(rate=6390.0, refusal_limit=None)
+    first = 60_000
+    draws = draw(server, 200_000, reach(server, policy), np.random.default_rng(0), backlog=first)
+    run = simulate(server, draws)
+    begin, end = 2.0, float(draws.arrival[-1])  # while the backlog lasts
+    finish = run.finish(server, draws)
+    cleared = ((finish > begin) & (finish <= end)).sum() / (end - begin)
+    assert cleared == pytest.approx(saturated_throughput(server, policy), rel=0.01)
+
+
+def test_quantiles_of_a_light_load_are_those_of_the_service_time() -> None:
+    run = solved(free(200.0), "IB", tasks=200_000)
+    exact = [-0.04 * math.log(1 - level) for level in (0.5, 0.95, 0.99)]
+    for value, error, target in zip(run.response, run.response_error, exact, strict=True):
+        assert abs(value - target) <= STANDARD_ERRORS * error / STUDENT
+
+
+@pytest.mark.slow
+def test_confidence_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    server = free(80.0, blades=1, rows=1, columns=1, cores=4)
+    exact = erlang_c_wait(4, 80.0, 0.04) + 0.04
+    hits = 0
+    for seed in range(200):
+        run = solved(server, "IB", seed=seed, tasks=40_000)
+        hits += abs(run.mean_response - exact) <= run.mean_response_error
+    assert 0.90 <= hits / 200 <= 0.99
+
+
+def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
+    server = cotenant.read("numa/tiny")
+    first, again, other = (cotenant.solve(server, "IP-1", seed=seed, tasks=2000).solution for seed in (5, 5, 6))
+    assert first == again
+    assert first != other
+
+
+def test_the_engine_makes_no_difference_to_the_answer() -> None:
+    server = cotenant.read("numa/tiny")
+    answers = [cotenant.solve(server, "Local", engine=engine, tasks=1000).solution for engine in ("compiled", "python")]
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_relabelling_blades_does_not_change_the_response_times(policy: str) -> None:
+    server = blade_server(rate=300.0, data="hot-blade", hot=0.7, blades=2, cores=4)
+    mirrored = server.replace(location_share=np.roll(server.location_share, 4))
+    runs = [solved(one, policy, seed=seed, tasks=100_000) for seed, one in enumerate((server, mirrored))]
+    error = math.hypot(*(run.mean_response_error for run in runs)) / STUDENT
+    assert abs(runs[0].mean_response - runs[1].mean_response) <= STANDARD_ERRORS * error
+
+
+def test_a_random_idle_core_is_farther_than_the_nearest() -> None:
+    shares = [
+        cotenant.solve(blade_server(rate=1000.0), "IB", tasks=20_000, placement=placement).metrics["share_local"]
+        for placement in ("nearest", "random")
+    ]
+    assert shares[0] > 0.99
+    assert shares[1] == pytest.approx(1 / 16, abs=0.01)
+
+
+@pytest.mark.parametrize("rate", [6400.0, 20_000.0])
+def test_a_load_no_policy_can_carry_is_said_before_all_else(rate: float) -> None:
+    result = cotenant.solve(blade_server(rate=rate), "Local", tasks=20_000)
+    assert not result.solution.stable
+    assert result.certificate["load"].startswith("unstable for every policy")
+    assert result.objective is None
+    assert "p95" not in result.metrics
+    assert "link_power" not in result.metrics
+
+
+def test_clockwork_at_full_load_is_stable_and_anything_random_is_not() -> None:
+    server = free(100.0, blades=1, rows=1, columns=1, cores=4, law="deterministic", arrival_law="deterministic")
+    run = solved(server, "IB", tasks=2000)
+    assert run.stable
+    assert run.mean_wait == pytest.approx(0, abs=1e-9)
+    assert not solved(server.replace(arrival_law="exponential"), "IB", tasks=2000).stable
+
+
+def test_a_load_this_policy_cannot_carry_is_detected_from_its_queue() -> None:
+    result = cotenant.solve(blade_server(rate=5500.0), "IB", tasks=100_000)
+    assert result.certificate["load"].startswith("unstable here")
+    assert result.metrics["backlog_growth"] == pytest.approx(5500 - 3962, rel=0.2)
+    assert result.metrics["served_rate"] == pytest.approx(3962, rel=0.06)
+
+
+@pytest.mark.parametrize(("rate", "warned"), [(3900.0, False), (4300.0, True)])
+def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(rate: float, warned: bool) -> None:
+    result = cotenant.solve(blade_server(rate=rate), "IB", tasks=20_000)
+    assert result.solution.stable
+    assert ("metastable" in result.certificate) == warned
+
+
+def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
+    server = blade_server(rate=6390.0, blades=2, rows=1, data="hot-memory", hot=0.5).replace(rate=700.0)
+    draws = draw(server, 60_000, 2, np.random.default_rng(0), backlog=30_000)
+    run = simulate(server, draws)
+    finish = run.finish(server, draws)
+    end = float(draws.arrival[-1])
+    assert ((finish > 2) & (finish <= end)).sum() / (end - 2) == pytest.approx(saturated_throughput(server, "IB"), rel=0.01)
+
+
+def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
+    for seed in range(5):
+        assert solved(free(6200.0), "Local", seed=seed, tasks=200_000).stable
+
+
+def test_an_interrupt_keeps_what_was_simulated() -> None:
+    seen = []
+
+    def report(seconds: float, value: float | None, bound: float | None, text: str) -> None:
+        seen.append(text)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    outcome = FUNCTIONS["IB"](blade_server(), tasks=1_000_000, warmup=10_000, report=report)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert outcome.solution is not None
+    cotenant.check(blade_server(), outcome.solution)
+    assert "380000 tasks" in outcome.certificate["window"]
+
+
+def test_a_time_limit_ends_the_run_with_what_there_is_or_says_there_is_nothing() -> None:
+    long = FUNCTIONS["IB"](blade_server(), tasks=3_000_000, warmup=1000, time_limit=0.2)
+    assert long.stop is Stop.TIME_LIMIT
+    assert long.solution is not None
+    short = FUNCTIONS["IB"](blade_server(), tasks=1_000_000, warmup=400_000, time_limit=1e-3)
+    assert (short.status, short.stop, short.solution) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tasks": 5}, "tasks is 5"), ({"tasks": 10**9}, "tasks is"), ({"warmup": 0}, "warmup is 0"),
+        ({"placement": "far"}, "nearest or random"), ({"engine": "rust"}, "compiled or python"), ({"limit": 3}, "limit"),
+    ],
+)  # fmt: skip
+def test_options_out_of_range_are_refused_before_any_work(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        cotenant.solve(cotenant.read("numa/tiny"), "Local", **options)
+
+
+@pytest.mark.parametrize(("law", "scv"), [("gamma", 0.3), ("gamma", 4.0), ("lognormal", 0.3), ("lognormal", 4.0)])
+def test_laws_meet_the_given_moments(law: str, scv: float) -> None:
+    sample = unit_draws(law, scv, 2_000_000, np.random.default_rng(0))
+    assert sample.mean() == pytest.approx(1.0, rel=0.01)
+    assert sample.var() == pytest.approx(scv, rel=0.1)
+
+
+def test_a_category_of_share_zero_is_never_drawn() -> None:
+    drawn = categories(np.array([0.0, 0.3, 0.7, 0.0]), 100_000, np.random.default_rng(0))
+    assert set(drawn.tolist()) == {1, 2}
+    assert (drawn == 1).mean() == pytest.approx(0.3, abs=0.01)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_answers_on_every_small_server(policy: str) -> None:
+    for seed in range(6):
+        server = random_server(np.random.default_rng(100 + seed))
+        outcome = FUNCTIONS[policy](server, tasks=400, rng=np.random.default_rng(seed))
+        assert isinstance(outcome, Outcome)
+        assert outcome.solution is not None
+        cotenant.check(server, outcome.solution)
+
+
+def test_the_policies_can_be_sent_to_another_process() -> None:
+    for method in FUNCTIONS.values():
+        assert pickle.loads(pickle.dumps(method)) is method
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_simpy_tells_the_same_story(policy: str) -> None:
+    simpy = pytest.importorskip("simpy")
+    server = blade_server(blades=2, cores=1, rate=180.0, refusal_limit=4)
+    draws = draw(server, 1500, reach(server, policy), np.random.default_rng(8))
+    ours = simulate(server, draws)
+    assert _simpy_starts(simpy, server, draws).tolist() == pytest.approx(ours.start.tolist(), abs=1e-9)
+
+
+def _simpy_starts(simpy: Any, server: Numa, draws: Draws) -> np.ndarray:
+    """The same rules as simpy processes, one core per processor: every core asks the queue when it frees."""
+    world = simpy.Environment()
+    idle = set(range(server.processors))
+    queue: list[list[int]] = []  # [task, refusals] in order of arrival
+    start = np.full(len(draws), -1.0)
+
+    def serve(task: int, core: int) -> Any:
+        while True:
+            start[task] = world.now
+            away = server.distance[draws.location[task], core]
+            yield world.timeout(draws.service[task] * server.slowdown[draws.kind[task], away])
+            for entry in queue:
+                willing = server.distance[draws.location[entry[0]], core] <= draws.reach[entry[0]]
+                if willing or entry[1] >= server.refusal_limit:
+                    queue.remove(entry)
+                    task = entry[0]
+                    break
+                entry[1] += 1
+            else:
+                idle.add(core)
+                return
+
+    def arrive() -> Any:
+        for task in range(len(draws)):
+            yield world.timeout(max(0.0, draws.arrival[task] - world.now))
+            away = server.distance[draws.location[task]]
+            near = sorted((away[core], core) for core in idle if away[core] <= draws.reach[task])
+            equal = [core for distance, core in near if distance == near[0][0]]
+            if equal:
+                core = equal[int(draws.pick[task] * len(equal))]
+                idle.remove(core)
+                world.process(serve(task, core))
+            else:
+                queue.append([task, 0])
+
+    world.process(arrive())
+    world.run()
+    return start

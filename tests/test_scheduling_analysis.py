@@ -1,0 +1,345 @@
+"""Metrics, windows of a trace, the strategy search, prices, audits, experiments and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.experiments import experiment_named
+from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
+from cotenant.analysis.scheduling.metrics import METRICS, metrics
+from cotenant.analysis.scheduling.papers import MACHINES, TABLE_1, TABLE_2
+from cotenant.analysis.scheduling.prices import prices
+from cotenant.analysis.scheduling.strategy import KINDS, best_gains, changes
+from cotenant.analysis.scheduling.windows import RULES, TABLE_RULES, study, summarize
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.instances.scheduling import Schedule, Scheduling, psi, utilities
+from cotenant.instances.scheduling.formats import read_swf
+from cotenant.instances.scheduling.generators import workload
+from cotenant.instances.scheduling.log import Log, Settings, window
+from cotenant.instances.scheduling.utility import units_done
+from cotenant.solvers.scheduling import reference, simulate
+from cotenant.solvers.scheduling.shapley_schedule import affordable
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def lpc() -> Path | None:
+    """The LPC trace, where it is."""
+    for folder in (Path(os.environ.get("COTENANT_DATA", "nowhere")), ROOT.parent / "shared" / "data"):
+        path = folder / "traces" / "LPC-EGEE-2004-1.2-cln.swf.gz"
+        if path.is_file():
+            return path
+    return None
+
+
+def made_log(jobs: int = 400, length: int = 4000, users: int = 12, seed: int = 0) -> Log:
+    """A busy synthetic log of serial jobs, some started late."""
+    rng = np.random.default_rng(seed)
+    submit = np.sort(rng.integers(0, length, jobs))
+    run = rng.integers(20, 400, jobs)
+    user = rng.integers(0, users, jobs)
+    zeros = np.zeros(jobs, dtype=np.int64)
+    names = tuple(f"user{number}" for number in range(users))
+    return Log(
+        "made", submit, rng.integers(0, 60, jobs), run, np.ones(jobs, dtype=np.int64), user, zeros, names, ("g",),
+        {"MaxProcs": "12"},
+    )  # fmt: skip
+
+
+def swf_text(log: Log) -> str:
+    rows = zip(log.submit.tolist(), log.wait.tolist(), log.run.tolist(), log.user.tolist(), strict=True)
+    lines = [f"{n} {s} {w} {r} 1 -1 -1 1 -1 -1 1 {u} 0 -1 1 1 -1 -1" for n, (s, w, r, u) in enumerate(rows, start=1)]
+    return "\n".join(["; MaxProcs: 12", *lines]) + "\n"
+
+
+def test_unfairness_is_the_sum_of_absolute_differences_over_ref_s_work() -> None:
+    instance = cotenant.read("scheduling/tiny")
+    found = reference(instance)
+    schedule = simulate(instance, "FIFO").schedule
+    expected = np.abs(utilities(instance, schedule) - found.psi).sum() / found.units
+    measured = metrics(instance, schedule)
+    assert measured["unfairness"] == pytest.approx(expected)
+    assert measured["unfairness"] > 0
+    assert found.units == units_done(cotenant.solve(instance, "REF").solution.start, instance.processing, instance.horizon).sum()
+
+
+def test_debts_sum_to_nothing_and_are_phi_less_psi() -> None:
+    instance = cotenant.read("scheduling/tiny")
+    measured = metrics(instance, simulate(instance, "ROUNDROBIN").schedule)
+    owed = [measured[f"owed:{name}"] for name in instance.names]
+    assert sum(owed) == pytest.approx(0)
+    assert owed == pytest.approx([measured[f"phi:{name}"] - measured[f"psi:{name}"] for name in instance.names])
+    assert measured["most_owed"] == pytest.approx(max(owed))
+
+
+def test_flow_time_counts_waiting_until_the_horizon() -> None:
+    instance = Scheduling([1], [0, 0, 0], [0, 2, 9], [3, 20, 5], horizon=8)
+    measured = metrics(instance, Schedule([0, 3, -1], [0, 0, -1]))
+    assert measured["flow_time"] == (3 + 6) / 2
+    assert (measured["started"], measured["completed"]) == (2, 1)
+    assert measured["utilization"] == 1.0
+    assert metrics(instance, Schedule([-1] * 3, [-1] * 3))["flow_time"] == (8 + 6) / 2
+
+
+def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() -> None:
+    nothing = Scheduling([1], [0], [9], [1], horizon=3)
+    assert "unfairness" not in metrics(nothing, Schedule([-1], [-1]))
+    many = workload(organizations=20, jobs=50, rng=np.random.default_rng(0))
+    assert not affordable(many)
+    schedule = simulate(many, "FIFO").schedule
+    assert "unfairness" not in metrics(many, schedule)
+    with pytest.raises(InvalidOption, match="at most 13"):
+        metrics(many, schedule, reference="REF")
+    with pytest.raises(InvalidOption, match="reference is 'x'"):
+        metrics(many, schedule, reference="x")
+    with pytest.raises(InvalidOption, match="reading is 'x'"):
+        metrics(many, schedule, reading="x")
+
+
+def test_metrics_are_those_of_the_table_and_per_organization() -> None:
+    instance = cotenant.read("scheduling/tiny")
+    measured = metrics(instance, simulate(instance, "FIFO").schedule)
+    per_organization = {f"{what}:{name}" for what in ("psi", "phi", "owed") for name in instance.names}
+    assert set(measured) == {metric.name for metric in METRICS} | per_organization
+
+
+def test_a_reading_given_to_solve_reaches_the_method_and_the_judge() -> None:
+    for reading in ("figure", "definition"):
+        result = cotenant.solve(cotenant.read("scheduling/lpc-like"), "REF", reading=reading)
+        assert result.objective == 0
+        assert result.certificate["reading"] == reading
+
+
+def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() -> None:
+    log = made_log()
+    settings = Settings(length=600, organizations=3, machines=8)
+    empty = study(log, settings, windows=12, rules=tuple(RULES), seed=2)
+    warm = study(log, Settings(length=600, organizations=3, machines=8, initial="warm"), windows=12, seed=2)
+    assert empty.begin.tolist() == warm.begin.tolist()
+    assert (warm.jobs >= empty.jobs).all()
+    assert empty.contended_windows > 3
+    for name, sample in empty.distance.items():
+        assert (sample >= 0).all()
+        assert (sample[empty.contended == 0] == 0).all(), name
+    again = study(log, settings, windows=12, rules=tuple(RULES), seed=2)
+    assert all(again.distance[name].tolist() == empty.distance[name].tolist() for name in RULES)
+
+
+def test_a_study_s_distance_is_the_metric() -> None:
+    log = made_log()
+    found = study(log, Settings(length=600, organizations=3, machines=8), windows=3, rules=("FAIRSHARE",), seed=5)
+    for index in range(3):
+        rng = np.random.default_rng([5, index])
+        begin = int(rng.integers(log.begin, log.end - 600 + 1))
+        instance = window(log, Settings(begin=begin, length=600, organizations=3, machines=8), rng).instance
+        measured = metrics(instance, cotenant.solve(instance, "FAIRSHARE").solution)["unfairness"]
+        assert found.distance["FAIRSHARE"][index] == measured
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (Settings(length=600), {"windows": 0}, "windows is 0"),
+        (Settings(length=10**9), {}, "shorter than the log"),
+        (Settings(length=600), {"rules": ("LOTTERY",)}, "rules names 'LOTTERY'"),
+    ],
+)
+def test_a_study_refuses_what_it_cannot_do(settings: Settings, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        study(made_log(), settings, **options)
+
+
+def test_summaries_have_quartiles_and_an_interval_of_the_mean() -> None:
+    found = summarize(np.arange(101))
+    assert (found.mean, found.median, found.quartile_1, found.quartile_3) == (50, 50, 25, 75)
+    assert found.low < 50 < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * np.arange(101).std() / np.sqrt(101), rel=0.1)
+    assert summarize([3.0]).deviation == 0
+
+
+def test_the_paper_s_tables_have_every_rule_of_every_trace() -> None:
+    for table in (TABLE_1, TABLE_2):
+        assert set(table) == set(MACHINES)
+        assert all(set(column) <= set(TABLE_RULES) and len(column) == 6 for column in table.values())
+    assert TABLE_1["LPC-EGEE"]["DIRECTCONTR"] == (5, 11)
+    assert TABLE_2["RICC"]["ROUNDROBIN"] == (10850, 13773)
+
+
+def test_changes_present_the_same_work() -> None:
+    instance = cotenant.read("scheduling/tiny")
+    mine = instance.processing[instance.organization == 2].sum()
+    kinds = set()
+    for change in changes(instance, 2):
+        kinds.add(change.kind)
+        assert change.useful[change.instance.organization == 2].sum() == mine
+        assert change.instance.processing.sum() - instance.processing.sum() == (change.amount if change.kind == "pad" else 0)
+    assert kinds == set(KINDS)
+
+
+def test_psi_is_unmoved_by_splitting_and_merging_and_falls_with_delay() -> None:
+    # Section 4's axioms, on given schedules: whatever the horizon cuts off.
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        start, first, second, t = (int(value) for value in rng.integers(1, 20, 4))
+        whole = psi([start], [first + second], t).sum()
+        assert psi([start, start + first], [first, second], t).sum() == whole
+        later = psi([start + 1], [first + second], t).sum()
+        assert whole - later == units_done([start], [first + second], t).sum() if t > start else later == 0
+        assert psi([start], [first + second + 1], t).sum() >= whole
+
+
+def test_the_search_finds_a_split_that_pays() -> None:
+    # One job of 6 beside an idle machine: two halves run at once.
+    instance = Scheduling([2], [0], [0], [6], horizon=6)
+    best = {gain.kind: gain for gain in best_gains(instance, "FIFO")}
+    assert best["split"].gain == psi([0, 0], [3, 3], 6).sum() - psi([0], [6], 6).sum()
+    assert best["split"].amount == 3
+    assert "merge" not in best
+    assert best["delay"].gain < 0
+    assert best["pad"].gain == 0
+
+
+def test_the_search_tries_rules_that_draw_with_the_same_draws() -> None:
+    instance = Scheduling([1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [2, 3, 2, 3], horizon=6)
+    assert best_gains(instance, "random", seeds=3) == best_gains(instance, "random", seeds=3)
+    with pytest.raises(InvalidOption, match="rule is 'LOTTERY'"):
+        best_gains(instance, "LOTTERY")
+
+
+def test_prices_are_shares_of_the_proved_optimum() -> None:
+    instance = cotenant.read("scheduling/figure-7")
+    found = {price.rule: price for price in prices(instance) or []}
+    assert found["FIFO"].work == 0.75
+    assert all(0.75 <= price.work <= 1 and 0 < price.utility <= 1 for price in found.values())
+    assert prices(cotenant.read("scheduling/lpc-like"), time_limit=0.01) is None
+
+
+def test_an_audit_of_ref_s_own_schedule_finds_it_fair() -> None:
+    instance = cotenant.read("scheduling/tiny")
+    start = cotenant.solve(instance, "REF").solution.start
+    judged = window(made_log(), Settings(length=600))
+    found = audit(type(judged)(instance, start, 0))
+    assert found.unfairness["the log"] == 0
+    assert found.received[:, -1].tolist() == reference(instance).psi.tolist()
+    assert found.contributed[:, -1].tolist() == [float(share) for share in reference(instance).phi()]
+    assert found.times[-1] == instance.horizon
+
+
+@pytest.mark.parametrize("name", ["REF", "RAND"])
+def test_debts_of_an_audit_sum_to_nothing_at_every_time(name: str) -> None:
+    found = audit(window(made_log(), Settings(length=2000, organizations=4)), reference=name, points=5)
+    assert found.reference == name
+    assert found.owed.shape == (4, 5)
+    assert found.owed.sum(axis=0) == pytest.approx(np.zeros(5), abs=1e-3)
+    assert (np.diff(found.received, axis=1) >= 0).all()
+
+
+def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
+    path = tmp_path / "made.swf"
+    path.write_text(swf_text(made_log()))
+    found = audit_file(path, machines=3, length=1000)
+    words = " ".join(found.notes)
+    assert "more than the 3 machines given" in words
+    assert "were not started in the window" in words
+    text = [part for part in audit_tables(found) if isinstance(part, str)]
+    assert any(part.startswith("unfairness") for part in text)
+    document = json.loads(json.dumps(found.document(), allow_nan=False))
+    assert sum(row[-1] for row in document["owed"]) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"points": 0}, "points is 0"), ({"reference": "x"}, "reference is 'x'"), ({"form": "xml"}, "form is 'xml'")],
+)
+def test_an_audit_refuses_bad_options(options: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "made.swf"
+    path.write_text(swf_text(made_log(jobs=20)))
+    with pytest.raises(InvalidOption, match=message):
+        audit_file(path, **options)
+
+
+def test_the_examples_of_the_paper_come_out() -> None:
+    findings = experiment_named("scheduling-examples").run()
+    assert [finding.verdict for finding in findings] == [*["reproduced"] * 6, "differs", "reproduced"]
+
+
+def test_theorem_6_2_holds_where_the_optimum_is_proved() -> None:
+    findings = experiment_named("scheduling-theorem-6.2").run(instances=4)
+    assert findings[0].verdict == "reproduced"
+
+
+def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
+    path = tmp_path / "made.swf"
+    path.write_text(swf_text(made_log()))
+    for name in ("scheduling-table-1", "scheduling-table-2"):
+        findings = experiment_named(name).run(log=str(path), windows=3, length=500, machines=6, organizations=3)
+        assert len(findings) == 2 * (2 * len(TABLE_RULES) - 1)
+        assert "windows contended" in findings[0].note
+    grown = experiment_named("scheduling-figure-10").run(log=str(path), windows=2, least=2, most=3, length=500, machines=6)
+    assert len(grown) == 2 + len(TABLE_RULES)
+    with pytest.raises(InvalidOption, match="log is not given; download RICC"):
+        experiment_named("scheduling-table-1").run(trace="RICC")
+    with pytest.raises(InvalidOption, match="least is 1"):
+        experiment_named("scheduling-figure-10").run(log=str(path), least=1)
+
+
+def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from cotenant.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) -> None:
+    log, out = tmp_path / "made.swf", tmp_path / "window.json"
+    log.write_text(swf_text(made_log()))
+    assert (
+        cli("convert", str(log), "--from", "swf", "-o", "length=600", "-o", "organizations=3", "--out", str(out)).returncode == 0
+    )
+    compared = cli("compare", str(out), "-m", "REF", "-m", "FAIRSHARE", "--json")
+    rows = {row["method"]: row for row in json.loads(compared.stdout)}
+    assert rows["REF"]["metrics"]["unfairness"] == 0
+    assert rows["FAIRSHARE"]["metrics"]["unfairness"] >= 0
+    audited = cli("audit", str(log), "-o", "length=600", "--out", str(tmp_path / "audit.json"))
+    assert audited.returncode == 0
+    assert "who contributed, who received" in audited.stdout
+    assert json.loads((tmp_path / "audit.json").read_text())["reference"] == "REF"
+    refused = cli("audit", str(log), "-o", "length=soon")
+    assert (refused.returncode, "length is 'soon'" in refused.stderr) == (2, True)
+
+
+def test_an_analysis_is_no_method() -> None:
+    with pytest.raises(InvalidOption, match="cotenant audit LOG"):
+        cotenant.solve(cotenant.read("scheduling/tiny"), "audit")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(lpc() is None, reason="the LPC trace is not here")
+def test_table_1_comes_from_one_command_on_the_lpc_trace() -> None:
+    path = lpc()
+    findings = experiment_named("scheduling-table-1").run(log=str(path), windows=25)
+    assert {finding.what for finding in findings} >= {
+        f"{name}, {start} start" for name in TABLE_RULES for start in ("empty", "warm")
+    }
+    log = read_swf(path)
+    found = study(log, Settings(length=50_000, machines=70, initial="warm"), windows=25)
+    assert found.distance["DIRECTCONTR"].mean() < found.distance["ROUNDROBIN"].mean()
+    for settings in (Settings(length=50_000, machines=70, split="uniform"), Settings(length=50_000, machines=70, by="job")):
+        assert study(log, settings, windows=10).windows == 10
+
+
+@pytest.mark.slow
+def test_the_strategy_experiment_runs() -> None:
+    findings = experiment_named("scheduling-strategy").run(instances=2, seeds=2)
+    assert len(findings) == len(RULES) + 2
+
+
+def test_a_window_of_silence_is_refused() -> None:
+    with pytest.raises(InvalidInstance, match="without a job"):
+        window(made_log(), Settings(begin=4500, length=100))

@@ -1,0 +1,255 @@
+"""Scheduling: the instance, the schedule, the checker, psi_sp, files and bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
+from cotenant.instances.scheduling import UTILITIES, Schedule, Scheduling, assign_machines, is_greedy, psi, utilities
+from cotenant.instances.scheduling.gadgets import figure_2, figure_2_schedule, figure_7, not_supermodular, subset_sum
+from cotenant.instances.scheduling.generators import unit_jobs, workload
+from cotenant.instances.scheduling.split import machine_split
+from cotenant.solvers.scheduling import simulate
+
+
+def small(**changes: object) -> Scheduling:
+    """Two organizations with a machine each, three jobs: 0 has jobs of 3 and 2 at time 0, 1 one of 4 at time 1."""
+    fields: dict[str, object] = {
+        "machines": [1, 1], "organization": [0, 0, 1], "release": [0, 0, 1], "processing": [3, 2, 4], "horizon": 8,
+    }  # fmt: skip
+    return Scheduling(**(fields | changes))  # type: ignore[arg-type]
+
+
+def unit_parts(start: int, processing: int, t: int) -> int:
+    """psi_sp as the sum over unit parts: one done in [i, i + 1) is worth t - i."""
+    return sum(t - i for i in range(start, min(start + processing, t)))
+
+
+def test_psi_is_the_sum_over_unit_parts() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        start, processing, t = (int(rng.integers(low, 30)) for low in (0, 1, 0))
+        expected = unit_parts(start, processing, t)
+        assert int(psi([start], [processing], t)[0]) == expected
+        assert UTILITIES["throughput"]([(start, processing, 0)], t) == expected
+
+
+def test_a_job_that_is_not_started_is_worth_nothing() -> None:
+    assert psi([-1, 0], [5, 5], 10).tolist() == [0, unit_parts(0, 5, 10)]
+
+
+def test_figure_2_prints_262_297_and_flow_70() -> None:
+    instance = figure_2()
+    schedule = figure_2_schedule(instance)
+    cotenant.check(instance, schedule)
+    mine = [
+        (s, p, 0)
+        for s, p, u in zip(schedule.start.tolist(), instance.processing.tolist(), instance.organization, strict=True)
+        if u == 0
+    ]
+    assert utilities(instance, schedule, 13)[0] == 262
+    assert utilities(instance, schedule, 14)[0] == 297
+    assert UTILITIES["flow-time"](mine, 14) == -70
+
+
+@pytest.mark.parametrize(
+    ("job", "start", "utility", "flow"),
+    [(8, 9, +4, -1), (5, 5, -6, +1), (8, -1, -10, -14)],
+    ids=["J9 at 9", "J6 one later", "J9 not at all"],
+)
+def test_figure_2_changes_by_4_6_and_10(job: int, start: int, utility: int, flow: int) -> None:
+    instance = figure_2()
+    before = figure_2_schedule(instance)
+    starts = before.start.copy()
+    starts[job] = start
+    mine = instance.organization == 0
+
+    def flow_time(begin: np.ndarray) -> int:
+        rows = zip(begin[mine].tolist(), instance.processing[mine].tolist(), strict=True)
+        return -UTILITIES["flow-time"]([(s, p, 0) for s, p in rows if s >= 0], 14)
+
+    assert psi(starts, instance.processing, 14)[mine].sum() - utilities(instance, before, 14)[0] == utility
+    assert flow_time(starts) - flow_time(before.start) == flow
+
+
+def test_equal_jobs_turn_utility_into_flow_time() -> None:
+    # Proposition 4.2 with the constant that holds: psi = n (p t + p (p + 1) / 2) - p sum(r) - p flow.
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        number, p, t = 5, int(rng.integers(1, 6)), 60
+        release = rng.integers(0, 10, number)
+        start = release + rng.integers(0, 20, number)
+        flow = int((start + p - release).sum())
+        constant = number * (p * t + p * (p + 1) // 2) - p * int(release.sum())
+        assert int(psi(start, np.full(number, p), t).sum()) == constant - p * flow
+
+
+def test_other_utilities_see_only_what_has_happened() -> None:
+    jobs = [(2, 3, 0), (4, 10, 1)]
+    assert UTILITIES["utilization"](jobs, 6) == 3 + 2
+    assert UTILITIES["flow-time"](jobs, 6) == -5
+    assert UTILITIES["tardiness"](jobs, 6) == 0
+    assert UTILITIES["tardiness"]([(9, 3, 0)], 12) == -6
+
+
+def test_machines_are_the_lowest_free_ones() -> None:
+    instance = small(horizon=20)
+    assert assign_machines(instance, [0, 3, 1]).tolist() == [0, 0, 1]
+    assert assign_machines(instance, [0, -1, 5]).tolist() == [0, -1, 0]
+
+
+def test_more_jobs_at_once_than_machines_cannot_be_placed() -> None:
+    with pytest.raises(InfeasibleSolution, match="more than 2 jobs run at time 1"):
+        assign_machines(small(), [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("start", "machine", "message"),
+    [
+        ([0, 3], [0, 0], "start has 2 entries"),
+        ([0, 3, 1], [0, -1, 1], "job 1 has start 3 and machine -1"),
+        ([0, -2, 1], [0, -1, 1], "job 1 has start -2"),
+        ([0, 3, 1], [0, 2, 1], "job 1 runs on machine 2; there are 2"),
+        ([0, 3, 0], [0, 0, 1], "job 2 starts at 0, before its release at 1"),
+        ([0, 3, 8], [0, 0, 1], "job 2 starts at 8; the horizon is 8"),
+        ([4, 0, 1], [0, 0, 1], "job 1 of organization '0' starts before job 0"),
+        ([-1, 0, 1], [-1, 0, 1], "job 1 of organization '0' starts before job 0"),
+        ([0, 2, 1], [0, 0, 1], "jobs 0 and 1 overlap on machine 0: job 0 runs from 0 to 3, job 1 starts at 2"),
+    ],
+)
+def test_a_broken_rule_is_named(start: list[int], machine: list[int], message: str) -> None:
+    with pytest.raises(InfeasibleSolution, match=message):
+        cotenant.check(small(), Schedule(start, machine))
+
+
+def test_idling_is_allowed_unless_the_schedule_claims_to_be_greedy() -> None:
+    instance = small()
+    lazy = Schedule([0, 5, 1], [0, 0, 1])
+    cotenant.check(instance, lazy)
+    assert not is_greedy(instance, lazy)
+    with pytest.raises(InfeasibleSolution, match="at time 0 a machine is idle while job 1 waits"):
+        cotenant.check(instance, Schedule([0, 5, 1], [0, 0, 1], greedy=True))
+    with pytest.raises(InfeasibleSolution, match="while job 2 waits"):
+        cotenant.check(instance, Schedule([0, 0, -1], [0, 1, -1], greedy=True))
+    cotenant.check(instance, Schedule([0, 0, 2], [0, 1, 1], greedy=True))
+
+
+def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
+    rng = np.random.default_rng(8)
+    found = []
+    for _ in range(200):
+        instance = workload(organizations=2, machines=2, jobs=5, horizon=12, batch=1, rng=rng)
+        start = simulate(instance, "random", draws=rng.random(10)).start.copy()
+        job = int(rng.integers(5))
+        start[job] = start[job] + int(rng.integers(0, 3)) if start[job] >= 0 else -1  # delayed, or as it was
+        try:
+            schedule = Schedule(start, assign_machines(instance, start))
+            cotenant.check(instance, schedule)
+        except InfeasibleSolution:
+            continue
+        greedy = True
+        for t in range(12):
+            running = sum(0 <= s <= t < s + p for s, p in zip(start.tolist(), instance.processing.tolist(), strict=True))
+            waiting = sum(r <= t and (s < 0 or s > t) for s, r in zip(start.tolist(), instance.release.tolist(), strict=True))
+            greedy &= running == 2 or waiting == 0
+        assert is_greedy(instance, schedule) == greedy
+        found.append(greedy)
+    assert 20 < sum(found) < len(found) - 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"machines": []}, "machines is empty"),
+        ({"machines": [0, 0]}, "machines is all zero; expected at least one machine"),
+        ({"machines": [10**9, 1]}, r"machines is 1e\+09 in all.*at most 10000000"),
+        ({"machines": [-1, 2]}, r"machines\[0\] is -1"),
+        ({"organization": [0, 0, 2]}, r"organization\[2\] is 2; expected an index from 0 to 1"),
+        ({"organization": [0, 0]}, "release is of length 3; expected 2 entries"),
+        ({"release": [0, -1, 1]}, r"release\[1\] is -1; expected a time, at least 0"),
+        ({"release": [0, 0.5, 1]}, r"release\[1\] is 0.5; expected a whole number"),
+        ({"processing": [3, 0, 4]}, r"processing\[1\] is 0.*Leave out jobs that did not run"),
+        ({"organization": [], "release": [], "processing": []}, "job is empty; expected at least one job"),
+        ({"horizon": 0}, "horizon is 0"),
+        ({"horizon": 1.5}, "horizon is 1.5; expected a whole number"),
+        ({"horizon": 2**31}, "horizon is 2147483648; expected utilities below"),
+        ({"names": ("a",)}, "names is of length 1"),
+        ({"names": ("a", "a")}, "names is repeated"),
+    ],
+)
+def test_bad_input_names_field_value_and_cure(changes: dict[str, object], field: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstance, match=field):
+        small(**changes)
+
+
+def test_organizations_without_machines_or_without_jobs_are_allowed() -> None:
+    instance = small(machines=[2, 0, 1])
+    assert instance.organizations == 3
+    assert instance.owner.tolist() == [0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("horizon", 0, "horizon is 0"),
+        ("machines", [0, 0], "machines is all zero"),
+        ("processing", [3, -2, 4], r"processing\[1\] is -2"),
+        ("release", [0, 0, -1], r"release\[2\] is -1"),
+        ("release", [0, 0, 1.5], "release"),
+        ("weight", [1], "weight"),
+    ],
+)
+def test_a_file_with_bad_input_is_refused_with_its_place(key: str, value: object, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    cotenant.write(small(), path)
+    content = json.loads(path.read_text())
+    (content if key in content or key == "weight" else content["job"])[key] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(InvalidInstance, match=message) as error:
+        cotenant.read(path)
+    assert str(path) in str(error.value)
+
+
+def test_reading_and_writing_are_inverses(tmp_path: Path) -> None:
+    for instance in (small(name="x", source="y", names=("left", "right")), workload(rng=np.random.default_rng(1)), figure_7()):
+        path = cotenant.write(instance, tmp_path / "instance.json.gz")
+        assert cotenant.read(path) == instance
+    schedule = Schedule([0, -1, 1], [0, -1, 1], greedy=True)
+    assert Schedule.from_document(json.loads(json.dumps(schedule.document()))) == schedule
+
+
+def test_shares_of_machines_are_zipf_even_or_as_given() -> None:
+    assert machine_split(70, 5, "zipf").tolist() == [31, 15, 10, 8, 6]
+    assert machine_split(7, 3, "uniform").tolist() == [3, 2, 2]
+    assert machine_split(0, 3, "4,0,1").tolist() == [4, 0, 1]
+    assert machine_split(1, 3, "zipf").sum() == 1
+    for arguments in ((5, 3, "4,0"), (6, 2, "4,1"), (5, 2, "some"), (0, 2, "zipf"), (5, 0, "zipf"), (5, 2, "1,x")):
+        with pytest.raises(InvalidOption):
+            machine_split(*arguments)
+
+
+def test_generators_make_what_they_say() -> None:
+    rng = np.random.default_rng(0)
+    instance = workload(organizations=3, machines=10, jobs=40, horizon=1000, load=2.0, rng=rng)
+    assert (instance.jobs, instance.organizations, instance.total_machines) == (40, 3, 10)
+    assert abs(instance.processing.sum() / (10 * 1000) - 2.0) < 0.01
+    assert (unit_jobs(rng=rng).processing == 1).all()
+    assert not_supermodular().organizations == 3
+    for options in ({"jobs": 0}, {"load": 0.0}, {"batch": 0.5}, {"horizon": 0}):
+        with pytest.raises(InvalidOption):
+            workload(rng=rng, **options)
+    for gadget in ({"values": "2,x"}, {"target": 0}, {"target": 99}, {"unit_jobs": 1}):
+        with pytest.raises(InvalidOption):
+            subset_sum(**gadget)
+
+
+@pytest.mark.parametrize("name", ["tiny", "lpc-like", "figure-2", "figure-7", "not-supermodular", "subset-sum"])
+def test_bundled_instances_read_and_summarize(name: str) -> None:
+    instance = cotenant.read(f"scheduling/{name}")
+    assert instance.name.startswith(name)
+    assert {"organizations", "machines", "jobs", "load"} <= set(instance.summary())

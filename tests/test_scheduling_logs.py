@@ -1,0 +1,253 @@
+"""Logs: the Standard Workload Format, accounting tables, windows, mappings, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.scheduling.formats import accounting_csv, read_accounting, read_mapping, read_swf, swf
+from cotenant.instances.scheduling.log import Settings, window
+
+
+def line(job: int, submit: int, wait: int, run: int, used: int = 1, asked: int = -1, user: int = 1, group: int = 1) -> str:
+    return f"{job} {submit} {wait} {run} {used} -1 -1 {asked} -1 -1 1 {user} {group} -1 1 1 -1 -1"
+
+
+LINES = [
+    "; Computer: a test",
+    "; MaxProcs: 6",
+    ";  Acknowledge: nobody",
+    line(1, 0, 5, 20, user=7),  # runs 5 to 25
+    line(2, 4, 30, 10, user=8),  # runs 34 to 44
+    line(3, 10, 0, 0, user=9),  # never ran
+    line(4, 12, -1, 8, used=-1, asked=3, user=9),  # when it started is not known
+    line(5, 20, 1, 5, used=2, user=7),  # runs 21 to 26
+]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.swf"
+    path.write_text("\n".join(LINES) + "\n")
+    return path
+
+
+def traces() -> Path | None:
+    """The folder of real traces, where there is one."""
+    root = Path(__file__).resolve().parents[1]
+    for folder in (Path(os.environ.get("COTENANT_DATA", "nowhere")), root.parent / "shared" / "data"):
+        if (folder / "traces").is_dir():
+            return folder / "traces"
+    return None
+
+
+def test_a_log_is_read_with_its_header_and_missing_values(trace: Path) -> None:
+    log = read_swf(trace)
+    assert log.submit.tolist() == [0, 4, 12, 20]
+    assert log.wait.tolist() == [5, 30, -1, 1]
+    assert log.processors.tolist() == [1, 1, 3, 2]
+    assert [log.users[u] for u in log.user] == ["7", "8", "9", "7"]
+    assert (log.machines, log.header["Computer"]) == (6, "a test")
+    assert log.dropped == {"no run time above 0": 1}
+
+
+def test_a_gzipped_log_is_the_same_log(trace: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "small.swf.gz"
+    packed.write_bytes(gzip.compress(trace.read_bytes()))
+    assert read_swf(packed).submit.tolist() == read_swf(trace).submit.tolist()
+
+
+def test_a_window_holds_the_jobs_submitted_in_it_as_sequential_copies(trace: Path) -> None:
+    found = window(read_swf(trace), Settings(begin=4, length=16, organizations=1))
+    assert found.instance.release.tolist() == [0, 8, 8, 8]
+    assert found.instance.processing.tolist() == [10, 8, 8, 8]
+    assert found.instance.horizon == 16
+    assert found.start.tolist() == [-1, -1, -1, -1]  # job 2 starts at 34, after the end; job 4 at a time not known
+    assert found.instance.total_machines == 6
+
+
+def test_a_warm_window_begins_with_what_is_running_then_what_waits(trace: Path) -> None:
+    found = window(read_swf(trace), Settings(begin=15, length=30, organizations=1, initial="warm"))
+    # Job 1 has run 10 of its 20 s, job 2 waits since 4, job 4's start is not known, job 5 has two processors.
+    assert found.instance.release.tolist() == [0, 0, 5, 5]
+    assert found.instance.processing.tolist() == [10, 10, 5, 5]
+    assert found.start.tolist() == [0, 19, 6, 6]
+
+
+def test_users_groups_or_jobs_are_dealt_to_organizations_by_a_seed(trace: Path) -> None:
+    log = read_swf(trace)
+    settings = Settings(length=30, organizations=3)
+    for by in ("user", "group", "job"):
+        one, two = (window(log, replace(settings, by=by, assignment_seed=4)).instance for _ in range(2))
+        assert one == two
+    by_user = window(log, settings).instance.organization
+    assert by_user[0] == by_user[-1]  # user 7 both times
+    assert len({*window(log, replace(settings, by="group")).instance.organization.tolist()}) == 1
+
+
+def test_a_mapping_file_names_the_organizations(trace: Path, tmp_path: Path) -> None:
+    table = tmp_path / "map.csv"
+    table.write_text("user,organization\n7,physics\n8,biology\n9,physics\n")
+    instance = swf(trace, length=30, mapping=str(table), split="4,2")
+    assert instance.names == ("biology", "physics")
+    assert instance.organization.tolist() == [1, 0, 1, 1, 1, 1, 1]
+    assert instance.machines.tolist() == [4, 2]
+
+
+def test_a_mapping_that_misses_users_is_refused_by_their_names(trace: Path, tmp_path: Path) -> None:
+    table = tmp_path / "map.csv"
+    table.write_text("user,organization\n7,physics\n")
+    with pytest.raises(
+        InvalidInstance, match=r"mapping is without 8, 9; expected an organization for each user.*\(2 have none\)"
+    ):
+        swf(trace, length=30, mapping=str(table))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("who,where\n1,2\n", "begins with who,where; expected user,organization"),
+        ("user,organization\n1\n", "row 2: '1'; expected a user and its organization"),
+        ("user,organization\n1,a\n1,b\n", "row 3: user '1' is in a and in b"),
+        ("user,organization\n", "maps nobody"),
+        ("", "begins with nothing"),
+    ],
+)
+def test_a_broken_mapping_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "map.csv"
+    path.write_text(text)
+    with pytest.raises(InvalidFile, match=message):
+        read_mapping(path)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("1 2 3", r"line 4: 3 fields; expected 18 numbers"),
+        (line(1, 0, 5, 20).replace("20", "x"), r"line 4, field 4: 'x' is not a whole number"),
+        (line(1, 0, 5, 20).replace("20", "2.5"), r"line 4, field 4: '2.5' is not a whole number"),
+        (line(1, -1, 5, 20), r"line 4: the submit time is -1; expected 0 or more"),
+        (line(1, 0, -7, 20), r"line 4: the wait time is -7; expected 0 or more, or -1 for not known"),
+        (line(1, 0, 5, -3), r"line 4: the run time is -3"),
+        (line(1, 0, 5, 10**30), r"line 4, field 4"),
+    ],
+)
+def test_a_line_that_does_not_parse_is_named(bad: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.swf"
+    path.write_text("\n".join([*LINES[:3], bad, *LINES[4:]]))
+    with pytest.raises(InvalidFile, match=message):
+        read_swf(path)
+
+
+def test_logs_without_jobs_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.swf"
+    path.write_text("; MaxProcs: 3\n")
+    with pytest.raises(InvalidFile, match="has no jobs"):
+        read_swf(path)
+    path.write_text(line(1, 0, 0, 0))
+    with pytest.raises(InvalidFile, match="no job with a run time above 0"):
+        read_swf(path)
+    with pytest.raises(InvalidFile, match="does not exist"):
+        read_swf(tmp_path / "missing.swf")
+
+
+def test_a_window_without_jobs_is_refused_with_the_log_s_span(trace: Path) -> None:
+    with pytest.raises(InvalidInstance, match=r"window is 100 to 150 without a job.*from 0 to 20"):
+        swf(trace, begin=100, length=50)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"length": 0}, "length is 0"),
+        ({"organizations": 0}, "organizations is 0"),
+        ({"machines": 0}, "machines is 0"),
+        ({"split": "1,2,3"}, "expected 5 numbers"),
+        ({"initial": "hot"}, "initial is 'hot'"),
+        ({"by": "queue"}, "by is 'queue'"),
+        ({"by": "job", "mapping": "x.csv"}, "leave it out with by=job"),
+        ({"begin": -5}, "begin is -5"),
+    ],
+)
+def test_bad_settings_are_refused(options: dict[str, object], message: str, trace: Path) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        swf(trace, **options)
+
+
+def test_the_number_of_machines_must_be_known(tmp_path: Path) -> None:
+    path = tmp_path / "plain.swf"
+    path.write_text(line(1, 0, 0, 5))
+    with pytest.raises(InvalidOption, match="does not say how many processors there are; give machines="):
+        swf(path)
+    assert swf(path, split="1,1,1,1,0").total_machines == 4
+
+
+SACCT = """JobID|User|Account|Submit|Start|End|Elapsed|AllocCPUS
+10|ann|bio|2024-03-01T00:00:00|2024-03-01T00:00:10|2024-03-01T00:01:10|00:01:00|2
+10.batch|||2024-03-01T00:00:10|2024-03-01T00:00:10|2024-03-01T00:01:10|00:01:00|2
+11|bob|phy|2024-03-01T00:00:05|Unknown|Unknown|00:00:00|0
+12|bob|phy|2024-03-01T00:00:30|2024-03-01T00:00:30|2024-03-02T02:00:30|1-02:00:00|1
+"""
+
+
+def test_an_sacct_export_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "sacct.txt"
+    path.write_text(SACCT)
+    log = read_accounting(path)
+    assert log.run.tolist() == [60, 93_600]
+    assert log.wait.tolist() == [10, 0]
+    assert log.processors.tolist() == [2, 1]
+    assert (log.users, log.groups) == (("ann", "bob"), ("bio", "phy"))
+    assert log.dropped["job steps and jobs never started"] == 2
+    instance = accounting_csv(path, organizations=2, machines=4, by="group", length=100)
+    assert instance.release.tolist() == [0, 0, 30]
+
+
+def test_a_table_with_other_names_and_seconds_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("who,sent,began,took\nann,5,7,30\nbob,1,1,10\n")
+    instance = accounting_csv(
+        path, submit="sent", start="began", elapsed="took", user="who", organizations=1, machines=2, length=60
+    )  # fmt: skip
+    assert instance.release.tolist() == [0, 4]
+    assert instance.processing.tolist() == [10, 30]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Elapsed", "Took", "has no column 'Elapsed'; its columns are JobID"),
+        ("00:01:00|2\n10.batch", "soon|2\n10.batch", "line 2: Elapsed is 'soon'; expected seconds or"),
+        ("2024-03-01T00:00:00|", "yesterday|", "line 2: Submit is 'yesterday'; expected seconds or YYYY"),
+        ("2024-03-01T00:00:00|", "2024-03-01T00:00:20|", "line 2: it starts at .* before its Submit"),
+        ("00:01:00|2\n10.batch", "00:01:00|two\n10.batch", "line 2: AllocCPUS is 'two'"),
+        ("|00:01:00|2\n10.batch", "\n10.batch", "line 2: expected 8 cells"),
+    ],
+)
+def test_a_broken_accounting_table_is_refused_by_its_line(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "sacct.txt"
+    path.write_text(SACCT.replace(old, new, 1))
+    with pytest.raises(InvalidFile, match=message):
+        read_accounting(path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(traces() is None, reason="the traces are not here")
+def test_the_lpc_trace_reads_as_its_header_says() -> None:
+    folder = traces()
+    assert folder is not None
+    log = read_swf(folder / "LPC-EGEE-2004-1.2-cln.swf.gz")
+    assert (len(log.submit), len(log.users), log.machines) == (214_322, 56, 140)
+    assert (log.processors == 1).all()
+    assert log.dropped == {"no run time above 0": 20_567}
+    instance = window(log, Settings(begin=log.begin + 10**6, length=50_000, machines=70)).instance
+    assert instance.machines.tolist() == [31, 15, 10, 8, 6]
+    assert np.all(np.diff(instance.release) >= 0)
+    cotenant.check(instance, cotenant.solve(instance, "FAIRSHARE").solution)

@@ -1,0 +1,327 @@
+"""REF: published answers, the plain-Python twin, the axioms of the Shapley value, and what it refuses."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations, product
+from math import factorial
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.problem.errors import InvalidOption
+from cotenant.instances.scheduling import UTILITIES, Scheduling, utilities
+from cotenant.instances.scheduling.gadgets import figure_7, not_supermodular, subset_sum, subset_sum_count, subset_sum_size
+from cotenant.instances.scheduling.generators import unit_jobs, workload
+from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.scheduling import kernels, simulate
+from cotenant.solvers.scheduling import ref as solve_ref
+from cotenant.solvers.scheduling.plain import plain_ref
+from cotenant.solvers.scheduling.shapley import kernel_weights, scale, scaled_shares, shares, weights
+from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
+
+READINGS = ("figure", "definition")
+
+
+def random_instance(rng: np.random.Generator, most: int = 4, jobs: int = 25, longest: int = 12) -> Scheduling:
+    k = int(rng.integers(1, most + 1))
+    number, horizon = int(rng.integers(1 + jobs // 4, jobs)), int(rng.integers(3, 30))
+    machines = rng.integers(0, 3, k)
+    machines[rng.integers(k)] += 1
+    return Scheduling(
+        machines=machines,
+        organization=rng.integers(0, k, number),
+        release=rng.integers(0, horizon + 3, number),
+        processing=rng.integers(1, int(rng.integers(2, longest)), number),
+        horizon=horizon,
+    )
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_compiled_ref_equals_plain_ref_on_300_random_instances(reading: str) -> None:
+    rng = np.random.default_rng(1)
+    contended = 0
+    for _ in range(300):
+        instance = random_instance(rng)
+        plain, played = plain_ref(instance, reading=reading), play_ref(instance, reading=reading)
+        cotenant.check(instance, played.schedule)
+        found = reference_of(played)
+        assert played.start.tolist() == plain.schedule.start.tolist()
+        assert list(found.values) == plain.values
+        assert found.psi.tolist() == plain.utilities == utilities(instance, played.schedule).tolist()
+        assert [share * scale(instance.organizations) for share in found.phi()] == plain.scaled_phi
+        contended += played.contended > 0
+    assert contended > 100
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_compiled_ref_equals_plain_ref_with_five_organizations(reading: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(8):
+        instance = workload(organizations=5, machines=6, jobs=30, horizon=40, batch=3, load=1.5, rng=rng)
+        plain, played = plain_ref(instance, reading=reading), play_ref(instance, reading=reading)
+        assert played.start.tolist() == plain.schedule.start.tolist()
+        assert list(reference_of(played).values) == plain.values
+
+
+def test_values_at_sample_times_are_those_of_a_shorter_horizon() -> None:
+    # What happens before t does not depend on what comes after: REF is not clairvoyant.
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        instance = random_instance(rng)
+        times = sorted(set(rng.integers(1, instance.horizon + 1, 3).tolist()))
+        played = play_ref(instance, samples=times)
+        for time in times:
+            cut = reference_of(play_ref(instance.replace(horizon=time)))
+            place = played.times.tolist().index(time)
+            values = dict(zip(played.masks.tolist(), played.values[:, place].tolist(), strict=True))
+            assert values == dict(enumerate(cut.values[1:], start=1))
+            assert played.own[:, place].tolist() == cut.psi.tolist()
+
+
+def test_shapley_by_equation_1_is_the_mean_over_orderings() -> None:
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 3, 4):
+        values = [0, *rng.integers(0, 1000, 2**k - 1).tolist()]
+        expected = [Fraction(0)] * k
+        for order in permutations(range(k)):
+            mask = 0
+            for u in order:
+                expected[u] += Fraction(values[mask | 1 << u] - values[mask], factorial(k))
+                mask |= 1 << u
+        assert shares(values, k) == expected
+        assert sum(expected) == values[-1]
+
+
+def test_scaled_weights_are_whole_and_sum_to_the_scale() -> None:
+    for k in range(1, 14):
+        exact = [Fraction(factorial(s) * factorial(k - s - 1), factorial(k)) * scale(k) for s in range(k)]
+        assert [Fraction(weight) for weight in weights(k)] == exact
+
+
+def test_kernel_weights_differ_from_equation_1_by_the_same_number_for_all() -> None:
+    rng = np.random.default_rng(4)
+    for k in (2, 3, 5):
+        table, scales = kernel_weights(k)
+        values = np.array([0, *rng.integers(0, 10**6, 2**k - 1).tolist()])
+        by_table = [int((table[2**k : 2 ** (k + 1)] * values)[(np.arange(2**k) >> u & 1) == 1].sum()) for u in range(k)]
+        difference = {a - b for a, b in zip(by_table, scaled_shares(values.tolist(), k), strict=True)}
+        assert len(difference) == 1
+        assert scales[k] == scale(k)
+
+
+def test_proposition_5_5_gives_4_4_7_0() -> None:
+    a, b, c = 1, 2, 4
+    values = reference(not_supermodular()).values
+    assert (values[a | c], values[b | c], values[a | b | c], values[c]) == (4, 4, 7, 0)
+
+
+def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
+    instance = figure_7()
+    first = simulate(instance, "FIFO")  # organization 0 has the four short jobs
+    last = simulate(instance.replace(organization=1 - instance.organization), "FIFO")
+    measure = [cotenant.catalog.metrics_of("scheduling")(run.instance, run.schedule)["utilization"] for run in (first, last)]
+    assert measure == [0.75, 1.0]
+
+
+def test_an_organization_without_machines_and_jobs_has_no_share() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        instance = random_instance(rng, most=3)
+        dummy = instance.replace(machines=[*instance.machines.tolist(), 0], names=())
+        for reading in READINGS:
+            found = reference(dummy, reading)
+            assert found.phi()[-1] == 0
+            assert found.psi[-1] == 0
+            assert found.psi[:-1].tolist() == reference(instance, reading).psi.tolist()
+
+
+def test_two_neighbours_with_equal_machines_and_jobs_have_equal_shares() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        instance = random_instance(rng, most=3, jobs=12)
+        jobs = np.flatnonzero(instance.organization == 0)
+        order = np.concatenate([np.arange(instance.jobs), jobs])
+        twin = np.concatenate([instance.organization + (instance.organization > 0), np.ones(len(jobs), dtype=int)])
+        doubled = Scheduling(
+            machines=[instance.machines[0], *instance.machines.tolist()],
+            organization=twin,
+            release=instance.release[order],
+            processing=instance.processing[order],
+            horizon=instance.horizon,
+        )
+        for reading in READINGS:
+            phi = reference(doubled, reading).phi()
+            assert phi[0] == phi[1]
+
+
+def test_unit_jobs_have_one_value_under_every_greedy_rule() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        instance = unit_jobs(organizations=4, machines=5, jobs=40, horizon=12, rng=rng)
+        draws = rng.random(2 * instance.jobs)
+        rules = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "CURRFAIRSHARE", "random", "DIRECTCONTR")
+        totals = {int(simulate(instance, rule, draws=draws).own[:, -1].sum()) for rule in rules}
+        assert totals == {reference(instance).values[-1]}
+
+
+def test_renaming_organizations_of_unit_jobs_permutes_their_shares() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        instance = unit_jobs(organizations=4, machines=5, jobs=30, horizon=10, rng=rng)
+        order = rng.permutation(4)
+        renamed = instance.replace(machines=instance.machines[np.argsort(order)], organization=order[instance.organization])
+        assert [reference(renamed).phi()[order[u]] for u in range(4)] == reference(instance).phi()
+
+
+def test_listing_jobs_of_different_organizations_otherwise_changes_nothing() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        instance = random_instance(rng)
+        order = np.lexsort((np.arange(instance.jobs), rng.integers(0, 99, instance.organizations)[instance.organization]))
+        shuffled = instance.replace(
+            organization=instance.organization[order], release=instance.release[order], processing=instance.processing[order]
+        )
+        for rule in ("REF", "REF-next"):
+            before = simulate(instance, rule).start
+            assert simulate(shuffled, rule).start.tolist() == before[order].tolist()
+
+
+def test_the_definition_reading_is_a_manhattan_minimiser_one_step_ahead() -> None:
+    # At the first contended moment, no other way to fill the machines brings psi closer to phi at the next moment.
+    rng = np.random.default_rng(9)
+    tried = 0
+    for _ in range(60):
+        k = int(rng.integers(2, 4))
+        number = int(rng.integers(3, 9))
+        machines = rng.integers(1, 3, k)
+        instance = Scheduling(machines, rng.integers(0, k, number), [0] * number, rng.integers(1, 5, number), horizon=1)
+        if number <= machines.sum():
+            continue
+        found = reference(instance, "definition")  # psi and phi at t + 1 = 1: one unit for each job started at 0
+        have = np.bincount(instance.organization, minlength=k)
+        distances = [
+            sum(abs(phi - count) for phi, count in zip(found.phi(), counts, strict=True))
+            for counts in product(*(range(limit + 1) for limit in have))
+            if sum(counts) == machines.sum()
+        ]
+        own = sum(abs(phi - int(psi)) for phi, psi in zip(found.phi(), found.psi, strict=True))
+        assert own == min(distances)
+        tried += 1
+    assert tried > 20
+
+
+@pytest.mark.parametrize("utility", ["utilization", "flow-time", "tardiness"])
+def test_ref_takes_other_utilities_through_the_plain_twin(utility: str) -> None:
+    instance = cotenant.read("scheduling/tiny")
+    outcome = solve_ref(instance, utility=utility)
+    cotenant.check(instance, outcome.solution)
+    rows = zip(outcome.solution.start.tolist(), instance.processing.tolist(), instance.release.tolist(), strict=True)
+    jobs = list(rows)
+    for u in range(3):
+        mine = [job for job, owner in zip(jobs, instance.organization.tolist(), strict=True) if owner == u and job[0] >= 0]
+        assert outcome.certificate["psi"][u] == UTILITIES[utility](mine, instance.horizon)
+    assert sum(outcome.certificate["phi"]) == pytest.approx(sum(outcome.certificate["psi"]))
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize(("values", "target"), [("5", 4), ("1,2", 3), ("2,3,4", 5), ("2,3,4", 6), ("3,5,7,2", 10)])
+def test_the_gadget_of_theorem_5_1_counts_subsets(values: str, target: int, reading: str) -> None:
+    k = len(values.split(","))
+    phi = reference(subset_sum(values=values, target=target), reading).phi()[k]
+    assert int(phi * factorial(k + 2) / subset_sum_size(values)) == subset_sum_count(values, target)
+
+
+def test_the_gadget_as_printed_miscounts() -> None:
+    phi = reference(subset_sum(values="2,3,4", target=5, unit_jobs=2)).phi()[3]
+    assert int(phi * factorial(5) / subset_sum_size("2,3,4", 2)) == 114
+    assert subset_sum_count("2,3,4", 5) == 18
+
+
+def test_ref_says_what_it_found() -> None:
+    outcome = solve_ref(cotenant.read("scheduling/tiny"))
+    assert (outcome.status, outcome.bound, outcome.stop) == (Status.OPTIMAL, 0.0, Stop.FINISHED)
+    assert sum(outcome.certificate["owed"]) == pytest.approx(0)
+    assert outcome.certificate["coalitions"] == 7
+    assert outcome.certificate["memory_mb"] > 0
+
+
+def test_an_instance_without_work_has_no_unfairness_to_bound() -> None:
+    instance = Scheduling([1, 1], [0], [5], [1], horizon=3)
+    result = cotenant.solve(instance, "REF")
+    assert result.solution.start.tolist() == [-1]
+    assert (result.status, result.bound, result.objective) == (Status.FEASIBLE, None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reading": "other"}, "reading is 'other'"),
+        ({"utility": "money"}, "utility is 'money'"),
+        ({"memory": 0}, "memory is 0"),
+        ({"memory": 1e-9}, "REF needs .* GB for 7 coalitions.*use RAND"),
+        ({"time_limit": 0}, "time_limit is 0"),
+    ],
+)
+def test_options_are_refused_before_any_work(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        solve_ref(cotenant.read("scheduling/tiny"), **options)
+
+
+def test_too_many_organizations_are_refused_with_a_cure() -> None:
+    instance = workload(organizations=14, jobs=30, rng=np.random.default_rng(0))
+    with pytest.raises(InvalidOption, match=r"2\^14 coalitions.*at most 13. Merge organizations, or use RAND"):
+        solve_ref(instance)
+    with pytest.raises(InvalidOption, match="at most 6 organizations; there are 7"):
+        solve_ref(workload(organizations=7, jobs=5, rng=np.random.default_rng(0)), utility="utilization")
+
+
+def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
+    long = Scheduling([1] * 13, [0] * 13, [0] * 13, [2**27] * 13, horizon=2**27)
+    with pytest.raises(InvalidOption, match=r"passes 64 bits.*coarser unit"):
+        solve_ref(long)
+
+
+def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 50)
+    instance = cotenant.read("scheduling/lpc-like")
+    outcome = solve_ref(instance, time_limit=1e-6)
+    cotenant.check(instance, outcome.solution)
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert 0 <= outcome.certificate["decided_until"] < instance.horizon
+
+
+def test_an_interrupt_keeps_a_feasible_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 50)
+    instance = cotenant.read("scheduling/lpc-like")
+    calls = 0
+
+    def report(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+
+    outcome = solve_ref(instance, report=report)
+    cotenant.check(instance, outcome.solution)
+    assert outcome.stop is Stop.INTERRUPTED
+
+
+def test_slices_of_work_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = cotenant.read("scheduling/lpc-like")
+    for reading in READINGS:
+        whole = play_ref(instance, reading=reading)
+        with monkeypatch.context() as patch:
+            patch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 37)
+            cut = play_ref(instance, reading=reading)
+        assert cut.start.tolist() == whole.start.tolist()
+        assert cut.values.tolist() == whole.values.tolist()
+
+
+def test_many_organizations_share_the_last_bit_of_the_masks() -> None:
+    rng = np.random.default_rng(0)
+    instance = Scheduling(np.ones(80), rng.integers(0, 80, 400), rng.integers(0, 30, 400), rng.integers(1, 9, 400), horizon=30)
+    played = simulate(instance, "FAIRSHARE")
+    cotenant.check(instance, played.schedule)
+    assert kernels.LAST_BIT == 62

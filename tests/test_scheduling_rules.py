@@ -1,0 +1,283 @@
+"""The rules against a plain-Python twin, DIRECTCONTR's counters, RAND's convergence and guarantee."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.baselines.scheduling import direct_contribution, fair_share, guarantee, rand, sample_orderings
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.instances.scheduling import Scheduling, assign_machines, psi, utilities
+from cotenant.instances.scheduling.generators import unit_jobs, workload
+from cotenant.instances.scheduling.utility import per_organization
+from cotenant.solvers.outcome import Stop
+from cotenant.solvers.scheduling import simulate
+from cotenant.solvers.scheduling.event_loop import Sampling
+from cotenant.solvers.scheduling.shapley_schedule import play_ref
+
+NO_DRAWS = np.zeros(0)
+DETERMINISTIC = ("ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO")
+
+
+class Counters:
+    """DIRECTCONTR's bookkeeping as figure 9 has it, corrected."""
+
+    def __init__(self, k: int) -> None:
+        self.done = [0] * k  # finUt
+        self.lent = [0] * k  # finCon
+        self.psi = [0] * k
+        self.phi = [0] * k
+
+    def advance(self, dt: int, busy: list[tuple[int, int]]) -> None:
+        """From the last event to this one: `busy` has the job's and the machine's owner of each machine busy in between."""
+        for u in range(len(self.psi)):
+            self.phi[u] += dt * self.lent[u]
+            self.psi[u] += dt * self.done[u]
+        for job_owner, machine_owner in busy:
+            self.done[job_owner] += dt
+            self.lent[machine_owner] += dt
+            self.psi[job_owner] += dt * (dt + 1) // 2
+            self.phi[machine_owner] += dt * (dt + 1) // 2
+
+
+def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling: Sampling | None = None) -> list[int]:
+    """Start times by a rule, moment by moment, in plain Python; every number is worked out afresh."""
+    k, owner, horizon = instance.organizations, instance.owner.tolist(), instance.horizon
+    organization, processing, release = (getattr(instance, name).tolist() for name in ("organization", "processing", "release"))
+    starts = [-1] * instance.jobs
+    running: dict[int, int] = {}  # machine -> job
+    ends: dict[int, int] = {}
+    queues: list[list[int]] = [[] for _ in range(k)]
+    counters, previous, turn, count = Counters(k), 0, 0, 0
+    for t in range(horizon):
+        finished = [machine for machine, end in ends.items() if end == t]
+        arrived = [job for job in instance.order.tolist() if release[job] == t]
+        if finished or arrived:
+            counters.advance(t - previous, [(organization[job], owner[machine]) for machine, job in running.items()])
+            previous = t
+            exact = per_organization(instance, psi(starts, instance.processing, t)).tolist()
+            assert counters.psi == exact  # figure 9's counter is equation 3 at every event
+        for machine in finished:
+            del running[machine], ends[machine]
+        for job in arrived:
+            queues[organization[job]].append(job)
+        while len(running) < len(owner) and any(queues):
+            waiting = [u for u in range(k) if queues[u]]
+            mine = [[job for job in range(instance.jobs) if organization[job] == u and starts[job] >= 0] for u in range(k)]
+            used = [sum(min(processing[job], t - starts[job]) for job in jobs) for jobs in mine]
+            now = [sum(starts[job] <= t < starts[job] + processing[job] for job in jobs) for jobs in mine]
+            share = instance.machines.tolist()
+
+            def ratio(value: list[int], share: list[int] = share) -> dict[int, tuple[bool, Fraction]]:
+                return {u: (share[u] == 0, Fraction(value[u], share[u] or 1)) for u in range(k)}
+
+            if rule == "ROUNDROBIN":
+                chosen = min(waiting, key=lambda u: (u - turn) % k)
+            elif rule == "FIFO":
+                chosen = min(waiting, key=lambda u: (release[queues[u][0]], u))
+            elif rule == "random":
+                chosen = waiting[int(draws[2 * count] * len(waiting))]
+            elif rule in ("RAND", "RAND-next"):
+                chosen = min(waiting, key=lambda u: (estimate_key(instance, sampling, starts, t + (rule == "RAND-next"), u), u))
+            elif rule == "DIRECTCONTR":
+                chosen = min(waiting, key=lambda u: (counters.psi[u] - counters.phi[u], u))
+            else:
+                value = {"FAIRSHARE": used, "CURRFAIRSHARE": now, "UTFAIRSHARE": counters.psi}[rule]
+                if rule == "UTFAIRSHARE":
+                    value = per_organization(instance, psi(starts, instance.processing, t)).tolist()
+                keys = ratio(value)
+                chosen = min(waiting, key=lambda u: (*keys[u], u))
+            free = [machine for machine in range(len(owner)) if machine not in running]
+            machine = free[int(draws[2 * count + 1] * len(free))] if rule == "DIRECTCONTR" else free[0]
+            job = queues[chosen].pop(0)
+            running[machine], ends[machine], starts[job] = job, t + processing[job], t
+            turn, count = chosen + 1, count + 1
+    return starts
+
+
+def estimate_key(instance: Scheduling, sampling: Sampling, starts: list[int], t: int, u: int) -> Fraction:
+    """psi of organization u less its estimated phi at t, coalitions scheduling first in, first out."""
+    estimate = Fraction(0)
+    for place, mask in enumerate(sampling.masks):
+        members = [v for v in range(instance.organizations) if mask >> v & 1]
+        jobs = np.flatnonzero(np.isin(instance.organization, members))
+        machines = [int(m) if v in members else 0 for v, m in enumerate(instance.machines)]
+        value = 0
+        if sum(machines) and len(jobs):
+            part = instance.replace(
+                machines=machines, organization=instance.organization[jobs], release=instance.release[jobs],
+                processing=instance.processing[jobs],
+            )  # fmt: skip
+            value = int(psi(twin(part, "FIFO"), part.processing, t).sum())
+        estimate += Fraction(int(sampling.coefficients[u, place]) * value, sampling.orderings)
+    own = per_organization(instance, psi(starts, instance.processing, t))
+    return int(own[u]) - estimate
+
+
+def random_instance(rng: np.random.Generator, jobs: int = 20) -> Scheduling:
+    k, number, horizon = int(rng.integers(1, 5)), int(rng.integers(1, jobs)), int(rng.integers(3, 30))
+    machines = rng.integers(0, 3, k)
+    machines[rng.integers(k)] += 1
+    return Scheduling(
+        machines, rng.integers(0, k, number), rng.integers(0, horizon, number), rng.integers(1, 9, number), horizon
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", DETERMINISTIC)
+def test_compiled_rules_equal_the_twin_on_150_random_instances(rule: str) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(150):
+        instance = random_instance(rng)
+        played = simulate(instance, rule)
+        assert played.start.tolist() == twin(instance, rule)
+        assert played.own[:, -1].tolist() == utilities(instance, played.schedule).tolist()
+
+
+@pytest.mark.parametrize("rule", ["DIRECTCONTR", "random"])
+def test_compiled_rules_that_draw_equal_the_twin(rule: str) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(150):
+        instance = random_instance(rng)
+        draws = rng.random(2 * instance.jobs)
+        played = simulate(instance, rule, draws=draws)
+        assert played.start.tolist() == twin(instance, rule, draws)
+        cotenant.check(instance, played.schedule)
+
+
+@pytest.mark.parametrize("rule", ["RAND", "RAND-next"])
+def test_compiled_rand_equals_the_twin(rule: str) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(25):
+        instance = random_instance(rng, jobs=12)
+        sampling = sample_orderings([rng.permutation(instance.organizations) for _ in range(4)])
+        assert simulate(instance, rule, sampling=sampling).start.tolist() == twin(instance, rule, sampling=sampling)
+
+
+def test_direct_contribution_credits_the_machine_s_owner() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        instance = random_instance(rng)
+        played = simulate(instance, "DIRECTCONTR", draws=rng.random(2 * instance.jobs))
+        worth = psi(played.start, instance.processing, instance.horizon)
+        ran = played.start >= 0
+        lent = np.zeros(instance.organizations, dtype=int)
+        np.add.at(lent, instance.owner[played.schedule.machine[ran]], worth[ran])
+        assert played.lent[:, -1].tolist() == lent.tolist()
+
+
+@pytest.mark.parametrize("reading", ["figure", "definition"])
+def test_rand_with_all_orderings_is_ref_on_unit_jobs(reading: str) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(25):
+        instance = unit_jobs(organizations=4, machines=4, jobs=30, horizon=12, rng=rng)
+        sampling = sample_orderings([np.array(order) for order in permutations(range(4))])
+        rule = "RAND" if reading == "figure" else "RAND-next"
+        assert simulate(instance, rule, sampling=sampling).start.tolist() == play_ref(instance, reading=reading).start.tolist()
+
+
+def test_rand_comes_closer_to_ref_on_unit_jobs_with_more_orderings() -> None:
+    rng = np.random.default_rng(7)
+    distance = []
+    for orderings in (1, 10, 1000):
+        total = 0.0
+        for number in range(30):
+            instance = unit_jobs(organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number))
+            schedule = rand(instance, orderings=orderings, rng=rng).solution
+            total += float(np.abs(utilities(instance, schedule) - play_ref(instance, reading="definition").own[:, -1]).sum())
+        distance.append(total)
+    assert distance[0] > distance[1] > distance[2]
+
+
+def test_rand_s_guarantee_is_vacuous_at_the_paper_s_15_and_75() -> None:
+    # The printed formula gives 2.55 and 1.14 at k = 5, lambda = .9; two-sided Hoeffding 1.96 and .88.
+    for orderings, printed, two_sided, vacuous in ((15, 2.55, 1.96, True), (75, 1.14, 0.88, False)):
+        found = guarantee(5, orderings, 0.9)
+        assert found["epsilon_printed"] == pytest.approx(printed, abs=0.005)
+        assert found["epsilon_hoeffding"] == pytest.approx(two_sided, abs=0.005)
+        assert found["vacuous"] is vacuous
+
+
+def test_rand_estimates_sum_to_the_value_of_all() -> None:
+    outcome = rand(cotenant.read("scheduling/tiny"))
+    instance = cotenant.read("scheduling/tiny")
+    fifo = simulate(instance, "FIFO").own[:, -1].sum()
+    assert sum(outcome.certificate["phi_estimate"]) == pytest.approx(fifo)
+    assert outcome.certificate["guarantee"]["vacuous"] is True
+    assert outcome.stop is Stop.FINISHED
+
+
+def test_a_share_of_zero_is_served_only_when_nobody_else_waits() -> None:
+    instance = Scheduling([0, 1], [0, 0, 1, 1], [0, 0, 0, 5], [2, 2, 2, 2], horizon=20)
+    assert fair_share(instance).start.tolist() == [2, 4, 0, 6]
+
+
+def test_round_robin_goes_on_after_the_last_one_served() -> None:
+    instance = Scheduling([1, 0, 0], [0, 0, 1, 1, 2], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1], horizon=9)
+    assert simulate(instance, "ROUNDROBIN").start.tolist() == [0, 3, 1, 4, 2]
+
+
+def test_direct_contribution_puts_jobs_on_machines_at_random() -> None:
+    instance = workload(organizations=2, machines=40, jobs=30, horizon=1000, load=0.3, rng=np.random.default_rng(0))
+    first, second = (direct_contribution(instance, rng=np.random.default_rng(seed)) for seed in (0, 1))
+    assert first.start.tolist() == second.start.tolist()  # machines are never short here
+    assert first.machine.tolist() != second.machine.tolist()
+    assert first.machine.tolist() != assign_machines(instance, first.start).tolist()
+
+
+@pytest.mark.parametrize(
+    "method", ["RAND", "DIRECTCONTR", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO", "random", "REF"]
+)
+def test_every_rule_is_greedy_feasible_and_repeats_itself(method: str) -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(10):
+        instance = random_instance(rng)
+        one, two = (cotenant.solve(instance, method, seed=3) for _ in range(2))
+        assert one.solution == two.solution
+        assert one.solution.greedy
+        if "unfairness" in one.metrics and method == "REF":
+            assert one.metrics["unfairness"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"orderings": 0}, "orderings is 0"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"reading": "x"}, "reading is 'x'"),
+        ({"orderings": 2**60}, "orderings is .* fit into 64 bits"),
+    ],
+)
+def test_rand_refuses_bad_options(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        rand(cotenant.read("scheduling/tiny"), **options)
+
+
+def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
+    with pytest.raises(InvalidOption, match="at most 62 organizations; there are 70"):
+        rand(Scheduling([1] * 70, [0], [0], [1], horizon=5))
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "message"),
+    [
+        ("LOTTERY", {}, "rule is 'LOTTERY'"),
+        ("RAND", {}, "sampling goes with RAND"),
+        ("FIFO", {"sampling": sample_orderings([np.array([0, 1, 2])])}, "sampling goes with RAND"),
+        ("DIRECTCONTR", {}, "draws has 0 numbers; DIRECTCONTR needs 28"),
+        ("random", {"draws": np.zeros(5)}, "draws has 5 numbers"),
+        ("FIFO", {"samples": [31]}, "samples are from 30 to 31"),
+        ("FIFO", {"samples": [-1]}, "samples are from -1 to 30"),
+    ],
+)
+def test_the_event_loop_refuses_what_it_could_not_hold(rule: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        simulate(cotenant.read("scheduling/tiny"), rule, **options)
+
+
+def test_ut_fair_share_refuses_products_beyond_int64() -> None:
+    with pytest.raises(InvalidInstance, match="for UTFAIRSHARE"):
+        simulate(Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24), "UTFAIRSHARE")

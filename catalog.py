@@ -65,6 +65,7 @@ STARTS_UP_TO = 5000
 """Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
 
 _COOPER = "Cooper (HPCA 2017)"
+_MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
@@ -146,6 +147,18 @@ METHODS: tuple[Method, ...] = (
     Method("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
     Method("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
     Method("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
+    Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)"),
+    Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index", f"{_MARKET} eq. 3.6, as MIPs"),
+    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a programme"),
+    Method("PRD", "market", "baselines.market:proportional_response", "heuristic", "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("G-I", "market", "baselines.market:greedy_filtered", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
+    Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
     Method(
@@ -192,6 +205,13 @@ ANALYSES: dict[str, dict[str, str]] = {
         "size-sweep": "cotenant.analysis.packing.sweeps.size_sweep runs policies on growing clusters",
         "audit": "cotenant.analysis.packing.audits.audit judges a placement",
         "simulation": "cotenant.analysis.packing.simulation.simulate runs a policy over a trace",
+    },
+    "market": {
+        "phases": "cotenant.analysis.market.phases solves a market whose jobs change with time",
+        "envy": "cotenant.analysis.market.audits judges an allocation",
+        "rounding": "cotenant.analysis.market.audits compares the ways of rounding an allocation",
+        "predictor": "cotenant.analysis.market.profiles learns fractions and run times from a profile",
+        "least-envy": "an option of fisher: rounding=least-envy",
     },
     "scheduling": {
         "audit": "cotenant audit LOG judges a log's own schedule",

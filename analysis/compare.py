@@ -100,8 +100,8 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
     best: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in listed:
         name, bound = row.get("objective_name"), row.get("bound")
-        if name is None or bound is None or row.get("predict") is not None:
-            continue
+        if name is None or bound is None or row.get("predict") is not None or row.get("tolerance") is not None:
+            continue  # the error of an equilibrium is no gap to an optimum
         bounds = best.setdefault(_judged_together(row), {})
         sense = tables[row["problem"]][name].sense
         bounds[name] = bound if name not in bounds else (max if sense == "min" else min)(bounds[name], bound)

@@ -251,6 +251,34 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.packing.experiments:theorems",
         "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the equilibrium",
     ),
+    Experiment(
+        "market-section-3.1.2",
+        "market",
+        "thesis section 3.1.2",
+        "analysis.market.experiments:section_3_1_2",
+        "Alice and Bob under a work-conserving policy",
+    ),
+    Experiment(
+        "market-figure-3.11",
+        "market",
+        "thesis fig. 3.11",
+        "analysis.market.experiments:figure_3_11",
+        "total utility of seven mechanisms, by number of users",
+    ),
+    Experiment(
+        "market-figure-3.12",
+        "market",
+        "thesis fig. 3.12",
+        "analysis.market.experiments:figure_3_12",
+        "envy among 100 users in 10 groups",
+    ),
+    Experiment(
+        "market-figure-3.13",
+        "market",
+        "thesis fig. 3.13",
+        "analysis.market.experiments:figure_3_13",
+        "sharing index of seven mechanisms, by number of users",
+    ),
 )
 """Every experiment, by problem and place."""
 

@@ -18,7 +18,7 @@ class Metric:
     label : words for people.
     sense : "min" when less is better, "max" when more is, "" when neither.
     unit : unit of the value, "" for a pure number.
-    digits : digits after the point in tables.
+    digits : digits after the point in tables; below 0: that many significant digits in scientific notation.
     short : heading in comparison tables; metrics without one are left out there.
     """
 

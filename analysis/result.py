@@ -21,6 +21,9 @@ from ..instances.problem.options import accepts
 from ..instances.problem.registry import check, problem_named
 from ..solvers.outcome import AGREE, Outcome, Report, Status, Stop, gap, gap_absolute, validate_time_limit
 
+LOOSEST = 1e-3
+"""An equilibrium claimed within more than this is not accepted as one."""
+
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
 
@@ -88,12 +91,12 @@ class Result:
     @property
     def gap(self) -> float | None:
         """|objective - bound| / max(|objective|, 1e-9), 0 when they agree to 1e-9, None without a bound."""
-        return gap(self.objective, self.bound)
+        return gap(self.objective, self.bound, self.outcome.tolerance)
 
     @property
     def gap_absolute(self) -> float | None:
         """|objective - bound|, 0 when they agree to 1e-9, None without a bound."""
-        return gap_absolute(self.objective, self.bound)
+        return gap_absolute(self.objective, self.bound, self.outcome.tolerance)
 
     def summary(self) -> dict[str, Any]:
         """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
@@ -110,6 +113,7 @@ class Result:
             "bound": self.bound,
             "gap": self.gap,
             "gap_absolute": self.gap_absolute,
+            "tolerance": self.outcome.tolerance,
             "levels": self.certificate.get("levels", []),
             "seconds": self.seconds,
             "options": dict(self.options),
@@ -144,6 +148,7 @@ class Result:
             stop=Stop(row["stop"]),
             certificate=content["certificate"],
             trace=tuple((entry[0], entry[1], entry[2]) for entry in content["trace"]),
+            tolerance=row.get("tolerance"),
         )
         names = (
             "problem",
@@ -203,7 +208,7 @@ def _validate_row(row: Any, content: Mapping[str, Any]) -> None:
     for level in content["certificate"].get("levels", []):
         if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= set(level):
             raise ValueError(f"level {level!r} is not whole")
-    implied = gap(row["objective"], row["bound"])
+    implied = gap(row["objective"], row["bound"], row.get("tolerance"))
     if row["gap"] != implied and (row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE):
         raise ValueError(f"gap is {row['gap']}, but the objective and the bound give {implied}")
 
@@ -266,12 +271,18 @@ def run(
     )
 
 
+def _allowed(value: float, tolerance: float | None) -> float:
+    """How far a bound may be from a proved value: an equilibrium's own tolerance, or the noise of recomputing an optimum."""
+    return max(1.0, abs(value)) * 1e3 * AGREE if tolerance is None else min(tolerance, LOOSEST)
+
+
 def _consistent(outcome: Outcome, objective: float | None, method: str) -> Outcome:
     """A claim of optimality must be borne out by the recomputed objective; otherwise it is withdrawn, with the reason."""
     if outcome.status is not Status.OPTIMAL or objective is None:
         return outcome
     difference = gap_absolute(objective, outcome.bound)
-    if difference is not None and difference <= max(1.0, abs(objective)) * 1e3 * AGREE:
+    allowed = _allowed(objective, outcome.tolerance)
+    if difference is not None and difference <= allowed:
         return outcome
     why = f"{method} said optimal with bound {outcome.bound}, but its answer is worth {objective}; not accepted as a proof"
     status = Status.FEASIBLE
@@ -345,8 +356,9 @@ def recheck(
     objective = None if result.objective_name is None else measured.get(result.objective_name)
     if not _agree(objective, result.objective):
         claims.append(f"objective is {objective}, not {result.objective} as claimed")
-    levels = [{"objective": result.objective_name, "value": result.objective, "bound": result.bound, "status": result.status}]
-    for level in [*levels, *result.certificate.get("levels", [])]:
+    first = {"objective": result.objective_name, "value": result.objective, "bound": result.bound, "status": result.status}
+    claims += _level_claims(first, measured, senses, result.outcome.tolerance)
+    for level in result.certificate.get("levels", []):
         claims += _level_claims(level, measured, senses)
     if certificate is not None:
         claims += certificate(instance, result.solution, result.certificate, **shared)
@@ -359,7 +371,9 @@ def _agree(one: float | None, other: float | None) -> bool:
     return abs(one - other) <= AGREE * max(1.0, abs(one))
 
 
-def _level_claims(level: Mapping[str, Any], measured: Mapping[str, float], senses: Mapping[str, str]) -> list[str]:
+def _level_claims(
+    level: Mapping[str, Any], measured: Mapping[str, float], senses: Mapping[str, str], tolerance: float | None = None
+) -> list[str]:
     """What is wrong with one level's value, bound and status."""
     name, value, bound = level["objective"], level["value"], level["bound"]
     if name is None:
@@ -369,8 +383,9 @@ def _level_claims(level: Mapping[str, Any], measured: Mapping[str, float], sense
     if bound is None:
         return [f"claimed optimal in {name} without a bound"] if level["status"] == Status.OPTIMAL else []
     passed = {"min": bound - value, "max": value - bound}.get(senses.get(name, ""), 0.0)
-    if passed > 1e3 * AGREE * max(1.0, abs(value)):
+    allowed = _allowed(value, tolerance)
+    if passed > allowed:
         return [f"the bound {bound} on {name} contradicts the value {value}"]
-    if level["status"] == Status.OPTIMAL and abs(value - bound) > 1e3 * AGREE * max(1.0, abs(value)):
+    if level["status"] == Status.OPTIMAL and abs(value - bound) > allowed:
         return [f"claimed optimal in {name}, but the bound is {bound} and the answer is worth {value}"]
     return []

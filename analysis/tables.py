@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from ..instances.problem.options import option_names
+from ..solvers.outcome import Status
 from .compare import Comparison
 from .experiments import Experiment, Finding
 from .metric import Metric
@@ -24,7 +25,10 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     table.add_column()
     levels = list(result.certificate.get("levels", []))
     status = proved({"status": result.status.value, "levels": levels})
-    table.add_row("status", f"{status}: {result.status.sentence if status == result.status.value else 'see the levels below'}")
+    sentence = result.status.sentence if status == result.status.value else "see the levels below"
+    if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
+        sentence = f"certified: an equilibrium within {result.outcome.tolerance:g}"
+    table.add_row("status", f"{status}: {sentence}")
     table.add_row("stopped", f"{result.stop.value}: {result.stop.sentence}")
     known = {metric.name: metric for metric in metrics}
     if result.objective_name is not None:
@@ -100,6 +104,8 @@ def figure(value: float | None, metric: Metric) -> str:
     """A value of a metric as text."""
     if value is None:
         return "-"
+    if metric.digits < 0:
+        return f"{value:.{-metric.digits - 1}e}" if value else "0"
     if metric.digits == 0:
         return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
     return f"{value:.{metric.digits}f}{f' {metric.unit}' if metric.unit else ''}"

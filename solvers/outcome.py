@@ -71,6 +71,8 @@ class Outcome:
     certificate : what lets a reader check the claim, plain JSON values; further levels of a lexicographic method stand
         in `certificate["levels"]`, each {"objective", "value", "bound", "status"}.
     trace : (seconds, objective, bound) as they improved; None where there was none yet.
+    tolerance : for an equilibrium, how close counts: its objective is a recomputed error whose bound is 0, and "optimal"
+        claims that the error is within this. None for an optimisation, where objective and bound must agree.
     """
 
     solution: Solution | None
@@ -79,19 +81,20 @@ class Outcome:
     stop: Stop = Stop.FINISHED
     certificate: Mapping[str, Any] = field(default_factory=dict)
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
+    tolerance: float | None = None
 
 
-def gap_absolute(objective: float | None, bound: float | None) -> float | None:
-    """|objective - bound|, 0 when they agree to 1e-9, None without either."""
+def gap_absolute(objective: float | None, bound: float | None, tolerance: float | None = None) -> float | None:
+    """|objective - bound|, 0 when they agree to 1e-9 (or within an equilibrium's `tolerance`), None without either."""
     if objective is None or bound is None or not (math.isfinite(objective) and math.isfinite(bound)):
         return None
     difference = abs(objective - bound)
-    return 0.0 if difference <= AGREE else difference
+    return 0.0 if difference <= max(AGREE, tolerance or 0.0) else difference
 
 
-def gap(objective: float | None, bound: float | None) -> float | None:
-    """|objective - bound| / max(|objective|, 1e-9), 0 when they agree to 1e-9, None without either."""
-    difference = gap_absolute(objective, bound)
+def gap(objective: float | None, bound: float | None, tolerance: float | None = None) -> float | None:
+    """|objective - bound| / max(|objective|, 1e-9), 0 when they agree as in `gap_absolute`, None without either."""
+    difference = gap_absolute(objective, bound, tolerance)
     if difference is None or objective is None:
         return None
     return difference / max(abs(objective), AGREE)

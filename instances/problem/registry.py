@@ -10,7 +10,7 @@ from typing import Any
 from .base import Instance, Solution
 from .errors import CotenantError, InfeasibleSolution, UnknownName
 
-PROBLEM_NAMES: tuple[str, ...] = ("colocation", "packing", "admission", "scheduling", "numa")
+PROBLEM_NAMES: tuple[str, ...] = ("colocation", "market", "packing", "admission", "scheduling", "numa")
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,9 @@ def solve_convex(problem: Any, *, time_limit: float | None = None, solver: str =
 
     def work() -> None:
         try:
-            problem.solve(solver=solver, verbose=False, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": the status says it too
+                problem.solve(solver=solver, verbose=False, **options)
         except cvxpy.error.SolverError as error:
             failure.append(str(error))
 

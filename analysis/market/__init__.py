@@ -1,0 +1,1 @@
+"""Metrics, audits and experiments of core allocation."""

@@ -1,0 +1,117 @@
+"""Audits of an allocation: who envies whom and where, approximate envy-freeness, and what rounding costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from ...instances.market.envy import envy_matrix, user_envy
+from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
+from ...instances.problem.errors import InvalidOption
+from ...solvers.market.rounding import Rounding, round_cores
+from .metrics import metrics
+
+if TYPE_CHECKING:
+    import pandas
+
+NASH_ENVY_FREENESS = 0.828
+"""What the thesis (section 3.4.4, citing Zhang 2005) claims of a Nash equilibrium such as XC-M's: 2 sqrt(2) - 2."""
+
+
+@dataclass(frozen=True, eq=False)
+class EnvyAudit:
+    """Who envies whom.
+
+    Attributes
+    ----------
+    index : the worst pair's e_il (thesis eq. 3.5); 1 when nobody envies anybody.
+    envious, envied : that pair of users.
+    below : how many users have an index below the level asked for.
+    users : how many users were looked at.
+    group : the users who have jobs on exactly the servers that the envious one has, in order (it is among them).
+    matrix : (group, group) their pairwise indices: one panel of thesis fig. 3.12.
+    """
+
+    index: float
+    envious: int
+    envied: int
+    below: int
+    users: int
+    group: Integers
+    matrix: Floats
+
+
+def envy_audit(market: Market, allocation: Allocation, level: float = NASH_ENVY_FREENESS) -> EnvyAudit:
+    """Find the worst pair, its group, and how many users fall below a level of envy-freeness.
+
+    Parameters
+    ----------
+    level : an index of at least this counts as kept; 0.828 is what a Nash equilibrium of price-anticipating users is
+        said to guarantee.
+    """
+    if not 0 <= level <= 1:
+        raise InvalidOption(f"level is {level}; expected an index from 0 to 1")
+    index, whom = user_envy(market, allocation)
+    active = market.active
+    worst = int(np.argmin(np.where(active, index, np.inf)))
+    group = users_alike(market, worst)
+    return EnvyAudit(
+        index=float(index[worst]),
+        envious=worst,
+        envied=int(whom[worst]),
+        below=int((index[active] < level - 1e-9).sum()),
+        users=int(active.sum()),
+        group=group,
+        matrix=envy_matrix(market, allocation, group),
+    )
+
+
+def users_alike(market: Market, user: int) -> Integers:
+    """The users with useful jobs on exactly the servers that `user` has useful jobs on, itself among them."""
+    useful = market.useful
+    mine = np.unique(market.server[useful & (market.user == user)])
+    key = np.unique(market.user[useful] * market.servers + market.server[useful])
+    owner, place = key // market.servers, key % market.servers
+    inside = total_by(owner, np.isin(place, mine), market.users)
+    every = np.bincount(owner, minlength=market.users)
+    return np.flatnonzero((inside == len(mine)) & (every == len(mine)))
+
+
+def rounding_table(market: Market, allocation: Allocation, time_limit: float | None = None) -> pandas.DataFrame:
+    """Every metric before rounding and after each way of rounding that the market allows; one line each."""
+    import pandas
+
+    lines = []
+    for rule in get_args(Rounding):
+        try:
+            rounded = round_cores(market, allocation, rule, time_limit)
+        except InvalidOption:
+            continue  # least-envy is for small markets with one job per user and server
+        index, _ = user_envy(market, rounded)
+        envious = float((index[market.active] < 1 - 1e-6).mean()) if market.active.any() else 0.0
+        lines.append({"rounding": rule, "envious users": envious} | metrics(market, rounded))
+    return pandas.DataFrame(lines)
+
+
+def work_conserving(capacity: Floats, server: Integers, demand: Floats) -> Floats:
+    """(k,) cores when each server is split equally among its jobs, and what a job does not want goes to the others.
+
+    The work-conserving policy of thesis section 3.1.2: max-min fair per server, jobs capped at their demands.
+
+    Examples
+    --------
+    Alice's jobs want 2 and 8 cores, Bob's 8 and 8, on two servers of 10: Alice gets 7 in all and Bob 13.
+
+    >>> work_conserving(np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])).tolist()
+    [2.0, 5.0, 8.0, 5.0]
+    """
+    cores = np.zeros(len(demand))
+    for place, size in enumerate(capacity):
+        jobs = np.flatnonzero(server == place)
+        left = float(size)
+        for job, waiting in zip(jobs[np.argsort(demand[jobs], kind="stable")], range(len(jobs), 0, -1), strict=True):
+            cores[job] = min(demand[job], left / waiting)
+            left -= cores[job]
+    return cores

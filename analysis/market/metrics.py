@@ -1,0 +1,64 @@
+"""The metrics of an allocation: work done, how near it is to an equilibrium, envy, and whether sharing pays."""
+
+from __future__ import annotations
+
+from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
+from ...instances.market.equilibrium import residuals
+from ...instances.market.families import Family, family_named
+from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.sharing import sharing_index
+from ...instances.market.utility import user_utilities
+from ...instances.market.welfare import nash_welfare
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("total_utility", "total utility", "max", digits=3, short="total utility"),
+    Metric("nash_welfare", "Nash welfare", "max", short="Nash welfare"),
+    Metric("equilibrium_error", "equilibrium error", digits=-2),
+    Metric("regret", "worst regret", digits=-2, short="regret"),
+    Metric("excess_demand", "excess demand", digits=-2, short="excess demand"),
+    Metric("envy_index", "envy index", "max", short="envy index"),
+    Metric("sharing_index", "sharing index, endowment", "max", short="sharing index"),
+    Metric("sharing_index_tenants", "sharing index, tenants", "max"),
+    Metric("sharing_index_jobs", "sharing index, jobs", "max", short="against ES"),
+)
+
+
+def metrics(instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5) -> dict[str, float]:
+    """Every metric of a feasible allocation.
+
+    `total_utility` sums users' utilities. `nash_welfare` is their geometric mean weighted by budgets, over users with a
+    useful job. `regret`, `excess_demand` and `equilibrium_error` (the largest of clearing, overspending and regret) only
+    when there are prices; see `instances.market.equilibrium`. `envy_index` is thesis eq. 3.5 for the worst pair (left out
+    beyond 30 million pairs of users on a server), and the three sharing indices eq. 3.6; see `instances.market.sharing`.
+
+    Parameters
+    ----------
+    utility : "amdahl", or a homogeneous family (see `instances.market.families`), for which only the welfare, the regret
+        and the equilibrium's error are measured.
+    rho : exponent of the family "ces".
+    """
+    family = family_named(utility, rho)
+    if family is not None:
+        worth = family.utilities(instance, allocation.cores)
+        result = _welfare(instance, worth)
+        error = family.residuals(instance, allocation)
+        if error is not None:
+            result |= {"equilibrium_error": error.worst, "regret": error.regret, "excess_demand": error.excess_demand}
+        return result
+    result = _welfare(instance, user_utilities(instance, allocation.cores))
+    error = residuals(instance, allocation)
+    if error is not None:
+        result |= {"equilibrium_error": error.worst, "regret": error.regret, "excess_demand": error.excess_demand}
+    if not instance.active.any():
+        return result
+    if pairs_on_servers(instance) <= MOST_PAIRS:
+        result["envy_index"] = envy_index(instance, allocation)
+    result["sharing_index"] = sharing_index(instance, allocation, "endowment")
+    result["sharing_index_tenants"] = sharing_index(instance, allocation, "tenants")
+    result["sharing_index_jobs"] = sharing_index(instance, allocation, "jobs")
+    return result
+
+
+def _welfare(market: Market, worth: Floats) -> dict[str, float]:
+    return {"total_utility": float(worth.sum()), "nash_welfare": nash_welfare(market, worth)}

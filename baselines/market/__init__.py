@@ -1,0 +1,16 @@
+"""The rival policies of thesis section 3.4.1 as plain functions, each saying what the text leaves open and what is chosen."""
+
+from .dynamics import proportional_response
+from .exchange import exchange, exchange_modified
+from .filtered import greedy_filtered
+from .shares import equal_share, greedy_oracle, proportional_share
+
+__all__ = [
+    "equal_share",
+    "exchange",
+    "exchange_modified",
+    "greedy_filtered",
+    "greedy_oracle",
+    "proportional_response",
+    "proportional_share",
+]

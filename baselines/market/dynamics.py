@@ -1,0 +1,80 @@
+"""Proportional response dynamics as the thesis runs it: rounds until the bids stand still."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.market.equilibrium import residuals
+from ...instances.market.instance import Market
+from ...instances.problem.errors import InvalidOption
+from ...solvers.market.arena import Arena
+from ...solvers.market.proportional import Rule, equal_bids, respond
+from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
+from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+
+RULES = ("corrected", "printed")
+
+
+def proportional_response(
+    instance: Market,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+    rule: Rule = "corrected",
+    rounds: int = 200,
+    movement: float = 1e-4,
+    rounding: Rounding = "none",
+) -> Outcome:
+    """PRD: users bid in proportion to what their cores do for them, prices follow, until the bids stand still.
+
+    Thesis section 3.3.2. The text does not state the first bids (ours: equal money on each job, all positive, since a bid
+    of 0 stays 0) nor when bids count as standing still (ours: `movement`). Its rule U_ij = sqrt(f_ij p_j) w_ij s_ij
+    (`rule="printed"`) leads to the equilibrium of the market with works w^2; the conditions for a best reply give
+    sqrt(w_ij f_ij p_j) s_ij (`corrected`). Jobs with f = 0 bid a sliver (see `solvers.market.arena`).
+
+    Parameters
+    ----------
+    rule : which bid update.
+    rounds : most rounds; the thesis reports fewer than 200.
+    movement : a round in which no bid changes by more than this share of its user's budget ends it.
+    rounding : whole cores.
+
+    Returns
+    -------
+    Outcome
+        Status `feasible`: how near an equilibrium it came stands in the certificate.
+    """
+    if rule not in RULES:
+        raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
+    if rounds < 1:
+        raise InvalidOption(f"rounds is {rounds}; expected a whole number, at least 1")
+    if not movement >= 0:
+        raise InvalidOption(f"movement is {movement}; expected a share of the budget, 0 or more")
+    validate_rounding(instance, rounding, time_limit)
+    clock = Clock(time_limit, report)
+    arena = Arena.of(instance)
+    bids = equal_bids(arena)
+    stop, done = Stop.ITERATION_LIMIT, 0
+    try:
+        while done < rounds:
+            done += 1
+            _, after = respond(arena, bids, rule)
+            moved = float((np.abs(after - bids) / arena.budget[arena.user]).max(initial=0.0))
+            bids = after
+            if moved <= movement:
+                stop = Stop.FINISHED
+                break
+            if clock.over:
+                stop = Stop.TIME_LIMIT
+                break
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    price = arena.price_of(bids)
+    allocation = arena.allocation(bids / price[arena.server], price)
+    error = residuals(instance, allocation)
+    assert error is not None
+    clock.note(error.worst, None, "proportional response")
+    certificate = {**error.document(), "rounds": done, "rule": rule}
+    answer = round_cores(instance, allocation, rounding, clock.left)
+    return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

@@ -1,0 +1,229 @@
+"""XChange: users who know that their bids move prices (thesis section 3.4.1; Wang and Martinez, HPCA 2015).
+
+On a server with C cores, a job that bids b against others' bids y gets x = C b / (b + y), so its speedup
+
+    s = C b / (f y + g b),   g = f + (1 - f) C,
+
+is again a curve of Amdahl's kind in b, and the best bids under a budget have the closed form of a best reply at prices.
+
+The thesis leaves open, and here it is so: all users answer at once, each round's bids standing against the last round's;
+XC-M moves a share (`step`) of the way to its best reply, since full moves can swing for ever; XC's hill climbing moves a
+`step` of the budget from the job of least marginal utility to the one of most. A user with several jobs on a server bids for
+each as if the others were strangers'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...instances.market.instance import Floats, Market, ratio, total_by
+from ...instances.market.utility import lowest, rise_of, speedup
+from ...instances.problem.errors import InvalidOption
+from ...solvers.market.arena import Arena
+from ...solvers.market.proportional import equal_bids
+from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
+from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+
+Halving = Literal["always", "on-failure"]
+
+LEAST_BID = 1e-12
+"""Share of the mean budget below which no bid falls: on a server of one's own any bid at all takes everything."""
+
+
+def exchange(
+    instance: Market,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+    rounds: int = 50,
+    step: float = 0.1,
+    halving: Halving = "always",
+    rounding: Rounding = "none",
+) -> Outcome:
+    """XC: bids improved by hill climbing, users knowing that they move prices.
+
+    Each round every user moves `step` of its budget (or what is there) from its job of least marginal utility of money to
+    that of most, when that gains; steps are halved, and a user whose step is below 0.001 is done. The thesis says of the
+    heuristic only that it almost always ends without finding the optimum; XChange's first step, its halving and its end are
+    not in the text. Halving after every move ends early, as the thesis describes; halving only when a move does not gain
+    comes close to the Nash equilibrium.
+
+    Parameters
+    ----------
+    rounds : most rounds.
+    step : first step, a share of the budget.
+    halving : "always", after every move, or "on-failure".
+    rounding : whole cores.
+    """
+    _validate(rounds, step)
+    if halving not in get_args(Halving):
+        raise InvalidOption(f"halving is {halving!r}; expected one of {', '.join(get_args(Halving))}")
+    validate_rounding(instance, rounding, time_limit)
+    clock = Clock(time_limit, report)
+    game = _Game.of(Arena.of(instance))
+    bids = game.first
+    size = np.full(instance.users, step)
+    stop, done = Stop.ITERATION_LIMIT, 0
+    try:
+        while done < rounds:
+            done += 1
+            bids, size = game.climbed(bids, size, halving == "always")
+            if (size < 1e-3).all() or clock.over:
+                stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+                break
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    return _outcome(game, bids, done, stop, rounding, clock)
+
+
+def exchange_modified(
+    instance: Market,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+    rounds: int = 500,
+    step: float = 0.5,
+    tolerance: float = 1e-6,
+    rounding: Rounding = "none",
+) -> Outcome:
+    """XC-M: in each round every user goes towards its exact best reply to the others' bids.
+
+    The thesis finds the best reply with an interior-point method; it has a closed form (see the module's docstring).
+    Ends when no user could gain more than `tolerance` of its utility by another bid: then the bids are a Nash
+    equilibrium to that tolerance (`nash_regret` in the certificate), which is not a market equilibrium.
+
+    Parameters
+    ----------
+    rounds : most rounds.
+    step : share of the way to the best reply, above 0 and at most 1.
+    tolerance : of the Nash equilibrium.
+    rounding : whole cores.
+    """
+    _validate(rounds, step)
+    if not tolerance >= 0:
+        raise InvalidOption(f"tolerance is {tolerance}; expected a relative gain, 0 or more")
+    validate_rounding(instance, rounding, time_limit)
+    clock = Clock(time_limit, report)
+    game = _Game.of(Arena.of(instance))
+    bids = game.first
+    stop, done = Stop.ITERATION_LIMIT, 0
+    try:
+        while done < rounds:
+            done += 1
+            best = game.best_bids(bids)
+            if game.regret(bids, best) <= tolerance or clock.over:
+                stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+                break
+            bids = (1 - step) * bids + step * best
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    return _outcome(game, bids, done, stop, rounding, clock)
+
+
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """The bidding game on the jobs that can use a second core; the others' slivers stand as fixed bids."""
+
+    arena: Arena
+    first: Floats
+    least: float
+
+    @classmethod
+    def of(cls, arena: Arena) -> _Game:
+        return cls(arena, equal_bids(arena), LEAST_BID)
+
+    def others(self, bids: Floats) -> Floats:
+        """(j,) money of all other bids on each job's server."""
+        arena = self.arena
+        total = total_by(arena.server, bids, arena.market.servers) + arena.fixed
+        return np.maximum(total[arena.server] - bids, 1e-15 * total[arena.server])
+
+    def utilities(self, bids: Floats, others: Floats) -> Floats:
+        """(n,) utilities of these bids against others' bids."""
+        arena = self.arena
+        cores = arena.market.capacity[arena.server] * bids / (bids + others)
+        return total_by(arena.user, arena.work * speedup(cores, arena.fraction), arena.market.users)
+
+    def best_bids(self, bids: Floats) -> Floats:
+        """(j,) each user's best bids against the others'.
+
+        w C f y / (f y + g b)^2 = 1 / Y^2 gives b = (f y / g) (Y / theta - 1), theta = sqrt(f y / (w C)): money above the
+        threshold grows linearly in Y, as in `instances.market.utility`.
+        """
+        arena = self.arena
+        others = self.others(bids)
+        cores = arena.market.capacity[arena.server]
+        curve = arena.fraction + (1 - arena.fraction) * cores
+        floor = arena.fraction * others / curve
+        threshold = np.sqrt(arena.fraction * others / (arena.work * cores))
+        return np.maximum(spend(floor, threshold, arena.user, arena.budget), self.least)
+
+    def regret(self, bids: Floats, best: Floats) -> float:
+        """The most that a user could gain by its best bids, relative to what it would then have."""
+        others = self.others(bids)
+        now, then = self.utilities(bids, others), self.utilities(best, others)
+        return float(np.max(1 - ratio(now, then, 1.0), initial=0.0))
+
+    def climbed(self, bids: Floats, size: Floats, always: bool) -> tuple[Floats, Floats]:
+        """One round of hill climbing: new bids and step sizes."""
+        arena = self.arena
+        others = self.others(bids)
+        cores = arena.market.capacity[arena.server]
+        denominator = arena.fraction * others + (arena.fraction + (1 - arena.fraction) * cores) * bids
+        marginal = arena.work * cores * arena.fraction * others / denominator**2
+        richest, poorest = _extremes(arena, marginal, bids > 2 * self.least)
+        sender = poorest[arena.user] == np.arange(len(bids))
+        taker = richest[arena.user] == np.arange(len(bids))
+        moved = np.minimum(size[arena.user] * arena.budget[arena.user], bids - self.least) * sender
+        amount = total_by(arena.user, moved, arena.market.users)
+        trial = bids - moved + amount[arena.user] * taker
+        gained = self.utilities(trial, others) > self.utilities(bids, others) * (1 + 1e-12)
+        gained &= richest != poorest
+        return np.where(gained[arena.user], trial, bids), np.where(gained & (not always), size, size / 2)
+
+
+def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
+    """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its budget."""
+    every = np.ones(len(group), dtype=bool)
+    _, gap = lowest(threshold, group, len(budget), every)
+    slope = floor / threshold
+    rise = rise_of(slope, gap, group, budget, every)
+    amount = slope * np.maximum(rise[group] - gap, 0.0)
+    scaled: Floats = amount * ratio(budget, total_by(group, amount, len(budget)))[group]
+    return scaled
+
+
+def _extremes(arena: Arena, marginal: Floats, can_give: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) the job with the most and the one with the least marginal utility that has money to give; -1 for none."""
+    users = arena.market.users
+    number = np.arange(len(marginal))
+    order = np.lexsort((number, -marginal, arena.user))
+    first = np.full(users, -1)
+    first[arena.user[order[::-1]]] = order[::-1]
+    giving = number[can_give]
+    order = giving[np.lexsort((giving, marginal[giving], arena.user[giving]))]
+    last = np.full(users, -1)
+    last[arena.user[order[::-1]]] = order[::-1]
+    return first, last
+
+
+def _outcome(game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Rounding, clock: Clock) -> Outcome:
+    arena = game.arena
+    price = arena.price_of(bids)
+    allocation = arena.allocation(bids / price[arena.server], price)
+    certificate = {"rounds": rounds, "nash_regret": game.regret(bids, game.best_bids(bids))}
+    clock.note(None, None, "bids settled")
+    answer = round_cores(arena.market, allocation, rounding, clock.left)
+    return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
+
+
+def _validate(rounds: int, step: float) -> None:
+    if rounds < 1:
+        raise InvalidOption(f"rounds is {rounds}; expected a whole number, at least 1")
+    if not 0 < step <= 1:
+        raise InvalidOption(f"step is {step}; expected a share above 0 and at most 1")

@@ -1,0 +1,47 @@
+"""Policies that share each server by a rule, without a market: ES, PF, G-II."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.market.instance import Allocation, Market, ratio, total_by
+from ...instances.market.sharing import equal_cores
+from ...solvers.market.rounding import Rounding, round_cores
+from ...solvers.market.utilitarian import greedy_cores
+from ...solvers.outcome import validate_time_limit
+
+
+def equal_share(
+    instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
+) -> Allocation:
+    """ES: a server's cores split equally among the jobs on it.
+
+    The thesis (section 3.4.1) apportions "to applications equally"; jobs of work 0 get nothing here. It does not say how
+    whole cores come about: fractions by default, see `rounding`.
+    """
+    validate_time_limit(time_limit)
+    return round_cores(instance, Allocation(equal_cores(instance)), rounding, time_limit)
+
+
+def proportional_share(
+    instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
+) -> Allocation:
+    """PF: a server's cores split in proportion to the jobs' parallel fractions.
+
+    Thesis section 3.4.1. A server whose useful jobs all have f = 0 is split equally: the text does not say.
+    """
+    validate_time_limit(time_limit)
+    weight = np.where(instance.useful, instance.parallel_fraction, 0.0)
+    total = total_by(instance.server, weight, instance.servers)
+    share = ratio(instance.capacity, total)
+    cores = np.where((total > 0)[instance.server], weight * share[instance.server], equal_cores(instance))
+    return round_cores(instance, Allocation(cores), rounding, time_limit)
+
+
+def greedy_oracle(instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Allocation:
+    """G-II: each core in turn to the job whose utility it raises most, utilities known.
+
+    Thesis section 3.4.1. Exact for whole cores (`utilitarian` with `whole` proves it and gives the bound); ties go to the
+    lowest job, which the text leaves open.
+    """
+    return greedy_cores(instance, time_limit=time_limit)

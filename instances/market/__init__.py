@@ -1,0 +1,31 @@
+"""Core allocation as a Fisher market with Amdahl utilities (thesis ch. 3)."""
+
+from __future__ import annotations
+
+from ..problem.registry import Problem
+from .equilibrium import Residuals, residuals, user_regrets
+from .instance import Allocation, Market, check
+from .utility import best_reply, user_utilities
+
+PROBLEM = Problem(
+    name="market",
+    title="share the cores of servers among users' jobs",
+    instance=Market,
+    solution=Allocation,
+    check=check,
+    document="instances.market.document:MarketDocument",
+    generators={"population": "instances.market.generators:population"},
+    formats={"jobs-csv": "instances.market.formats:jobs_csv"},
+)
+
+__all__ = [
+    "PROBLEM",
+    "Allocation",
+    "Market",
+    "Residuals",
+    "best_reply",
+    "check",
+    "residuals",
+    "user_regrets",
+    "user_utilities",
+]

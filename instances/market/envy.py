@@ -1,0 +1,141 @@
+"""Who would rather have another's cores: the envy matrix of thesis eq. 3.5.
+
+User i looks at user l's cores on each server they share, would split them over its own jobs there as best it can, and
+compares that with what it has: e_il = u_i(x_i) / max(u_i(x_i), u_i(x_l)), 1 without envy. With unequal budgets i is
+entitled to B_i / B_l times l's cores, and looks at that many. Users without useful jobs are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .instance import Allocation, Floats, Integers, Market, ratio, total_by
+from .utility import fill, speedup, user_utilities
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_PAIRS = 30_000_000
+"""Pairs of users on a server beyond which the envy of a whole market is not computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Jobs gathered by (user, server): a user's useful jobs on one server are one place.
+
+    Attributes
+    ----------
+    user, server : (g,) sorted by server, then user.
+    of_job : (k,) the place of each job, -1 for a job of work 0.
+    """
+
+    user: Integers
+    server: Integers
+    of_job: Integers
+
+
+def places(market: Market) -> Places:
+    """The places of a market."""
+    useful = np.flatnonzero(market.useful)
+    key = market.server[useful] * market.users + market.user[useful]
+    kept, inverse = np.unique(key, return_inverse=True)
+    of_job = np.full(market.jobs, -1)
+    of_job[useful] = inverse
+    return Places(kept % market.users, kept // market.users, of_job)
+
+
+def place_values(market: Market, where: Places, place: Integers, cores: Floats) -> Floats:
+    """What `cores` are worth at each listed place, split as well as possible over the jobs there.
+
+    A place with one job (the papers' case) needs no split. Jobs with f = 0 take a sliver and run at full speed.
+    """
+    job = np.flatnonzero(where.of_job >= 0)
+    job = job[np.argsort(where.of_job[job], kind="stable")]
+    number = np.bincount(where.of_job[job], minlength=len(where.user))
+    first = np.concatenate([[0], np.cumsum(number)[:-1]])
+    value = np.empty(len(place))
+    single = number[place] == 1
+    alone = job[first[place[single]]]
+    value[single] = market.work[alone] * speedup(cores[single], market.parallel_fraction[alone])
+    several = np.flatnonzero(~single)
+    if len(several):
+        sizes = number[place[several]]
+        question = np.repeat(np.arange(len(several)), sizes)
+        offset = np.arange(len(question)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        asked = job[first[place[several]][question] + offset]
+        work, fraction = market.work[asked], market.parallel_fraction[asked]
+        answer = fill(work, fraction, np.ones(len(asked)), question, cores[several])
+        serial = (fraction == 0) & (cores[several][question] > 0)
+        gained = work * np.where(serial, 1.0, speedup(answer.amount, fraction))
+        value[several] = total_by(question, gained, len(several))
+    return value
+
+
+def pairs_on_servers(market: Market) -> int:
+    """How many ordered pairs of users share a server, counted by server: the work of an envy matrix."""
+    tenants = np.bincount(places(market).server, minlength=market.servers)
+    return int((tenants.astype(float) ** 2).sum())
+
+
+def envied_values(market: Market, allocation: Allocation) -> csr_array:
+    """(n, n) sparse: u_i(x_l), what user l's cores would be worth to user i; 0 where they share no server."""
+    from scipy.sparse import csr_array
+
+    where = places(market)
+    held = total_by(where.of_job[market.useful], allocation.cores[market.useful], len(where.user))
+    tenants = np.bincount(where.server, minlength=market.servers)
+    first = np.concatenate([[0], np.cumsum(tenants)[:-1]])
+    repeats = tenants[where.server]
+    looking = np.repeat(np.arange(len(where.user)), repeats)
+    offset = np.arange(len(looking)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    seen = first[where.server[looking]] + offset
+    entitled = held[seen] * (market.budget[where.user[looking]] / market.budget[where.user[seen]])
+    value = place_values(market, where, looking, entitled)
+    shape = (market.users, market.users)
+    return csr_array((value, (where.user[looking], where.user[seen])), shape=shape)
+
+
+def envy_matrix(market: Market, allocation: Allocation, users: Integers | None = None) -> Floats:
+    """(n, n) the pairwise envy index e_il of thesis eq. 3.5; NaN in the rows and columns of users without useful jobs.
+
+    Parameters
+    ----------
+    users : which users, in which order; all when not given.
+    """
+    chosen = np.arange(market.users) if users is None else np.asarray(users)
+    own = user_utilities(market, allocation.cores)[chosen, None]
+    other = envied_values(market, allocation)[chosen][:, chosen].toarray()
+    matrix = _index(own, other)
+    np.fill_diagonal(matrix, 1.0)
+    idle = ~market.active[chosen]
+    matrix[idle, :] = np.nan
+    matrix[:, idle] = np.nan
+    return matrix
+
+
+def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
+    """(n,) each user's worst index and whom it envies most (itself when nobody); 1 for a user without useful jobs."""
+    own = user_utilities(market, allocation.cores)
+    other = envied_values(market, allocation).tocoo()
+    apart = other.row != other.col
+    row, col, value = other.row[apart], other.col[apart], other.data[apart]
+    order = np.lexsort((col, -value, row))
+    row, col, value = row[order], col[order], value[order]
+    top = np.concatenate([[True], row[1:] != row[:-1]]) if len(row) else np.zeros(0, dtype=bool)
+    index, whom = np.ones(market.users), np.arange(market.users)
+    index[row[top]] = _index(own[row[top]], value[top])
+    envious = top & (value > own[row])
+    whom[row[envious]] = col[envious]
+    return index, whom
+
+
+def envy_index(market: Market, allocation: Allocation) -> float:
+    """The worst pair's index: 1 when nobody envies anybody."""
+    return float(user_envy(market, allocation)[0].min())
+
+
+def _index(own: Floats, other: Floats) -> Floats:
+    return ratio(own, np.maximum(own, other), 1.0)

@@ -1,0 +1,96 @@
+"""When prices and an allocation are a market equilibrium: the certificate, which needs no solver.
+
+Prices p >= 0 and an allocation x are an equilibrium (thesis section 3.3.2) when every server with a price gives all its
+cores, nobody spends more than its budget, and nobody could do better with its budget at these prices. The last is judged
+by the exact best reply, a closed form, so three numbers say how far (p, x) is from an equilibrium:
+
+    clearing      largest |capacity - cores given| / capacity over servers with a price above 0
+    overspending  largest (money spent - budget) / budget over users, or 0
+    regret        largest 1 - u_i(x_i) / u_i(best reply at p) over users, or 0
+
+Two more are told and not judged. `excess_demand` is what the best replies of all users together ask for beyond (or below)
+a server's capacity; where a best reply is not unique (a user with a job of f = 1), or costs as little as one likes (a job
+of f = 0), the cores allocated stand for it. `unspent` is money left over, which is no fault of a user whose jobs have no
+use for it.
+
+For f < 1 the equilibrium prices are unique: -x s''(x) / s'(x) = 2 (1 - f) x / (f + (1 - f) x) < 2 < 4, so each user's
+demand obeys the law of demand (Mitjushin and Polterovich), which survives adding users up. Gross substitutes does not hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from .instance import Allocation, Floats, Market, ratio, total_by
+from .utility import best_reply, reply_utilities, user_utilities
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How far prices and an allocation are from an equilibrium; see the module's docstring."""
+
+    clearing: float
+    overspending: float
+    regret: float
+    excess_demand: float
+    unspent: float
+
+    @property
+    def worst(self) -> float:
+        """The largest of clearing, overspending and regret: 0 at an equilibrium."""
+        return max(self.clearing, self.overspending, self.regret)
+
+    def document(self) -> dict[str, float]:
+        """As plain JSON values."""
+        return asdict(self)
+
+
+def residuals(market: Market, allocation: Allocation) -> Residuals | None:
+    """How far an allocation is from a market equilibrium at its own prices; None without prices. O(jobs)."""
+    price = allocation.price
+    if price is None:
+        return None
+    reply = best_reply(market, price)
+    spent = money_spent(market, allocation.cores, price)
+    spending = (spent - market.budget) / market.budget
+    useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
+    return Residuals(
+        clearing=_largest(np.abs(_filled(market, allocation.cores) - 1)[price > 0]),
+        overspending=max(0.0, _largest(spending)),
+        regret=_largest(_regret(user_utilities(market, allocation.cores), reply_utilities(market, reply))),
+        excess_demand=_largest(np.abs(_filled(market, _demand(market, allocation.cores, reply.amount)) - 1)[price > 0]),
+        unspent=max(0.0, _largest(-spending[~useless])),
+    )
+
+
+def user_regrets(market: Market, allocation: Allocation) -> Floats | None:
+    """(n,) each user's regret, 1 - u_i(x_i) / u_i(best reply), 0 at least; None without prices."""
+    if allocation.price is None:
+        return None
+    best = reply_utilities(market, best_reply(market, allocation.price))
+    return _regret(user_utilities(market, allocation.cores), best)
+
+
+def money_spent(market: Market, cores: Floats, price: Floats) -> Floats:
+    """(n,) what each user's cores cost."""
+    return total_by(market.user, price[market.server] * cores, market.users)
+
+
+def _demand(market: Market, cores: Floats, reply: Floats) -> Floats:
+    linear = market.useful & (market.parallel_fraction == 1)
+    several = np.bincount(market.user[linear], minlength=market.users) > 0
+    return np.where(several[market.user] | (market.parallel_fraction == 0), cores, reply)
+
+
+def _filled(market: Market, cores: Floats) -> Floats:
+    return total_by(market.server, cores, market.servers) / market.capacity
+
+
+def _regret(utility: Floats, best: Floats) -> Floats:
+    return np.maximum(0.0, 1 - ratio(utility, best, 1.0))
+
+
+def _largest(values: Floats) -> float:
+    return float(values.max(initial=0.0))

@@ -1,0 +1,152 @@
+"""Homogeneous utilities, for which the Eisenberg-Gale programme is the equilibrium: linear, CES, Cobb-Douglas, Leontief.
+
+A market's `work` gives the weights and `parallel_fraction` is not looked at:
+
+    linear         u_i = sum w x
+    ces            u_i = (sum w x^rho)^(1/rho), 0 < rho < 1 (substitutes) or rho < 0 (complements)
+    cobb-douglas   u_i = product x^(w / sum w)
+    leontief       u_i = min x / w
+
+Jobs of work 0 do not count. Sources: Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani 2010.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .equilibrium import Residuals, money_spent
+from .instance import Allocation, Floats, Market, ratio, total_by
+
+Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
+
+
+def family_named(name: str, rho: float = 0.5) -> Homogeneous | None:
+    """The family of that name; None for Amdahl utilities, which are not homogeneous."""
+    if name not in get_args(Family):
+        raise InvalidOption(f"utility is {name!r}; expected one of {', '.join(get_args(Family))}")
+    if name == "ces" and not (rho < 1 and rho != 0 and np.isfinite(rho)):
+        raise InvalidOption(f"rho is {rho}; expected an exponent below 1 and not 0 (1 is linear, 0 is cobb-douglas)")
+    families: dict[str, Homogeneous] = {
+        "linear": Linear(),
+        "ces": ConstantElasticity(rho),
+        "cobb-douglas": CobbDouglas(),
+        "leontief": Leontief(),
+    }
+    return families.get(name)
+
+
+class Homogeneous(ABC):
+    """Utilities of degree one: twice the cores, twice the utility."""
+
+    @abstractmethod
+    def utilities(self, market: Market, cores: Floats) -> Floats:
+        """(n,) utilities; 0 for a user without useful jobs."""
+
+    @abstractmethod
+    def replies(self, market: Market, price: Floats) -> Floats:
+        """(k,) a best reply of every user at prices above 0."""
+
+    def residuals(self, market: Market, allocation: Allocation) -> Residuals | None:
+        """As `instances.market.residuals`, by this family's best replies; None without prices."""
+        if allocation.price is None:
+            return None
+        price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
+        reply = self.replies(market, price)
+        best = self.utilities(market, reply)
+        own = self.utilities(market, allocation.cores)
+        regret = np.maximum(0.0, 1 - ratio(own, best, 1.0))
+        spending = (money_spent(market, allocation.cores, allocation.price) - market.budget) / market.budget
+        used = total_by(market.server, allocation.cores, market.servers)
+        asked = total_by(market.server, allocation.cores if self.set_valued else reply, market.servers)
+        priced = allocation.price > self.free * max(float(allocation.price.max()), 1e-200)
+        return Residuals(
+            clearing=float(np.abs(used / market.capacity - 1)[priced].max(initial=0.0)),
+            overspending=float(spending.max(initial=0.0)),
+            regret=float(regret.max(initial=0.0)),
+            excess_demand=float(np.abs(asked / market.capacity - 1)[priced].max(initial=0.0)),
+            unspent=float((-spending[market.active]).max(initial=0.0)),
+        )
+
+    set_valued = False
+    """Whether best replies may be sets, in which case the allocation stands for the demand."""
+    free = 0.0
+    """A price of at most this, relative to the highest, counts as 0."""
+
+
+class Linear(Homogeneous):
+    """u_i = sum w x."""
+
+    set_valued = True
+
+    def utilities(self, market: Market, cores: Floats) -> Floats:
+        return total_by(market.user, market.work * cores, market.users)
+
+    def replies(self, market: Market, price: Floats) -> Floats:
+        value = market.work / price[market.server]
+        best = np.zeros(market.users)
+        np.maximum.at(best, market.user, value)
+        chosen = market.useful & (value >= best[market.user] * (1 - 1e-12))
+        number = np.bincount(market.user[chosen], minlength=market.users)
+        money = (market.budget / np.maximum(number, 1))[market.user]
+        return np.where(chosen, money / price[market.server], 0.0)
+
+
+@dataclass(frozen=True)
+class ConstantElasticity(Homogeneous):
+    """u_i = (sum w x^rho)^(1/rho)."""
+
+    rho: float
+
+    def utilities(self, market: Market, cores: Floats) -> Floats:
+        useful = market.useful
+        with np.errstate(divide="ignore"):
+            powers = np.where(useful, market.work * np.where(useful, cores, 1.0) ** self.rho, 0.0)
+            total = total_by(market.user, powers, market.users)
+            return np.where(market.active, np.where(market.active, total, 1.0) ** (1 / self.rho), 0.0)
+
+    def replies(self, market: Market, price: Floats) -> Floats:
+        elasticity = 1 / (1 - self.rho)
+        paid = price[market.server]
+        wish = np.where(market.useful, market.work, 0.0) ** elasticity * paid ** (1 - elasticity)
+        return _spread(market, np.where(market.useful, wish, 0.0)) / paid
+
+
+class CobbDouglas(Homogeneous):
+    """u_i = product x^(w / sum w)."""
+
+    def utilities(self, market: Market, cores: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            logs = np.where(market.useful, market.work * np.log(np.where(market.useful, cores, 1.0)), 0.0)
+        total = total_by(market.user, market.work, market.users)
+        mean = total_by(market.user, logs, market.users) / np.where(total > 0, total, 1.0)
+        return np.where(market.active, np.exp(mean), 0.0)
+
+    def replies(self, market: Market, price: Floats) -> Floats:
+        return _spread(market, market.work) / price[market.server]
+
+
+class Leontief(Homogeneous):
+    """u_i = min x / w."""
+
+    free = 1e-7  # a solver's dual of a server that is not scarce
+
+    def utilities(self, market: Market, cores: Floats) -> Floats:
+        useful = market.useful
+        least = np.full(market.users, np.inf)
+        np.minimum.at(least, market.user[useful], cores[useful] / market.work[useful])
+        return np.where(market.active, least, 0.0)
+
+    def replies(self, market: Market, price: Floats) -> Floats:
+        return _spread(market, market.work * price[market.server]) / price[market.server]
+
+
+def _spread(market: Market, wish: Floats) -> Floats:
+    """(k,) each user's money in proportion to `wish`."""
+    total = total_by(market.user, wish, market.users)
+    share = ratio(market.budget, total)
+    return wish * share[market.user]

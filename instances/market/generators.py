@@ -1,0 +1,115 @@
+"""Generators: the thesis's populations of users whose jobs are bound to servers."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .instance import Floats, Integers, Market
+from .memory import require_memory
+from .workloads import synthetic_fractions
+
+Fractions = Literal["uniform", "pool"]
+Works = Literal["one", "lognormal"]
+Budgets = Literal["equal", "lognormal"]
+
+_BYTES_PER_JOB = 150  # drawing and validating, counted generously
+
+
+def population(
+    *,
+    users: int = 100,
+    servers: int = 100,
+    jobs: int = 10,
+    fractions: Fractions = "uniform",
+    low: float = 0.55,
+    high: float = 0.99,
+    pool_file: str | None = None,
+    cores: float = 24.0,
+    work: Works = "one",
+    spread: float = 1.0,
+    budgets: Budgets = "equal",
+    groups: int | None = None,
+    rng: np.random.Generator,
+) -> Market:
+    """Users with as many jobs each, every job of a user on a server of its own drawn at random (thesis section 3.4.2).
+
+    Parameters
+    ----------
+    users, servers, jobs : n, m and the jobs of each user (at most `servers`).
+    fractions : parallel fractions uniform on (`low`, `high`), the range of thesis fig. 3.4, or drawn from a pool of named
+        workloads (see `workloads`).
+    pool_file : CSV with columns workload and parallel_fraction, or a profile (see `profile.read_profile`), in place of the
+        built-in synthetic pool.
+    cores : of each server; the thesis's have 24.
+    work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
+    budgets : 1 for every user, or lognormal in the same way.
+    groups : number of groups of users; the users of a group share the same `jobs` servers (thesis section 3.4.4 and
+        fig. 3.12: 100 users in 10 groups on 100 servers). None: every user draws its own.
+    rng : source of the draw.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range.
+    InvalidInstance
+        More jobs than memory holds.
+    """
+    for name, value in (("users", users), ("servers", servers), ("jobs", jobs)):
+        if value < 1:
+            raise InvalidOption(f"{name} is {value}; expected a whole number, at least 1")
+    if jobs > servers:
+        raise InvalidOption(f"jobs is {jobs}; expected at most servers = {servers}, one of a user's jobs on each server")
+    if not 0 <= low <= high <= 1:
+        raise InvalidOption(f"low, high are {low:g}, {high:g}; expected 0 <= low <= high <= 1")
+    if not spread >= 0 or spread == np.inf:
+        raise InvalidOption(f"spread is {spread}; expected a logarithmic standard deviation, 0 or more")
+    for option, choice, known in (("fractions", fractions, Fractions), ("work", work, Works), ("budgets", budgets, Budgets)):
+        if choice not in get_args(known):
+            raise InvalidOption(f"{option} is {choice!r}; expected one of {', '.join(get_args(known))}")
+    if groups is not None and not 1 <= groups <= users:
+        raise InvalidOption(f"groups is {groups}; expected 1 to users = {users}")
+    number = users * jobs
+    require_memory(_BYTES_PER_JOB * number, f"a market of {number} jobs")
+    server = _places(users if groups is None else groups, servers, jobs, rng)
+    if groups is not None:
+        server = server[np.arange(users) * groups // users]
+    if fractions == "uniform":
+        fraction, what = rng.uniform(low, high, number), f"fractions uniform on ({low:g}, {high:g})"
+    else:
+        pool = _pool(pool_file)
+        fraction = pool[rng.integers(len(pool), size=number)]
+        what = f"fractions from a pool of {len(pool)} workloads ({pool_file or 'names of thesis Table 3.2, synthetic fractions'})"
+    return Market(
+        capacity=np.full(servers, cores),
+        budget=np.ones(users) if budgets == "equal" else rng.lognormal(0.0, spread, users),
+        user=np.repeat(np.arange(users), jobs),
+        server=server.reshape(-1),
+        parallel_fraction=fraction,
+        work=np.ones(number) if work == "one" else rng.lognormal(0.0, spread, number),
+        name=f"population-{users}x{servers}x{jobs}" + (f"-groups-{groups}" if groups else ""),
+        source=f"synthetic: {users} users with {jobs} jobs each on {servers} servers; {what}; work {work}",
+    )
+
+
+def _places(rows: int, servers: int, jobs: int, rng: np.random.Generator) -> Integers:
+    """(rows, jobs) distinct servers in each row, drawn uniformly; repeats are drawn again."""
+    if 3 * jobs > servers:  # few to choose from: drawing again would rarely end
+        return np.stack([rng.permutation(servers)[:jobs] for _ in range(rows)])
+    chosen = rng.integers(servers, size=(rows, jobs))
+    while True:
+        order = np.sort(chosen, axis=1)
+        again = np.flatnonzero((order[:, 1:] == order[:, :-1]).any(axis=1))
+        if len(again) == 0:
+            return chosen
+        chosen[again] = rng.integers(servers, size=(len(again), jobs))
+
+
+def _pool(path: str | None) -> Floats:
+    if path is None:
+        return np.array(list(synthetic_fractions().values()))
+    from .profile import read_pool
+
+    return np.array(list(read_pool(path).values()))

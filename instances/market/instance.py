@@ -1,0 +1,213 @@
+"""What is given (Market), what an answer is (Allocation), and the checker of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+CAPACITY_TOLERANCE = 1e-9
+"""A server may be overfilled by this fraction of its capacity: the rounding of sums of floats."""
+
+
+def total_by(index: Integers, value: npt.ArrayLike, number: int) -> Floats:
+    """(number,) the sums of `value` over the entries of each index; numpy's bincount, which counts in integers when empty."""
+    return np.bincount(index, weights=value, minlength=number).astype(float, copy=False)
+
+
+def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) -> Floats:
+    """above / below element by element, `otherwise` where below is not positive."""
+    bottom = np.asarray(below, dtype=float)
+    positive = bottom > 0
+    quotient: Floats = np.asarray(above, dtype=float) / np.where(positive, bottom, 1.0)
+    return np.where(positive, quotient, otherwise)
+
+
+@dataclass(frozen=True, eq=False)
+class Market(Instance):
+    """Users whose k jobs are bound to servers, and the servers' cores (thesis section 3.3, after Amdahl's law).
+
+    A job of parallel fraction f runs s(x) = x / (f + (1 - f) x) times as fast on x cores as on one, and is worth
+    `work` times that; a user's utility is the sum over its jobs (thesis section 3.3.1).
+
+    Parameters
+    ----------
+    capacity : (m,) array
+        Cores of each server, above 0, not necessarily whole.
+    budget : (n,) array
+        Money of each user, above 0; only ratios matter. Equal budgets mean equal entitlements.
+    user, server : (k,) arrays of whole numbers
+        Whose job it is and where it is bound. A user may have several jobs on a server, or none at all; a server may
+        have no tenant.
+    parallel_fraction : (k,) array
+        f, from 0 (one core is all it can use) to 1 (twice the cores, twice the speed).
+    work : (k,) array
+        Work done per unit of time on one core, 0 or more.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure.
+    """
+
+    problem: ClassVar[str] = "market"
+
+    capacity: Floats
+    budget: Floats
+    user: Integers
+    server: Integers
+    parallel_fraction: Floats
+    work: Floats
+
+    def __post_init__(self) -> None:
+        capacity = _positive("capacity", self.capacity, "cores of a server, a number above 0", "Leave the server out")
+        budget = _positive("budget", self.budget, "a user's money, a number above 0", "Leave the user out")
+        user = _index("user", self.user, len(budget), "users, one per budget")
+        server = _index("server", self.server, len(capacity), "servers, one per capacity")
+        fraction = frozen_array("parallel_fraction", self.parallel_fraction, float, 1)
+        work = frozen_array("work", self.work, float, 1)
+        if len(user) == 0:
+            raise InvalidInstance("user", "empty", "at least one job")
+        for name, values in (("server", server), ("parallel_fraction", fraction), ("work", work)):
+            if len(values) != len(user):
+                raise InvalidInstance(name, f"of length {len(values)}", f"{len(user)} entries, one per job as in user")
+        _within("parallel_fraction", fraction, ~((fraction >= 0) & (fraction <= 1)), "a fraction from 0 to 1")
+        _within("work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more")
+        for name, value in (
+            ("capacity", capacity),
+            ("budget", budget),
+            ("user", user),
+            ("server", server),
+            ("parallel_fraction", fraction),
+            ("work", work),
+        ):
+            set_field(self, name, value)
+
+    @property
+    def users(self) -> int:
+        """n, the number of users."""
+        return len(self.budget)
+
+    @property
+    def servers(self) -> int:
+        """m, the number of servers."""
+        return len(self.capacity)
+
+    @property
+    def jobs(self) -> int:
+        """k, the number of jobs."""
+        return len(self.user)
+
+    @property
+    def size(self) -> int:
+        """The number of jobs."""
+        return self.jobs
+
+    @property
+    def useful(self) -> Booleans:
+        """(k,) whether a job does any work at all; one of work 0 gets no cores and moves nothing."""
+        return self.work > 0
+
+    @property
+    def active(self) -> Booleans:
+        """(n,) whether a user has a useful job; others are left out of every index and spend nothing."""
+        return np.bincount(self.user[self.useful], minlength=self.users) > 0
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people: size, cores, and how parallel the jobs are."""
+        fraction = self.parallel_fraction
+        return {
+            **super().summary(),
+            "users": self.users,
+            "servers": self.servers,
+            "jobs": self.jobs,
+            "cores": f"{self.capacity.sum():g} in all, {self.capacity.min():g} to {self.capacity.max():g} a server",
+            "parallel fraction": f"median {np.median(fraction):.3f}, from {fraction.min():.3f} to {fraction.max():.3f}",
+            "work": f"{self.work.min():g} to {self.work.max():g}",
+            "budget": f"{self.budget.min():g} to {self.budget.max():g}",
+        }
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON values, the jobs' four lists under `job`."""
+        jobs = {name: plain(getattr(self, name)) for name in ("user", "server", "parallel_fraction", "work")}
+        return {"capacity": plain(self.capacity), "budget": plain(self.budget), "job": jobs}
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation(Solution):
+    """How many cores each job gets, and the price of a core on each server if there are prices.
+
+    Parameters
+    ----------
+    cores : (k,) cores of each job, fractions allowed.
+    price : (m,) money for one core of each server, or None; 0 where nobody would pay.
+    """
+
+    problem: ClassVar[str] = "market"
+
+    cores: Floats
+    price: Floats | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "cores", frozen_array("cores", self.cores, float, 1))
+        if self.price is not None:
+            set_field(self, "price", frozen_array("price", self.price, float, 1))
+
+
+def check(instance: Market, allocation: Allocation) -> None:
+    """Decide whether an allocation is feasible: cores of 0 or more, no server overfilled, prices of 0 or more.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first rule that is broken, where, and by how much.
+    """
+    cores = allocation.cores
+    if len(cores) != instance.jobs:
+        raise InfeasibleSolution(f"cores has {len(cores)} entries; the instance has {instance.jobs} jobs")
+    wrong = ~((cores >= 0) & (cores < np.inf))
+    if wrong.any():
+        job = int(np.argmax(wrong))
+        raise InfeasibleSolution(f"job {job} gets {cores[job]} cores; expected a finite number, 0 or more")
+    used = total_by(instance.server, cores, instance.servers)
+    over = used > instance.capacity * (1 + CAPACITY_TOLERANCE)
+    if over.any():
+        place = int(np.argmax(used / instance.capacity))
+        raise InfeasibleSolution(f"server {place} gives {used[place]:.12g} cores; it has {instance.capacity[place]:g}")
+    if allocation.price is None:
+        return
+    if len(allocation.price) != instance.servers:
+        raise InfeasibleSolution(f"price has {len(allocation.price)} entries; the instance has {instance.servers} servers")
+    wrong = ~((allocation.price >= 0) & (allocation.price < np.inf))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InfeasibleSolution(f"price[{place}] is {allocation.price[place]}; expected a finite number, 0 or more")
+
+
+def _positive(name: str, value: Any, expected: str, cure: str) -> Floats:
+    values = frozen_array(name, value, float, 1)
+    if len(values) == 0:
+        raise InvalidInstance(name, "empty", "at least one entry")
+    _within(name, values, ~((values > 0) & (values < np.inf)), expected, cure)
+    return values
+
+
+def _index(name: str, value: Any, number: int, what: str) -> Integers:
+    values = frozen_array(name, value, np.int64, 1)
+    _within(name, values, (values < 0) | (values >= number), f"0 to {number - 1}, since there are {number} {what}")
+    return values
+
+
+def _within(name: str, values: npt.NDArray[Any], wrong: Booleans, expected: str, cure: str = "") -> None:
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InvalidInstance(f"{name}[{place}]", values[place], expected, cure)

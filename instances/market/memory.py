@@ -1,0 +1,34 @@
+"""Refusing work that memory cannot hold, before it starts."""
+
+from __future__ import annotations
+
+import os
+
+from ..problem.errors import InvalidInstance
+
+
+def available_memory() -> int | None:
+    """Bytes of memory a new process could use now; None where the system does not say."""
+    try:
+        with open("/proc/meminfo") as stream:
+            for line in stream:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def require_memory(needed: float, what: str) -> None:
+    """Raise InvalidInstance when `needed` bytes are more than there are; says how much is needed and how much there is."""
+    there = available_memory()
+    if there is not None and needed > there:
+        raise InvalidInstance(
+            "jobs",
+            f"too many for memory: {what} needs about {needed / 1e9:.1f} GB, {there / 1e9:.1f} GB are free",
+            "fewer jobs",
+            "Use fewer users or jobs per user, or a machine with more memory",
+        )

@@ -1,0 +1,239 @@
+"""Measured run times of workloads on several core counts and data sizes, and the parallel fractions in them.
+
+Thesis section 3.2: with T(c) seconds on c cores, the speedup s_c = T(1) / T(c) gives a parallel fraction for every c > 1,
+
+    F_c = (1 - 1 / s_c) / (1 - 1 / c)                                                        (eq. 3.2, Karp and Flatt)
+
+whose mean over core counts is the estimate, and whose variance says how well Amdahl's law fits.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.files import read_text
+from .instance import Booleans, Floats
+
+PathLike = str | os.PathLike[str]
+
+_ALIASES = {
+    "workload": ("workload", "benchmark", "application"),
+    "size": ("size", "dataset_size", "dataset size"),
+    "cores": ("cores", "threads"),
+    "seconds": ("seconds", "time"),
+    "speedup": ("speedup",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Rows of a profile.
+
+    Attributes
+    ----------
+    workload : (r,) names.
+    size : (r,) size of the data set in any unit; all 1 when the file does not say.
+    cores : (r,) cores used.
+    seconds : (r,) run time; in units of the sequential run when the file gives speedups.
+    """
+
+    workload: tuple[str, ...]
+    size: Floats
+    cores: Floats
+    seconds: Floats
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """The names, each once, in order of appearance."""
+        return tuple(dict.fromkeys(self.workload))
+
+    def rows(self, workload: str, size: float | None = None) -> Booleans:
+        """(r,) which rows are of a workload, and of one data size if given."""
+        chosen = np.array([name == workload for name in self.workload])
+        return chosen if size is None else chosen & (self.size == size)
+
+    def only(self, rows: Booleans) -> Profile:
+        """The profile with some of its rows."""
+        names = tuple(name for name, kept in zip(self.workload, rows.tolist(), strict=True) if kept)
+        return Profile(names, self.size[rows], self.cores[rows], self.seconds[rows])
+
+
+def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
+    """F_c of thesis eq. 3.2 for each core count above 1; NaN at c = 1, where nothing is learnt.
+
+    Not cut to [0, 1]: above 1 is a superlinear speedup, below 0 a slowdown.
+    """
+    count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
+    result: Floats = np.divide(1 - 1 / gain, 1 - 1 / count, out=np.full(count.shape, np.nan), where=count != 1)
+    return result
+
+
+def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:
+    """The parallel fraction in [0, 1] whose Amdahl curve has the least squared relative error; no formula of the thesis."""
+    from scipy.optimize import minimize_scalar
+
+    count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
+    answer = minimize_scalar(
+        lambda f: float(np.sum((count / (f + (1 - f) * count) / gain - 1) ** 2)),
+        bounds=(0.0, 1.0),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return float(answer.x)
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A workload's estimate at one data size: mean and variance of F_c, and how many core counts it comes from."""
+
+    workload: str
+    size: float
+    mean: float
+    variance: float
+    counts: int
+
+
+def fractions(profile: Profile, most_cores: float | None = None) -> list[Fraction]:
+    """Karp-Flatt estimates for each workload and data size (thesis figs. 3.4 and 3.5).
+
+    Parameters
+    ----------
+    most_cores : leave out rows with more cores (threads beyond the physical cores, say).
+
+    Raises
+    ------
+    InvalidOption
+        A workload and size without a row at one core, or without one at more.
+    """
+    found = []
+    for name in profile.workloads:
+        for size in np.unique(profile.size[profile.rows(name)]).tolist():
+            rows = profile.rows(name, size)
+            cores, seconds = profile.cores[rows], profile.seconds[rows]
+            alone = cores == 1
+            more = (cores > 1) & (cores <= (np.inf if most_cores is None else most_cores))
+            if not alone.any() or not more.any():
+                lacking = "1 core" if not alone.any() else "more than 1 core"
+                raise InvalidOption(f"the profile has no row of {name!r} at size {size:g} on {lacking}; expected both")
+            values = karp_flatt(cores[more], seconds[alone].mean() / seconds[more])
+            found.append(Fraction(name, size, float(values.mean()), float(values.var()), int(more.sum())))
+    return found
+
+
+def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
+    """Workload -> parallel fraction: the mean over its data sizes (thesis section 3.2.4), cut to [0, 1]."""
+    estimates: dict[str, list[float]] = {}
+    for entry in fractions(profile, most_cores):
+        estimates.setdefault(entry.workload, []).append(entry.mean)
+    return {name: float(np.clip(np.mean(values), 0.0, 1.0)) for name, values in estimates.items()}
+
+
+def read_profile(path: PathLike, where: str | None = None) -> Profile:
+    """Read a profile from CSV.
+
+    The header names the columns: workload (or benchmark), cores (or threads), seconds, or speedup in its place, and
+    perhaps size (or dataset_size). Others are not looked at, except by `where`.
+
+    Parameters
+    ----------
+    where : keep only rows with these values, as in "platform=xeon_server,implementation=Pthreads".
+
+    Raises
+    ------
+    InvalidFile
+        A column that is missing, or a row that cannot be read, with its line number.
+    """
+    text = read_text(path)
+    lines = csv.reader(io.StringIO(text))
+    header = [cell.strip().lower() for cell in next(lines, [])]
+    columns = {key: header.index(name) for key, names in _ALIASES.items() for name in names if name in header}
+    if missing := [key for key in ("workload", "cores") if key not in columns]:
+        raise InvalidFile(f"{os.fspath(path)}, line 1: no column {missing[0]!r}; the columns are {', '.join(header) or 'none'}")
+    if "seconds" not in columns and "speedup" not in columns:
+        raise InvalidFile(f"{os.fspath(path)}, line 1: no column 'seconds' or 'speedup'; the columns are {', '.join(header)}")
+    wanted = _conditions(where, header)
+    names: list[str] = []
+    numbers: list[tuple[float, float, float]] = []
+    for row in lines:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise InvalidFile(f"{os.fspath(path)}, line {lines.line_num}: {len(row)} values; expected {len(header)}")
+        if any(row[place].strip() != value for place, value in wanted):
+            continue
+        names.append(row[columns["workload"]].strip())
+        size = _number(path, lines.line_num, "size", row[columns["size"]]) if "size" in columns else 1.0
+        cores = _number(path, lines.line_num, "cores", row[columns["cores"]])
+        if "seconds" in columns:
+            seconds = _number(path, lines.line_num, "seconds", row[columns["seconds"]])
+        else:
+            seconds = 1 / _number(path, lines.line_num, "speedup", row[columns["speedup"]])
+        numbers.append((size, cores, seconds))
+    if not names:
+        raise InvalidFile(f"{os.fspath(path)} has no rows{f' where {where}' if where else ''}; expected measured run times")
+    table = np.array(numbers)
+    return Profile(tuple(names), table[:, 0], table[:, 1], table[:, 2])
+
+
+def read_pool(path: PathLike) -> dict[str, float]:
+    """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or from a profile."""
+    lines = csv.reader(io.StringIO(read_text(path)))
+    header = [cell.strip().lower() for cell in next(lines, [])]
+    if "parallel_fraction" not in header:
+        return pool(read_profile(path))
+    if "workload" not in header:
+        raise InvalidFile(f"{os.fspath(path)}, line 1: no column 'workload'; the columns are {', '.join(header)}")
+    result: dict[str, float] = {}
+    for row in lines:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise InvalidFile(f"{os.fspath(path)}, line {lines.line_num}: {len(row)} values; expected {len(header)}")
+        value = fraction_cell(path, lines.line_num, row[header.index("parallel_fraction")])
+        result[row[header.index("workload")].strip()] = value
+    if not result:
+        raise InvalidFile(f"{os.fspath(path)} has no rows; expected workloads and their parallel fractions")
+    return result
+
+
+def fraction_cell(path: PathLike, line: int, text: str) -> float:
+    """A parallel fraction from a cell, or a clear error with its line."""
+    value = float_cell(path, line, "parallel_fraction", text)
+    if not 0 <= value <= 1:
+        raise InvalidFile(f"{os.fspath(path)}, line {line}: parallel_fraction is {value:g}; expected a fraction from 0 to 1")
+    return value
+
+
+def float_cell(path: PathLike, line: int, column: str, text: str) -> float:
+    """A finite number from a cell, or a clear error with its line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise InvalidFile(f"{os.fspath(path)}, line {line}, column {column!r}: {text.strip()!r} is no number")
+    return value
+
+
+def _number(path: PathLike, line: int, column: str, text: str) -> float:
+    value = float_cell(path, line, column, text)
+    if not value > 0:
+        raise InvalidFile(f"{os.fspath(path)}, line {line}: {column} is {value:g}; expected a number above 0")
+    return value
+
+
+def _conditions(where: str | None, header: list[str]) -> list[tuple[int, str]]:
+    wanted = []
+    for part in [] if where is None else where.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or name.strip().lower() not in header:
+            raise InvalidOption(f"where is {where!r}; expected column=value with a column among {', '.join(header)}")
+        wanted.append((header.index(name.strip().lower()), value.strip()))
+    return wanted

@@ -1,0 +1,60 @@
+"""What a user would have without sharing: three readings of the sharing index of thesis eq. 3.6.
+
+The index is u_i(allocation) over u_i(static share); a mechanism's index is its least over users. The static share is
+
+    endowment   C_j B_i / sum B of every server, whether i has jobs there or not: the share that the equilibrium is proven
+                to beat, for i could buy it;
+    tenants     an equal split of each server among the users who have jobs there;
+    jobs        an equal split of each server among the jobs on it (the thesis's ES).
+
+The thesis's claim that the market's index is always above 1 is true of the first and not of the other two. A user's own
+share of a server is split over its jobs there as well as possible, except in the last. Users without useful jobs hold
+no share and are left out; jobs of work 0 do not count as tenants.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from ..problem.errors import InvalidOption
+from .envy import place_values, places
+from .instance import Allocation, Floats, Market, ratio, total_by
+from .utility import user_utilities
+
+Share = Literal["endowment", "tenants", "jobs"]
+
+
+def static_utilities(market: Market, share: Share = "endowment") -> Floats:
+    """(n,) each user's utility of its static share; 0 for a user without useful jobs."""
+    if share not in get_args(Share):
+        raise InvalidOption(f"share is {share!r}; expected one of {', '.join(get_args(Share))}")
+    if share == "jobs":
+        return user_utilities(market, equal_cores(market))
+    where = places(market)
+    if share == "endowment":
+        entitled = market.capacity[where.server] * market.budget[where.user] / market.budget[market.active].sum()
+    else:
+        tenants = np.bincount(where.server, minlength=market.servers)
+        entitled = market.capacity[where.server] / tenants[where.server]
+    value = place_values(market, where, np.arange(len(where.user)), entitled)
+    return total_by(where.user, value, market.users)
+
+
+def equal_cores(market: Market) -> Floats:
+    """(k,) every server's cores split equally among the useful jobs on it."""
+    useful = market.useful
+    number = np.bincount(market.server[useful], minlength=market.servers)
+    return np.where(useful, (market.capacity / np.maximum(number, 1))[market.server], 0.0)
+
+
+def sharing_ratios(market: Market, allocation: Allocation, share: Share = "endowment") -> Floats:
+    """(n,) utility over that of the static share; NaN for users left out."""
+    static = static_utilities(market, share)
+    return ratio(user_utilities(market, allocation.cores), static, np.nan)
+
+
+def sharing_index(market: Market, allocation: Allocation, share: Share = "endowment") -> float:
+    """The least ratio over users; inf when no user has useful jobs."""
+    return float(np.nanmin(sharing_ratios(market, allocation, share), initial=np.inf))

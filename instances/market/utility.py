@@ -1,0 +1,147 @@
+"""What cores are worth: Amdahl's speedup, users' utilities, and the best use of a budget at given prices in closed form.
+
+With price p per core a user maximises sum w s(x) subject to sum p x <= B. The conditions w s'(x) <= 1 / y^2 x price, with
+s'(x) = f / (f + (1 - f) x)^2 and y the inverse square root of the marginal utility of money, give for f < 1
+
+    x = f / (1 - f) (y / theta - 1)   where y > theta = sqrt(f p / w), else 0,
+
+so money spent is piecewise linear and increasing in y, and one y per user is found in a few passes. Jobs with f = 1 are
+linear: y never passes their least theta, and the money left there is theirs (a set of best replies when several tie).
+Jobs with f = 0 run at full speed on any core at all: they need no more than a sliver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .instance import Booleans, Floats, Integers, Market, ratio, total_by
+
+TIE = 1e-12
+"""Linear jobs whose value for money differs by no more than this, relatively, tie for the best."""
+
+_FREE = 1e-30
+"""A price of 0 is replied to as this fraction of the highest price, so that replies stay finite."""
+
+
+def speedup(cores: Floats, fraction: Floats) -> Floats:
+    """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0, where any core at all gives 1."""
+    denominator = fraction + (1 - fraction) * cores
+    return np.where(cores > 0, ratio(cores, denominator), 0.0)
+
+
+def marginal_speedup(cores: Floats, fraction: Floats) -> Floats:
+    """s'(x) = f / (f + (1 - f) x)^2; 0 for f = 0."""
+    return ratio(fraction, (fraction + (1 - fraction) * cores) ** 2)
+
+
+def job_utilities(market: Market, cores: Floats) -> Floats:
+    """(k,) work done by each job per unit of time."""
+    return market.work * speedup(cores, market.parallel_fraction)
+
+
+def user_utilities(market: Market, cores: Floats) -> Floats:
+    """(n,) u_i, the sum over its jobs (thesis section 3.3.1); 0 for a user without jobs."""
+    return total_by(market.user, job_utilities(market, cores), market.users)
+
+
+@dataclass(frozen=True, eq=False)
+class Fill:
+    """The best way for each group to spend its budget on its items.
+
+    Attributes
+    ----------
+    amount : (items,) how much of each.
+    level : (groups,) y; inf for a group that has no use for money beyond slivers.
+    """
+
+    amount: Floats
+    level: Floats
+
+
+def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget: Floats) -> Fill:
+    """Maximise sum work s(x) within each group subject to sum price x = budget.
+
+    Parameters
+    ----------
+    work, fraction, price : (items,), price above 0.
+    group : (items,) which group an item belongs to.
+    budget : (groups,) money, 0 or more.
+
+    Items of work 0 or fraction 0 get nothing. Linear items (fraction 1) that tie share what is left for them equally in
+    money. O(items x passes); the passes (Michelot's method: drop the items whose amount would be negative, solve again)
+    are few, for the level falls monotonically to the answer and stops exactly there.
+    """
+    groups = len(budget)
+    curved = (fraction < 1) & (fraction > 0) & (work > 0)
+    linear = (fraction == 1) & (work > 0)
+    threshold = np.ones(len(work))
+    some = curved | linear
+    threshold[some] = np.sqrt(fraction[some] * price[some] / work[some])
+    cap = np.full(groups, np.inf)
+    np.minimum.at(cap, group[linear], threshold[linear])
+    base, gap = lowest(threshold, group, groups, curved)
+    bend = fraction / np.where(curved, 1 - fraction, 1.0) / threshold
+    rise = rise_of(np.where(curved, price * bend, 0.0), gap, group, budget, curved)
+    capped = rise > cap - base
+    rise = np.where(capped, cap - base, rise)
+    active = curved & (rise[group] > gap)
+    amount = np.zeros(len(work))
+    amount[active] = bend[active] * (rise[group[active]] - gap[active])
+    spent = total_by(group, price * amount, groups)
+    if linear.any():
+        best = linear & (threshold <= cap[group] * (1 + TIE)) & capped[group]
+        ties = np.bincount(group[best], minlength=groups)
+        left = np.maximum(budget - spent, 0.0)
+        amount[best] = (left / np.maximum(ties, 1))[group[best]] / price[best]
+    # Rounding: what is spent is the budget to the last digits, also when 1 - f is tiny.
+    amount *= np.where(capped | (spent == 0), 1.0, ratio(budget, spent))[group]
+    return Fill(amount, np.where(capped, cap, base + rise))
+
+
+def lowest(threshold: Floats, group: Integers, groups: int, active: Booleans) -> tuple[Floats, Floats]:
+    """Each group's lowest threshold (0 without active items), and how far each item's is above its group's."""
+    base = np.full(groups, np.inf)
+    np.minimum.at(base, group[active], threshold[active])
+    gap = np.full(len(threshold), np.inf)
+    gap[active] = threshold[active] - base[group[active]]
+    return np.where(np.isfinite(base), base, 0.0), gap
+
+
+def rise_of(slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans) -> Floats:
+    """(groups,) the root of sum slope (rise - gap)+ = budget over a group's active items; inf without items.
+
+    What is solved for is the rise above the group's lowest threshold, not the level itself, in which a small budget would
+    drown where 1 - f is tiny.
+
+    Parameters
+    ----------
+    slope : (items,) money per unit of rise, above 0 for active items.
+    gap : (items,) from `lowest`, 0 for at least one item of a group.
+    """
+    groups = len(budget)
+    while True:
+        total = total_by(group, np.where(active, slope, 0.0), groups)
+        rest = total_by(group[active], slope[active] * gap[active], groups)
+        rise = np.where(total > 0, ratio(budget + rest, total), np.inf)
+        keep = active & ((gap < rise[group]) | (gap == 0))
+        if keep.sum() == active.sum():
+            return rise
+        active = keep
+
+
+def best_reply(market: Market, price: Floats) -> Fill:
+    """Each user's best use of its budget at these prices, as a taker of prices (thesis eq. 3.4).
+
+    Jobs with f = 1 that tie have a set of best replies; this one spreads the money over them equally. Jobs with f = 0 get
+    nothing here, for what they want costs as little as one likes (`reply_utilities` counts them at full speed).
+    """
+    asked = np.maximum(price, _FREE * max(float(price.max()), 1e-200))[market.server]
+    return fill(market.work, market.parallel_fraction, asked, market.user, market.budget)
+
+
+def reply_utilities(market: Market, reply: Fill) -> Floats:
+    """(n,) utility of the best replies, jobs with f = 0 at full speed."""
+    serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
+    return user_utilities(market, reply.amount) + total_by(market.user, serial, market.users)

@@ -1,0 +1,1 @@
+"""What is optimal on a market, as programs."""

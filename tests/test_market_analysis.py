@@ -1,0 +1,194 @@
+"""Phases, the predictor, the experiments and the command line of core allocation."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.experiments import experiment_named
+from cotenant.analysis.market import experiments
+from cotenant.analysis.market.phases import phases
+from cotenant.analysis.market.profiles import fit, fraction_table, prediction_errors
+from cotenant.instances.market import Market
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.profile import Profile, read_profile
+from cotenant.instances.problem import InvalidInstance, InvalidOption
+
+DATA = Path(os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")) / "speedup"
+
+
+def drawn() -> Market:
+    return population(users=12, servers=10, jobs=4, rng=np.random.default_rng(0))
+
+
+def test_phases_begun_from_the_last_prices_end_where_those_begun_anew_do() -> None:
+    market, rng = drawn(), np.random.default_rng(1)
+    fraction = [rng.uniform(0.55, 0.99, market.jobs) for _ in range(3)]
+    work = [rng.lognormal(size=market.jobs) for _ in range(3)]
+    warm, cold = phases(market, fraction, work), phases(market, fraction, work, warm=False)
+    assert warm.certified
+    assert cold.certified
+    for one, other in zip(warm.phases, cold.phases, strict=True):
+        assert one.outcome.solution.price == pytest.approx(other.outcome.solution.price, rel=1e-6)  # type: ignore[union-attr]
+    assert warm.total == pytest.approx(cold.total, rel=1e-6)
+    assert warm.sharing_index >= 1 - 1e-7
+
+
+def test_one_phase_is_the_market_itself() -> None:
+    market = drawn()
+    run = phases(market, [market.parallel_fraction], [market.work])
+    assert run.phases[0].outcome.solution.price == pytest.approx(cotenant.solve(market, "fisher").solution.price, rel=1e-6)  # type: ignore[union-attr]
+
+
+def test_money_of_an_idle_phase_is_lost_or_carried_over() -> None:
+    # user 0 has no job in phase 0; in phase 1 both compete for one server, so cores follow money
+    market = Market([12], [1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 1])
+    fraction, work = [[0.9, 0.9]] * 2, [[0, 1], [1, 1]]
+    lost = phases(market, fraction, work)
+    kept = phases(market, fraction, work, carry=True)
+    assert lost.phases[0].saved.tolist() == [1, 0]
+    assert lost.phases[1].outcome.solution.cores == pytest.approx([6, 6])  # type: ignore[union-attr]
+    assert kept.phases[1].outcome.solution.cores == pytest.approx([8, 4])  # type: ignore[union-attr]
+    assert kept.phases[1].market.budget.tolist() == [2, 1]
+
+
+def test_phases_need_as_many_fractions_as_works() -> None:
+    with pytest.raises(InvalidInstance, match="2 phases beside 1"):
+        phases(drawn(), [drawn().parallel_fraction], [drawn().work] * 2)
+    with pytest.raises(InvalidInstance, match="0 phases"):
+        phases(drawn(), [], [])
+
+
+def amdahl_profile(fraction: float = 0.9, base: float = 5.0, slope: float = 2.0) -> Profile:
+    """Run times that follow Amdahl's law and a line in data size exactly."""
+    rows = [(size, cores) for size in (1.0, 2.0, 6.0, 24.0) for cores in (1.0, 4.0, 12.0, 48.0)]
+    seconds = [(base + slope * size) * (1 - fraction + fraction / cores) for size, cores in rows]
+    return Profile(("svm",) * len(rows), np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array(seconds))
+
+
+def test_the_predictor_is_exact_where_its_models_hold() -> None:
+    profile = amdahl_profile()
+    (learnt,) = fit(profile.only(profile.size < 24))
+    assert learnt.fraction == pytest.approx(0.9)
+    assert learnt.cores == 48
+    assert learnt.seconds(24, 12) == pytest.approx((5 + 48) * (0.1 + 0.9 / 12))  # thesis eq. 3.3
+    errors = prediction_errors(profile)
+    assert len(errors) == 4
+    assert (errors["size"] == 24).all()
+    assert errors["error"].max() < 1e-9
+
+
+def test_every_other_core_count_can_be_held_out() -> None:
+    profile = amdahl_profile()
+    errors = prediction_errors(profile.only(profile.size == 1), holdout="every-other-count")
+    assert errors["cores"].tolist() == [12]
+    assert errors["error"].max() < 1e-9
+    with pytest.raises(InvalidOption, match="nothing can be held out"):
+        prediction_errors(profile.only(profile.size == 1))
+    with pytest.raises(InvalidOption, match="holdout is 'all'"):
+        prediction_errors(profile, holdout="all")  # type: ignore[arg-type]
+
+
+def test_amdahl_fits_the_measured_profile_but_canneal_and_dedup() -> None:
+    path = DATA / "p3arsec_speedup.csv"
+    if not path.exists():
+        pytest.skip("measured data of others is not at hand")
+    profile = read_profile(path, where="platform=xeon_server,implementation=Pthreads")
+    table = fraction_table(profile, most_cores=24).set_index("workload")
+    poor = {"canneal", "dedup_alt_1", "dedup_alt_2", "dedup_alt_3", "dedup_alt_4"}
+    fits = table["fit error"].drop(list(poor))
+    assert fits.max() < 0.08
+    assert fits.min() > 0.01
+    assert table.loc[sorted(poor), "fit error"].min() > 0.13
+    errors = prediction_errors(profile, holdout="every-other-count", most_cores=24).groupby("workload")["error"].mean()
+    assert errors.median() < 0.10
+    assert errors.idxmax() == "canneal"  # as the thesis says of memory-bound applications
+
+
+def test_every_experiment_gives_findings_with_the_thesis_s_claims_beside_ours() -> None:
+    small: dict[str, dict[str, Any]] = {
+        "market-section-3.1.2": {},
+        "market-figure-3.11": {"largest": 20, "draws": 1},
+        "market-figure-3.12": {"users": 40, "groups": 4},
+        "market-figure-3.13": {"largest": 20, "draws": 1},
+    }
+    for name, options in small.items():
+        findings = experiment_named(name).run(seed=0, **options)
+        assert all(finding.ours for finding in findings)
+        assert any(finding.verdict == "reproduced" for finding in findings)
+
+
+def test_alice_and_bob_are_reproduced() -> None:
+    assert [finding.ours for finding in experiments.section_3_1_2()] == ["7", "13"]
+
+
+@pytest.mark.slow
+def test_what_holds_of_the_thesis_s_figures_at_their_size() -> None:
+    work = {finding.what: finding.verdict for finding in experiments.figure_3_11(largest=100)}
+    assert work["FM against G-II"] == "reproduced"
+    assert work["FM outperforms all others, every population"] == "reproduced"
+    envy = {finding.what: finding.verdict for finding in experiments.figure_3_12()}
+    assert envy["FM is envy-free (in fractions)"] == "reproduced"
+    assert envy["G-I and G-II have the most envy"] == "reproduced"
+    sharing = {finding.what: finding.verdict for finding in experiments.figure_3_13(largest=100)}
+    assert sharing["FM above 1, against endowment"] == "reproduced"
+    assert sharing["FM above 1, against jobs"] == "differs"
+
+
+def test_an_experiment_s_options_are_checked() -> None:
+    with pytest.raises(InvalidOption, match="largest is 5"):
+        experiments.figure_3_11(largest=5)
+    with pytest.raises(InvalidOption, match="groups is 0"):
+        experiments.figure_3_12(groups=0)
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = "import sys; from cotenant.cli import main; sys.argv[0] = 'cotenant'; main()"
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_from_generated_file_to_checked_result_on_the_command_line(tmp_path: Path) -> None:
+    market, result = str(tmp_path / "m.json"), str(tmp_path / "r.json")
+    assert command("generate", "market", "-o", "users=8", "-o", "servers=6", "-o", "jobs=3", "--out", market).returncode == 0
+    solved = command("solve", market, "-m", "fisher", "--out", result)
+    assert solved.returncode == 0, solved.stderr
+    assert "certified: an equilibrium within 1e-08" in solved.stdout
+    assert command("check", market, result).returncode == 0
+    content = json.loads(Path(result).read_text())
+    content["solution"]["price"][0] *= 1.5
+    Path(result).write_text(json.dumps(content))
+    tampered = command("check", market, result)
+    assert tampered.returncode == 1
+    assert "claimed optimal" in tampered.stdout
+
+
+def test_a_bad_market_file_ends_with_one_line_and_code_2(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    job = {"user": [0], "server": [0], "parallel_fraction": [0.5], "work": [1]}
+    path.write_text(json.dumps({"cotenant": 1, "problem": "market", "capacity": [0], "budget": [1], "job": job}))
+    ended = command("solve", str(path), "-m", "fisher")
+    assert ended.returncode == 2
+    assert "capacity[0] is 0.0" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_phases_is_refused_as_a_method_with_the_place_to_look() -> None:
+    with pytest.raises(InvalidOption, match=r"analysis\.market\.phases"):
+        cotenant.solve(cotenant.read("market/tiny"), "phases")
+
+
+def test_comparing_policies_measures_gaps_to_proved_bounds_only() -> None:
+    methods = ["fisher", "nash-welfare", "utilitarian", "PRD", "ES", "PF", "G-I", "G-II", "XC", "XC-M"]
+    table = cotenant.compare([cotenant.read("market/tiny")], methods).table.set_index("method")
+    assert table.loc["utilitarian", "gap_total_utility"] == 0
+    assert (table["gap_total_utility"] >= -1e-9).all()
+    assert (table["gap_nash_welfare"] >= -1e-6).all()
+    assert "gap_equilibrium_error" not in table.columns  # an equilibrium's error is no gap

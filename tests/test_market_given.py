@@ -1,0 +1,248 @@
+"""Market, Allocation, check, files, generators, formats and profiles: what is given and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.market import Allocation, Market, memory
+from cotenant.instances.market.formats import jobs_csv
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.profile import amdahl_fit, fractions, karp_flatt, pool, read_pool, read_profile
+from cotenant.instances.market.utility import speedup
+from cotenant.instances.market.workloads import WORKLOADS, synthetic_fractions
+from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption, write
+
+JOB: dict[str, Any] = {"user": [0, 1], "server": [0, 0], "parallel_fraction": [0.5, 0.9], "work": [1, 2]}
+TINY: dict[str, Any] = {"cotenant": 1, "problem": "market", "capacity": [10], "budget": [1, 1], "job": JOB}
+DATA = Path(os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")) / "speedup"
+
+
+def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+    return path
+
+
+BROKEN: list[tuple[str, dict[str, Any], str]] = [
+    ("f above 1", {"job": JOB | {"parallel_fraction": [0.5, 1.5]}}, r"parallel_fraction\[1\] is 1.5; expected a fraction from 0"),
+    ("f below 0", {"job": JOB | {"parallel_fraction": [-0.1, 0.5]}}, r"parallel_fraction\[0\] is -0.1"),
+    ("capacity of 0", {"capacity": [0]}, r"capacity\[0\] is 0.0; expected cores .* above 0"),
+    ("a negative capacity", {"capacity": [-3]}, r"capacity\[0\] is -3"),
+    ("a budget of 0", {"budget": [1, 0]}, r"budget\[1\] is 0.0; expected .* above 0"),
+    ("a negative budget", {"budget": [-1, 1]}, r"budget\[0\] is -1"),
+    ("negative work", {"job": JOB | {"work": [1, -1]}}, r"work\[1\] is -1.0; expected a finite number, 0 or more"),
+    ("a server that is not there", {"job": JOB | {"server": [0, 1]}}, r"server\[1\] is 1; expected 0 to 0"),
+    ("a user that is not there", {"job": JOB | {"user": [0, 7]}}, r"user\[1\] is 7; expected 0 to 1"),
+    ("no jobs", {"job": {name: [] for name in JOB}}, "user is empty; expected at least one job"),
+    ("lists of two lengths", {"job": JOB | {"work": [1]}}, "work is of length 1; expected 2 entries"),
+    ("half a user", {"job": JOB | {"user": [0, 0.5]}}, "job.user"),
+    ("an unknown field", {"job": JOB | {"colour": [1]}}, "colour"),
+    ("a missing field", {"job": {"user": [0]}}, "missing"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_bad_input_is_refused_from_a_file_with_field_value_and_line(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstance, match=message) as caught:
+        cotenant.read(put(tmp_path, TINY | change))
+    assert "instance.json, line" in str(caught.value)
+
+
+def test_nan_is_refused_in_memory_and_in_a_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstance, match=r"parallel_fraction\[0\] is nan"):
+        Market([10], [1], [0], [0], [np.nan], [1])
+    with pytest.raises(InvalidInstance, match=r"work\[0\] is inf"):
+        Market([10], [1], [0], [0], [0.5], [np.inf])
+    text = json.dumps(TINY).replace("0.9", "NaN")
+    with pytest.raises(InvalidFile, match="NaN"):
+        cotenant.read(put(tmp_path, text))
+
+
+def test_a_market_survives_a_round_trip_with_many_digits(tmp_path: Path) -> None:
+    market = population(users=7, servers=5, jobs=3, work="lognormal", budgets="lognormal", rng=np.random.default_rng(1))
+    assert cotenant.read(write(market, tmp_path / "market.json.gz")) == market
+
+
+def test_instances_are_frozen_and_replace_validates() -> None:
+    market = cotenant.read("market/tiny")
+    with pytest.raises(InvalidInstance, match="capacity"):
+        market.replace(capacity=[0.0, 1.0])
+    with pytest.raises(ValueError, match="read-only"):
+        market.capacity[0] = 1.0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("cores", "price", "message"),
+    [
+        ([1.0], None, "cores has 1 entries"),
+        ([-1.0, 1.0], None, "job 0 gets -1"),
+        ([np.nan, 1.0], None, "job 0 gets nan"),
+        ([6.0, 5.0], None, r"server 0 gives 11 cores; it has 10"),
+        ([5.0, 5.0], [1.0, 1.0], "price has 2 entries"),
+        ([5.0, 5.0], [-1.0], r"price\[0\] is -1"),
+    ],
+)
+def test_check_names_the_rule_that_an_allocation_breaks(cores: list[float], price: list[float] | None, message: str) -> None:
+    market = Market([10], [1, 1], [0, 1], [0, 0], [0.5, 0.9], [1, 1])
+    with pytest.raises(InfeasibleSolution, match=message):
+        cotenant.check(market, Allocation(cores, price))
+    cotenant.check(market, Allocation([5.0, 5.0], [0.2]))
+
+
+def test_an_allocation_survives_a_result_file(tmp_path: Path) -> None:
+    result = cotenant.solve(cotenant.read("market/tiny"), "fisher")
+    again = type(result).read(result.write(tmp_path / "result.json"))
+    assert again.solution == result.solution
+    assert again.outcome.tolerance == result.outcome.tolerance == 1e-8
+
+
+def test_a_generated_population_has_the_thesis_s_shape() -> None:
+    market = population(users=100, servers=100, groups=10, rng=np.random.default_rng(0))
+    assert (market.users, market.servers, market.jobs) == (100, 100, 1000)
+    assert (market.capacity == 24).all()
+    assert market.parallel_fraction.min() >= 0.55
+    assert market.parallel_fraction.max() <= 0.99
+    places = market.server.reshape(100, 10)
+    assert all(len(set(row)) == 10 for row in places.tolist())
+    for group in range(10):  # users of a group share the same servers
+        assert (places[10 * group : 10 * group + 10] == places[10 * group]).all()
+
+
+def test_many_users_on_many_servers_still_have_servers_of_their_own() -> None:
+    market = population(users=500, servers=60, jobs=12, rng=np.random.default_rng(0))
+    assert all(len(set(row)) == 12 for row in market.server.reshape(500, 12).tolist())
+
+
+def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range() -> None:
+    table = synthetic_fractions()
+    assert list(table) == [name for name, _ in WORKLOADS]
+    assert len(table) == 22
+    assert min(table.values()) == 0.55
+    assert max(table.values()) == 0.99
+    market = population(users=10, servers=10, jobs=5, fractions="pool", rng=np.random.default_rng(0))
+    assert set(market.parallel_fraction.tolist()) <= set(table.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": 11, "servers": 10}, "jobs is 11; expected at most servers = 10"),
+        ({"users": 0}, "users is 0"),
+        ({"low": 0.9, "high": 0.5}, "low, high are 0.9, 0.5"),
+        ({"groups": 0}, "groups is 0"),
+        ({"spread": -1}, "spread is -1"),
+        ({"work": "two"}, "work is 'two'; expected one of one, lognormal"),
+    ],
+)
+def test_a_generator_s_options_are_checked_before_work(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        population(**({"users": 5, "servers": 10, "jobs": 2} | options), rng=np.random.default_rng(0))
+
+
+def test_more_jobs_than_memory_allows_says_how_much_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInstance, match=r"needs about 15\d*\.\d GB, .* GB are free"):
+        population(users=10**8, servers=100, jobs=10, rng=np.random.default_rng(0))
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    with pytest.raises(InvalidInstance, match="the equilibrium of 5 jobs needs about"):
+        cotenant.solve(cotenant.read("market/tiny"), "fisher")
+
+
+def test_a_jobs_csv_becomes_a_market(tmp_path: Path) -> None:
+    text = "user,server,parallel_fraction,work,budget\nann,s1,0.5,1,2\nbob,s1,0.9,3,1\nann,s2,0.7,1,2\n"
+    market = jobs_csv(put(tmp_path, text, "jobs.csv"), cores=16)
+    assert market.user.tolist() == [0, 1, 0]
+    assert market.server.tolist() == [0, 0, 1]
+    assert market.budget.tolist() == [2, 1]
+    assert market.capacity.tolist() == [16, 16]
+    assert market.work.tolist() == [1, 3, 1]
+
+
+def test_measured_times_in_a_jobs_csv_become_fractions(tmp_path: Path) -> None:
+    # Amdahl with f = .8: 100 s on one core, 60 s on two, 40 s on four
+    text = "user,server,seconds@1,seconds@2,seconds@4\na,x,100,60,40\na,y,100,,40\n"
+    market = jobs_csv(put(tmp_path, text, "jobs.csv"))
+    assert market.parallel_fraction == pytest.approx([0.8, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user,parallel_fraction\na,0.5\n", "line 1: no column 'server'"),
+        ("user,server,colour,parallel_fraction\na,b,c,0.5\n", "line 1: unknown column 'colour'"),
+        ("user,server\na,b\n", "line 1: give either the column parallel_fraction or"),
+        ("user,server,parallel_fraction\na,b,1.2\n", "line 2: parallel_fraction is 1.2"),
+        ("user,server,parallel_fraction\na,b,0.5\n\na,b\n", "line 4: 2 values; expected 3"),
+        ("user,server,parallel_fraction\na,b,half\n", "line 2, column 'parallel_fraction': 'half' is no number"),
+        ("user,server,parallel_fraction,budget\na,b,0.5,1\na,c,0.5,2\n", "line 3: budget of user 'a' is 2, but 1"),
+        ("user,server,seconds@2\na,b,3\n", "line 1: no column seconds@1"),
+        ("user,server,seconds@1,seconds@2\na,b,3,\n", "line 2: expected positive run times on 1 core and"),
+        ("user,server,parallel_fraction\n,b,0.5\n", "line 2: no user"),
+        ("user,server,parallel_fraction\n", "has no rows"),
+    ],
+)
+def test_a_broken_jobs_csv_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        jobs_csv(put(tmp_path, text, "jobs.csv"))
+
+
+def test_karp_flatt_inverts_amdahl_and_is_undefined_on_one_core() -> None:
+    cores = np.array([1.0, 2, 8, 48])
+    values = karp_flatt(cores, speedup(cores, np.full(4, 0.9)))
+    assert values[1:] == pytest.approx([0.9, 0.9, 0.9])
+    assert np.isnan(values[0])
+    assert amdahl_fit(cores, speedup(cores, np.full(4, 0.9))) == pytest.approx(0.9, abs=1e-6)
+
+
+def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
+    # speedups 2 on 4 cores and 3 on 8: F = (1 - 1/2)/(1 - 1/4) = 2/3 and (1 - 1/3)/(1 - 1/8) = 16/21
+    text = "workload,cores,seconds\na,1,12\na,4,6\na,8,4\n"
+    (entry,) = fractions(read_profile(put(tmp_path, text, "p.csv")))
+    assert entry.mean == pytest.approx((2 / 3 + 16 / 21) / 2)
+    assert entry.variance == pytest.approx(((16 / 21 - 2 / 3) / 2) ** 2)
+    assert entry.counts == 2
+    assert read_pool(tmp_path / "p.csv") == {"a": pytest.approx(entry.mean)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workload,cores,seconds\na,1,12\na,two,6\n", "line 3, column 'cores': 'two' is no number"),
+        ("workload,cores,seconds\na,1\n", "line 2: 2 values; expected 3"),
+        ("workload,cores,seconds\na,1,0\n", "line 2: seconds is 0"),
+        ("workload,cores\na,1\n", "line 1: no column 'seconds' or 'speedup'"),
+        ("cores,seconds\n1,1\n", "line 1: no column 'workload'"),
+        ("workload,cores,seconds\n", "has no rows"),
+    ],
+)
+def test_an_unreadable_profile_row_is_named_by_its_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        read_profile(put(tmp_path, text, "p.csv"))
+
+
+def test_a_profile_without_a_run_on_one_core_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="no row of 'a' at size 1 on 1 core"):
+        fractions(read_profile(put(tmp_path, "workload,cores,seconds\na,2,12\na,4,6\n", "p.csv")))
+
+
+def test_a_pool_file_feeds_the_generator(tmp_path: Path) -> None:
+    path = put(tmp_path, "workload,parallel_fraction\na,0.6\nb,0.7\n", "pool.csv")
+    market = population(users=9, servers=9, jobs=3, fractions="pool", pool_file=str(path), rng=np.random.default_rng(0))
+    assert set(market.parallel_fraction.tolist()) == {0.6, 0.7}
+
+
+def test_the_measured_parsec_profile_gives_the_fractions_on_record() -> None:
+    path = DATA / "p3arsec_speedup.csv"
+    if not path.exists():
+        pytest.skip("measured data of others is not at hand")
+    profile = read_profile(path, where="platform=xeon_server,implementation=Pthreads")
+    found = pool(profile, most_cores=24)
+    record = {"blackscholes": 0.9789, "bodytrack": 0.8889, "canneal": 0.9099, "ferret_alt_1": 0.9806, "vips": 0.9756}
+    for name, value in record.items():
+        assert found[name] == pytest.approx(value, abs=1e-3)

@@ -1,0 +1,285 @@
+"""Most work, Nash welfare, leximin and rounding, held against enumeration and against other exact routes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.baselines.market import greedy_oracle
+from cotenant.instances.market import Allocation, Market, user_utilities
+from cotenant.instances.market.envy import envy_index, envy_matrix
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.sharing import sharing_ratios
+from cotenant.instances.market.utility import job_utilities
+from cotenant.instances.market.welfare import nash_welfare as welfare_of
+from cotenant.instances.problem import InvalidOption
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.market import fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian
+from cotenant.solvers.market.rounding import split
+from cotenant.solvers.outcome import Outcome, Status
+
+EXACT = 1e-9
+"""Agreement with enumeration."""
+
+
+def drawn(seed: int, **options: Any) -> Market:
+    settings: dict[str, Any] = {"users": 3, "servers": 2, "jobs": 2, "work": "lognormal", "low": 0.0, "high": 1.0} | options
+    return population(**settings, rng=np.random.default_rng(seed))
+
+
+def answer(outcome: Outcome) -> Allocation:
+    assert isinstance(outcome.solution, Allocation)
+    return outcome.solution
+
+
+def whole_allocations(market: Market) -> Iterator[np.ndarray]:
+    """Every way to give away all cores of every server in whole cores."""
+    choices = []
+    for server in range(market.servers):
+        jobs, cores = np.flatnonzero(market.server == server), int(market.capacity[server])
+        splits = [given for given in itertools.product(range(cores + 1), repeat=len(jobs)) if sum(given) == cores]
+        choices.append([(jobs, split) for split in splits] if len(jobs) else [(jobs, ())])
+    for choice in itertools.product(*choices):
+        cores_of = np.zeros(market.jobs)
+        for jobs, given in choice:
+            cores_of[jobs] = given
+        yield cores_of
+
+
+def small(seed: int) -> Market:
+    """Three users, two servers of two or four cores; sometimes f = 0 or 1, sometimes unequal budgets."""
+    market = drawn(seed, cores=4.0 if seed % 3 else 2.0, budgets="lognormal" if seed % 2 else "equal", spread=0.5)
+    fraction = market.parallel_fraction.copy()
+    if seed % 4 == 1:
+        fraction[:2] = 0.0, 1.0
+    return market.replace(parallel_fraction=fraction)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
+    market = small(seed)
+    every = list(whole_allocations(market))
+    total = utilitarian(market, whole=True)
+    best = max(job_utilities(market, cores).sum() for cores in every)
+    assert job_utilities(market, answer(total).cores).sum() == pytest.approx(best, rel=EXACT)
+    assert total.bound == pytest.approx(best, rel=EXACT)
+    welfare = nash_welfare(market, whole=True)
+    best = max(welfare_of(market, user_utilities(market, cores)) for cores in every)
+    assert welfare.status is Status.OPTIMAL
+    assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(best, rel=EXACT)
+    assert welfare.bound == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_leximin_is_that_of_enumeration_down_to_the_last_level(seed: int) -> None:
+    market = small(seed)
+    best = max(tuple(np.round(np.sort(sharing_ratios(market, Allocation(c))), 6)) for c in whole_allocations(market))
+    outcome = leximin(market)
+    assert outcome.status is Status.OPTIMAL
+    assert tuple(np.round(np.sort(sharing_ratios(market, answer(outcome))), 6)) == best
+    assert outcome.bound == pytest.approx(best[0], rel=1e-5)
+
+
+def test_leximin_counts_users_that_stand_at_one_level() -> None:
+    # three equal users, one server of four cores: two of them must stay at one core, one gets two
+    market = Market([4], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
+    outcome = leximin(market)
+    assert sorted(answer(outcome).cores.tolist()) == [1, 1, 2]
+    assert [level["users"] for level in outcome.certificate["levels"]] == [2, 1]
+
+
+def test_no_whole_allocation_serves_everybody_when_cores_are_fewer_than_users() -> None:
+    market = Market([2], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
+    outcome = nash_welfare(market, whole=True)
+    assert (outcome.status, outcome.bound) == (Status.OPTIMAL, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_greedy_by_marginal_gain_equals_a_mip_over_core_counts(seed: int) -> None:
+    market = drawn(seed, users=6, servers=4, jobs=3, cores=9.0)
+    builder = ProgramBuilder()
+    cost, owner, size = [], [], []
+    for job in range(market.jobs):  # one 0/1 column per (job, number of cores), its whole utility as gain
+        for cores in range(10):
+            held = np.zeros(market.jobs)
+            held[job] = cores
+            cost.append(-job_utilities(market, held)[job])
+            owner.append(job)
+            size.append(cores)
+    column = builder.columns(len(cost), upper=1.0, cost=np.array(cost), integer=True)
+    builder.block(np.array(owner), column, 1.0, np.ones(market.jobs), np.ones(market.jobs))
+    where = market.server[np.array(owner)]
+    builder.block(where, column, np.array(size, dtype=float), np.full(4, -np.inf), np.full(4, 9.0))
+    mip = solve_program(builder.build())
+    assert mip.status is Status.OPTIMAL
+    assert mip.objective is not None
+    cores_of = greedy_oracle(market).cores
+    assert job_utilities(market, cores_of).sum() == pytest.approx(-mip.objective, rel=1e-8)
+    assert (cores_of == np.floor(cores_of)).all()
+
+
+def test_the_greedy_takes_cores_one_by_one_as_the_thesis_says() -> None:
+    market = drawn(0, users=40, servers=10, jobs=5, cores=24.0)
+    expected = np.zeros(market.jobs)
+    for server in range(market.servers):
+        jobs = np.flatnonzero(market.server == server)
+        for _ in range(24 if len(jobs) else 0):
+            now = job_utilities(market, expected)
+            gains = []
+            for job in jobs:
+                more = expected.copy()
+                more[job] += 1
+                gains.append(job_utilities(market, more)[job] - now[job])
+            expected[jobs[int(np.argmax(gains))]] += 1
+    assert greedy_oracle(market).cores.tolist() == expected.tolist()
+
+
+def test_the_greedy_gives_a_million_cores_without_counting_them() -> None:
+    market = drawn(1, cores=1e6)
+    outcome = utilitarian(market, whole=True)
+    assert outcome.bound == pytest.approx(job_utilities(market, answer(outcome).cores).sum(), rel=EXACT)
+    assert answer(outcome).cores.sum() == 2e6
+
+
+def test_ties_go_to_the_lowest_job() -> None:
+    market = Market([3], [1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 1])
+    assert greedy_oracle(market).cores.tolist() == [2, 1]
+    linear = market.replace(parallel_fraction=[1.0, 1.0])
+    assert greedy_oracle(linear).cores.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_fractional_optimum_bounds_everything_and_meets_its_dual(seed: int) -> None:
+    market = drawn(seed, users=6, servers=4, jobs=3)
+    fraction = market.parallel_fraction.copy()
+    fraction[:3] = 0.0, 1.0, 1.0
+    market = market.replace(parallel_fraction=fraction)
+    outcome = utilitarian(market)
+    value = job_utilities(market, answer(outcome).cores).sum()
+    assert outcome.bound is not None
+    assert outcome.bound == pytest.approx(value, rel=1e-7)
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        draw = rng.exponential(size=market.jobs)
+        total = np.bincount(market.server, weights=draw, minlength=market.servers)
+        cores = draw / total[market.server] * market.capacity[market.server]
+        assert job_utilities(market, cores).sum() <= outcome.bound
+
+
+def test_two_jobs_share_a_server_where_their_marginal_utilities_are_equal() -> None:
+    # sqrt(.5)/(.5 + .5 x) = sqrt(.9)/(.9 + .1 (10 - x)), worked by hand
+    market = Market([10], [1, 1], [0, 1], [0, 0], [0.5, 0.9], [1, 1])
+    a, b = np.sqrt(0.5), np.sqrt(0.9)
+    x = (a * 1.9 - b * 0.5) / (b * 0.5 + a * 0.1)
+    assert answer(utilitarian(market)).cores == pytest.approx([x, 10 - x])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_nash_welfare_bound_holds_for_every_allocation_tried(seed: int) -> None:
+    market = drawn(seed, users=6, servers=4, jobs=3, budgets="lognormal")
+    outcome = nash_welfare(market)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.bound is not None
+    value = welfare_of(market, user_utilities(market, answer(outcome).cores))
+    assert outcome.bound == pytest.approx(value, rel=1e-6)
+    rng = np.random.default_rng(seed)
+    best = answer(outcome).cores
+    for spread in (1e-3, 1e-1, 1.0):
+        for _ in range(60):
+            draw = np.maximum(best, 1e-9) * rng.lognormal(0, spread, market.jobs)
+            total = np.bincount(market.server, weights=draw, minlength=market.servers)
+            cores = draw / total[market.server] * market.capacity[market.server]
+            assert welfare_of(market, user_utilities(market, cores)) <= outcome.bound * (1 + 1e-12)
+
+
+def test_the_nash_welfare_survives_an_engine_that_gives_up() -> None:
+    plentiful = drawn(0, users=20, servers=20, jobs=5, low=0.55, high=0.99, cores=1e6)  # beyond Clarabel's precision
+    outcome = nash_welfare(plentiful)
+    cotenant.check(plentiful, answer(outcome))
+    value = welfare_of(plentiful, user_utilities(plentiful, answer(outcome).cores))
+    assert outcome.bound is not None
+    assert value <= outcome.bound
+    assert (outcome.status is Status.OPTIMAL) == (outcome.bound - value <= 1e-6 * max(1, value))
+
+
+@pytest.mark.parametrize("rule", ["largest-remainder", "user-deficit", "least-envy"])
+def test_rounding_goes_down_or_up_and_gives_every_core_away(rule: Any) -> None:
+    market = drawn(0, users=8, servers=5, jobs=3, low=0.55, high=0.99)
+    before = answer(fisher(market))
+    after = round_cores(market, before, rule)
+    cotenant.check(market, after)
+    assert (np.abs(after.cores - before.cores) < 1).all()
+    assert (after.cores == np.floor(after.cores)).all()
+    given = np.bincount(market.server, weights=after.cores, minlength=5)
+    assert given == pytest.approx(np.where(np.bincount(market.server, minlength=5) > 0, 24, 0))
+
+
+def test_the_largest_remainder_by_hand() -> None:
+    market = Market([10], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
+    rounded = round_cores(market, Allocation([3.4, 3.5, 3.1]), "largest-remainder")
+    assert rounded.cores.tolist() == [3, 4, 3]
+    almost = round_cores(market, Allocation([2.9999999999, 3.5, 3.5]), "largest-remainder")
+    assert almost.cores.tolist() == [3, 4, 3]  # ties to the lowest job, and noise is no fraction
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_envy_rounding_is_that_of_enumeration(seed: int) -> None:
+    market = drawn(seed, users=4, servers=3, jobs=3, cores=5.0, low=0.3, high=0.99, budgets="lognormal" if seed % 2 else "equal")
+    before = answer(fisher(market))
+    down, spare, open_jobs = split(market, before)
+    best = 0.0
+    for bits in itertools.product((0, 1), repeat=len(open_jobs)):
+        if (np.bincount(market.server[open_jobs], weights=bits, minlength=3) == spare).all():
+            cores = down.copy()
+            cores[open_jobs] += bits
+            best = max(best, envy_index(market, Allocation(cores)))
+    outcome = least_envy(market, before)
+    assert outcome.status is Status.OPTIMAL
+    assert envy_index(market, answer(outcome)) == pytest.approx(best, abs=1e-8)
+    for rule in ("largest-remainder", "user-deficit"):
+        assert envy_index(market, round_cores(market, before, rule)) <= best + 1e-8
+
+
+def test_a_rounded_equilibrium_is_not_called_one() -> None:
+    result = cotenant.solve(cotenant.read("market/groups-100"), "fisher", rounding="user-deficit")
+    assert result.status is Status.FEASIBLE
+    assert result.certificate["regret"] <= 1e-8  # of the fractions before rounding, and said so
+    assert "before rounding" in result.certificate["rounded"]
+    assert result.metrics["envy_index"] < 1
+
+
+def test_least_envy_refuses_two_jobs_of_a_user_on_one_server_and_large_markets() -> None:
+    market = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
+    with pytest.raises(InvalidOption, match="one job per user and server"):
+        fisher(market, rounding="least-envy")
+    large = drawn(0, users=300, servers=10, jobs=3)
+    with pytest.raises(InvalidOption, match="at most 20000 pairs"):
+        fisher(large, rounding="least-envy")
+    middling = drawn(0, users=40, servers=10, jobs=4)
+    with pytest.raises(InvalidOption, match="beyond 1000 give a time limit"):
+        fisher(middling, rounding="least-envy")
+    cotenant.check(middling, answer(fisher(middling, rounding="least-envy", time_limit=1)))
+
+
+def test_whole_core_programs_refuse_what_is_too_large_or_may_take_for_ever() -> None:
+    with pytest.raises(InvalidOption, match="beyond 500 give a time limit"):
+        leximin(drawn(0, users=30, servers=10, jobs=5, cores=24.0))
+    with pytest.raises(InvalidOption, match="50000 at most"):
+        nash_welfare(drawn(0, cores=1e6), whole=True, time_limit=1)
+    with pytest.raises(InvalidOption, match="leave utility at amdahl"):
+        nash_welfare(drawn(0), whole=True, utility="linear")
+
+
+def test_the_envy_matrix_of_two_users_by_hand() -> None:
+    # one server, f = 1: utilities are cores, so e = own / other
+    market = Market([10], [1, 1], [0, 1], [0, 0], [1, 1], [1, 2])
+    matrix = envy_matrix(market, Allocation([4, 6]))
+    assert matrix == pytest.approx(np.array([[1, 4 / 6], [1, 1]]))
+    unequal = market.replace(budget=[1, 3])  # user 0 is entitled to a third of user 1's cores
+    assert envy_matrix(unequal, Allocation([4, 6])) == pytest.approx(np.array([[1, 1], [6 / 12, 1]]))

@@ -1,0 +1,263 @@
+"""The rival policies, and the metrics that judge them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.market.audits import envy_audit, rounding_table, users_alike, work_conserving
+from cotenant.baselines.market import (
+    equal_share,
+    exchange,
+    exchange_modified,
+    greedy_filtered,
+    greedy_oracle,
+    proportional_response,
+    proportional_share,
+)
+from cotenant.instances.market import Allocation, Market, user_utilities
+from cotenant.instances.market.envy import envy_matrix, user_envy
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.sharing import Share, sharing_index, sharing_ratios, static_utilities
+from cotenant.instances.market.utility import job_utilities
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.market import fisher
+from cotenant.solvers.outcome import Outcome, Stop
+
+POLICIES = [equal_share, proportional_share, greedy_oracle, greedy_filtered, exchange, exchange_modified, proportional_response]
+
+
+def drawn(seed: int = 0, **options: Any) -> Market:
+    settings: dict[str, Any] = {"users": 20, "servers": 15, "jobs": 4, "work": "lognormal"} | options
+    return population(**settings, rng=np.random.default_rng(seed))
+
+
+def answer(found: Allocation | Outcome) -> Allocation:
+    solution = found.solution if isinstance(found, Outcome) else found
+    assert isinstance(solution, Allocation)
+    return solution
+
+
+def s(x: float, f: float) -> float:
+    """Amdahl's speedup, written out."""
+    return x / (f + (1 - f) * x) if x > 0 else 0.0
+
+
+def test_alice_and_bob_get_7_and_13_cores_from_a_work_conserving_policy() -> None:
+    cores = work_conserving(np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0]))
+    alice, bob = cores[:2].sum(), cores[2:].sum()
+    assert (alice, bob) == (7, 13)  # both are entitled to 10
+    assert cores.tolist() == [2, 5, 8, 5]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.__name__)
+@pytest.mark.parametrize("options", [{}, {"cores": 0.5}, {"cores": 3000.0}, {"low": 0.0, "high": 0.0}, {"low": 1.0, "high": 1.0}])
+def test_every_policy_answers_every_market_feasibly(policy: Any, options: dict[str, Any]) -> None:
+    market = drawn(**options)
+    cotenant.check(market, answer(policy(market)))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.__name__)
+def test_policies_leave_their_input_alone_and_repeat_themselves(policy: Any) -> None:
+    market = drawn()
+    assert answer(policy(market)) == answer(policy(market))
+    assert market == drawn()
+
+
+def test_equal_and_proportional_shares_by_hand() -> None:
+    market = Market([12, 5], [1, 1], [0, 1, 1, 0], [0, 0, 0, 1], [0.5, 0.75, 0.25, 0.0], [1, 1, 1, 1])
+    assert equal_share(market).cores.tolist() == [4, 4, 4, 5]
+    assert proportional_share(market).cores.tolist() == [4, 6, 2, 5]  # a server of serial jobs is split equally
+
+
+def test_g_i_with_every_pair_profiled_is_g_ii() -> None:
+    market = drawn()
+    assert greedy_filtered(market, sampled=1.0).cores.tolist() == greedy_oracle(market).cores.tolist()
+
+
+def test_g_i_loses_utility_by_guessing_and_gives_every_core_away() -> None:
+    market = drawn(users=60, servers=40, jobs=8)
+    guessed, known = greedy_filtered(market, rng=np.random.default_rng(1)), greedy_oracle(market)
+    assert job_utilities(market, guessed.cores).sum() < job_utilities(market, known.cores).sum()
+    assert guessed.cores.sum() == known.cores.sum()
+
+
+def test_xc_m_s_best_reply_is_the_best_split_of_the_bids() -> None:
+    market = drawn(2, users=4, servers=3, jobs=2)
+    outcome = exchange_modified(market, tolerance=1e-12, rounds=5000)
+    found = answer(outcome)
+    assert outcome.stop is Stop.FINISHED
+    assert found.price is not None
+    bids = found.price[market.server] * found.cores
+    for user in range(4):
+        first, second = np.flatnonzero(market.user == user)
+        others = [bids[market.server == market.server[k]].sum() - bids[k] for k in (first, second)]
+
+        def worth(share: float, jobs: Any = (first, second), others: Any = others, user: int = user) -> float:
+            money = (share * market.budget[user], (1 - share) * market.budget[user])
+            total = 0.0
+            for job, bid, rest in zip(jobs, money, others, strict=True):
+                cores = market.capacity[market.server[job]] * bid / (bid + rest) if bid > 0 else 0.0
+                total += market.work[job] * s(cores, market.parallel_fraction[job])
+            return total
+
+        own = worth(bids[first] / market.budget[user])
+        assert own >= max(worth(share) for share in np.linspace(0, 1, 3001)) * (1 - 1e-9)
+
+
+def test_xc_m_is_a_nash_but_not_a_market_equilibrium_and_keeps_the_claimed_envy_freeness() -> None:
+    market = drawn(0, users=40, servers=40, groups=4, jobs=8, work="one")
+    outcome = exchange_modified(market)
+    assert outcome.certificate["nash_regret"] <= 1e-6
+    result = cotenant.solve(market, "XC-M")
+    assert result.metrics["regret"] > 1e-6
+    audit = envy_audit(market, answer(outcome))
+    assert audit.index >= 0.828
+    assert audit.below == 0
+
+
+def test_hill_climbing_that_halves_its_steps_ends_further_from_the_nash_equilibrium() -> None:
+    market = drawn(0)
+    hasty, patient = exchange(market), exchange(market, halving="on-failure", rounds=500)
+    assert hasty.certificate["nash_regret"] > 10 * patient.certificate["nash_regret"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        (exchange, {"step": 0}, "step is 0"),
+        (exchange, {"halving": "never"}, "halving is 'never'"),
+        (exchange_modified, {"rounds": 0}, "rounds is 0"),
+        (exchange_modified, {"tolerance": -1}, "tolerance is -1"),
+        (proportional_response, {"rule": "other"}, "rule is 'other'; expected one of corrected, printed"),
+        (proportional_response, {"movement": -1}, "movement is -1"),
+        (greedy_filtered, {"sampled": 0}, "sampled is 0"),
+        (equal_share, {"rounding": "up"}, "rounding is 'up'"),
+    ],
+)
+def test_options_are_checked_before_work(policy: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        policy(drawn(), **options)
+
+
+def test_g_i_refuses_more_cores_than_it_can_give_one_by_one() -> None:
+    with pytest.raises(InvalidOption, match="cores one by one"):
+        greedy_filtered(drawn(cores=1e8))
+
+
+def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
+    """The envy matrix by loops, for markets with one job per user and server."""
+    n = market.users
+    own = [
+        sum(market.work[k] * s(cores[k], market.parallel_fraction[k]) for k in np.flatnonzero(market.user == i)) for i in range(n)
+    ]
+    matrix = np.ones((n, n))
+    for i in range(n):
+        for other in range(n):
+            if i == other:
+                continue
+            total = 0.0
+            for k in np.flatnonzero(market.user == i):
+                for theirs in np.flatnonzero((market.user == other) & (market.server == market.server[k])):
+                    seen = cores[theirs] * market.budget[i] / market.budget[other]
+                    total += market.work[k] * s(seen, market.parallel_fraction[k])
+            matrix[i, other] = own[i] / max(own[i], total) if max(own[i], total) > 0 else 1.0
+    return matrix
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_envy_matrix_is_that_of_loops(seed: int) -> None:
+    market = drawn(seed, users=9, servers=6, jobs=4, budgets="lognormal")
+    found = greedy_oracle(market)
+    expected = brute_envy(market, found.cores)
+    assert envy_matrix(market, found) == pytest.approx(expected)
+    index, whom = user_envy(market, found)
+    assert index == pytest.approx(expected.min(axis=1))
+    envious = index < 1
+    assert expected[np.flatnonzero(envious), whom[envious]] == pytest.approx(index[envious])
+
+
+def test_another_s_cores_are_split_over_one_s_own_jobs_there_as_well_as_possible() -> None:
+    market = Market([20], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 2, 1])
+    found = Allocation([2, 2, 16])
+    best = max(s(x, 0.5) + 2 * s(16 - x, 0.9) for x in np.linspace(0, 16, 16001))
+    own = s(2, 0.5) + 2 * s(2, 0.9)
+    assert envy_matrix(market, found)[0, 1] == pytest.approx(own / best, rel=1e-6)
+
+
+def test_the_worst_pair_s_group_is_named() -> None:
+    market = cotenant.read("market/groups-100")
+    assert isinstance(market, Market)
+    audit = envy_audit(market, greedy_oracle(market))
+    assert audit.group.tolist() == list(range(audit.group[0], audit.group[0] + 10))
+    assert audit.envious in audit.group
+    assert audit.envied in audit.group
+    place = audit.group.tolist().index(audit.envious), audit.group.tolist().index(audit.envied)
+    assert audit.matrix[place] == pytest.approx(audit.index)
+    assert audit.matrix.shape == (10, 10)
+    assert users_alike(market, 37).tolist() == list(range(30, 40))
+
+
+def brute_static(market: Market, share: Share, user: int) -> float:
+    """A user's utility of its static share, by loops (one job per user and server)."""
+    total = 0.0
+    for k in np.flatnonzero(market.user == user):
+        here = market.server == market.server[k]
+        capacity = market.capacity[market.server[k]]
+        cores = {
+            "endowment": capacity * market.budget[user] / market.budget.sum(),
+            "tenants": capacity / len(set(market.user[here].tolist())),
+            "jobs": capacity / here.sum(),
+        }[share]
+        total += market.work[k] * s(cores, market.parallel_fraction[k])
+    return total
+
+
+@pytest.mark.parametrize("share", ["endowment", "tenants", "jobs"])
+def test_the_three_static_shares_are_those_of_loops(share: Share) -> None:
+    market = drawn(3, users=9, servers=6, jobs=4, budgets="lognormal")
+    expected = [brute_static(market, share, user) for user in range(market.users)]
+    assert static_utilities(market, share) == pytest.approx(expected)
+    found = greedy_oracle(market)
+    ratios = user_utilities(market, found.cores) / np.array(expected)
+    assert sharing_ratios(market, found, share) == pytest.approx(ratios)
+    assert sharing_index(market, found, share) == pytest.approx(ratios.min())
+
+
+def test_equal_shares_have_index_one_against_themselves_and_the_equilibrium_does_not_always() -> None:
+    market = population(users=100, servers=100, rng=np.random.default_rng(0))
+    assert sharing_index(market, equal_share(market), "jobs") == pytest.approx(1)
+    equilibrium = answer(fisher(market))
+    assert sharing_index(market, equilibrium, "endowment") >= 1
+    assert sharing_index(market, equilibrium, "jobs") < 1  # the claim of section 3.4.5 fails against the text's own ES
+
+
+def test_tenants_and_jobs_differ_when_a_user_has_two_jobs_on_a_server() -> None:
+    market = Market([12], [1, 1], [0, 0, 1], [0, 0, 0], [1.0, 1.0, 1.0], [1, 1, 1])
+    assert static_utilities(market, "tenants") == pytest.approx([6, 6])
+    assert static_utilities(market, "jobs") == pytest.approx([8, 4])
+    assert static_utilities(market, "endowment") == pytest.approx([6, 6])
+
+
+def test_users_without_useful_jobs_are_left_out() -> None:
+    market = Market([10], [1, 1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 0])
+    found = answer(fisher(market))
+    assert found.cores.tolist() == pytest.approx([10, 0])
+    ratios = sharing_ratios(market, found)
+    assert ratios[0] == pytest.approx(1)
+    assert np.isnan(ratios[1:]).all()
+    assert np.isnan(envy_matrix(market, found)[1, 0])
+    assert cotenant.solve(market, "fisher").metrics["envy_index"] == 1
+
+
+def test_metrics_before_and_after_each_rounding() -> None:
+    market = drawn(0, users=8, servers=5, jobs=3)
+    table = rounding_table(market, answer(fisher(market))).set_index("rounding")
+    assert list(table.index) == ["none", "largest-remainder", "user-deficit", "least-envy"]
+    assert table.loc["none", "envy_index"] == pytest.approx(1, abs=1e-7)
+    assert table.loc["least-envy", "envy_index"] >= table["envy_index"].drop("none").max() - 1e-9
+    crowded = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
+    assert "least-envy" not in rounding_table(crowded, answer(fisher(crowded)))["rounding"].tolist()

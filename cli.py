@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from .analysis.console import console, counter, print_json, progress, quiet_stdout, require_writable, waiting
 
 app = typer.Typer(
     name="cotenant",
@@ -50,25 +47,25 @@ def solve(
     from .instances.problem.options import parse_options
 
     instance = read(file)
-    _writable(out, file)
-    _writable(log, file)
+    require_writable(out, file)
+    require_writable(log, file)
     entry = catalog.find(instance.problem, method)
     takers = (entry.resolve(), catalog.metrics_of(instance.problem))
     options = parse_options(takers, option or [], f"method {entry.name!r}")
-    with _progress(f"{entry.name} on {instance.name}", log) as report:
+    with progress(f"{entry.name} on {instance.name}", log) as report:
         result = catalog.solve(instance, method, seed=seed, time_limit=time_limit, report=report, **options)
     if out is not None:
         result.write(out)
     if as_json:
-        _print_json(result.document())
+        print_json(result.document())
     else:
         from .analysis.tables import result_table
 
-        _console().print(result_table(result, catalog.metric_table(instance.problem)))
+        console().print(result_table(result, catalog.metric_table(instance.problem)))
     if result.solution is None:
         raise typer.Exit(NO_ANSWER)
     if result.stop.value == "interrupted":
-        raise typer.Exit(INTERRUPTED)
+        _interrupted("the best answer so far is kept")
 
 
 @app.command()
@@ -93,13 +90,13 @@ def compare(
     from .instances.problem.options import parse_options
 
     instances = [read(file) for file in files]
-    _writable(out, *files)
+    require_writable(out, *files)
     options: dict[str, Any] = {}
     for problem in dict.fromkeys(instance.problem for instance in instances):
         names = method or [entry.name for entry in catalog.methods(problem)]
         takers = tuple(catalog.find(problem, name).resolve() for name in names)
         options |= parse_options((*takers, catalog.metrics_of(problem)), option or [], "this comparison")
-    with _counter("comparing") as step:
+    with counter("comparing") as step:
         result = catalog.compare(
             instances,
             method,
@@ -112,15 +109,14 @@ def compare(
             progress=step,
         )
     if as_json:
-        _print_json(result.rows)
+        print_json(result.rows)
     else:
-        console = _console()
+        screen = console()
         sources = {fingerprint(instance): instance.source for instance in instances}
         for table in comparison_tables(result, catalog.metric_table, sources):
-            console.print(table)
+            screen.print(table)
     if result.interrupted:
-        typer.echo(f"interrupted: {len(result.rows)} runs are kept", err=True)
-        raise typer.Exit(INTERRUPTED)
+        _interrupted(f"{len(result.rows)} runs are kept")
     if not any(row["metrics"] for row in result.rows):
         raise typer.Exit(NO_ANSWER)
 
@@ -145,10 +141,10 @@ def check(
         good = "feasible; objective, metrics and levels are as claimed"
         good += "" if result.bound is None else "; that the bound is one is not proved again"
     if as_json:
-        _print_json({"ok": not claims, "broken": claims, "said": good if not claims else ""})
+        print_json({"ok": not claims, "broken": claims, "said": good if not claims else ""})
     else:
         for line in [f"broken: {claim}" for claim in claims] or [good]:
-            _console().print(line, markup=False, highlight=False)
+            console().print(line, markup=False, highlight=False)
     if claims:
         raise typer.Exit(NO_ANSWER)
 
@@ -166,9 +162,9 @@ def methods(
 
     found = catalog.methods(problem)
     if as_json:
-        _print_json([asdict(m) | {"summary": m.summary, "options": option_names(m.resolve())} for m in found])
+        print_json([asdict(m) | {"summary": m.summary, "options": option_names(m.resolve())} for m in found])
     else:
-        _console().print(methods_table(found))
+        console().print(methods_table(found))
 
 
 @app.command()
@@ -189,9 +185,9 @@ def show(
         rows = {name: value for name, value in read(file).summary().items() if value != ""}  # type: ignore[misc]
         title = file
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     else:
-        _console().print(facts_table(rows, title))
+        console().print(facts_table(rows, title))
 
 
 @app.command()
@@ -215,7 +211,7 @@ def generate(
         raise UnknownName(f"{problem} generator", chosen, generators)
     function = resolve(generators[chosen])
     options = parse_options(function, option or [], f"generator {chosen!r}")
-    _writable(out)
+    require_writable(out)
     instance = function(rng=np.random.default_rng(seed), **options)
     named = instance.replace(name=f"{instance.name}-seed-{seed}", source=f"{instance.source}; generator {chosen}, seed {seed}")
     _said(named, write, out)
@@ -238,7 +234,7 @@ def convert(
         raise UnknownName("format", form, formats)
     function = resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
-    _writable(out, source)
+    require_writable(out, source)
     _said(function(source, **options), write, out)
 
 
@@ -253,7 +249,7 @@ def fetch(
     from .instances.problem.datasets import fetch as download
 
     if dataset is None:
-        _console().print(facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets"))
+        console().print(facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets"))
         return
     path = download(dataset, folder)
     typer.echo(path)
@@ -286,19 +282,20 @@ def reproduce(
     if experiment is None:
         rows = {entry.name: f"{entry.what} ({entry.source})" for entry in EXPERIMENTS}
         if as_json:
-            _print_json(rows)
+            print_json(rows)
         else:
-            _console().print(facts_table(rows, "experiments"))
+            console().print(facts_table(rows, "experiments"))
         return
     entry = experiment_named(experiment)
     options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}")
-    begin = time.perf_counter()
-    findings = entry.run(seed=seed, **options)
-    seconds = time.perf_counter() - begin
+    begin = time.perfcounter()
+    with waiting(experiment):
+        findings = entry.run(seed=seed, **options)
+    seconds = time.perfcounter() - begin
     if as_json:
-        _print_json({"experiment": asdict(entry), "seconds": seconds, "findings": [asdict(finding) for finding in findings]})
+        print_json({"experiment": asdict(entry), "seconds": seconds, "findings": [asdict(finding) for finding in findings]})
     else:
-        _console().print(findings_table(entry, findings, seconds))
+        console().print(findings_table(entry, findings, seconds))
 
 
 @app.command()
@@ -314,24 +311,28 @@ def audit(
     from .instances.problem.options import parse_options
 
     options = parse_options(audit_file, option or [], "the audit")
-    _writable(out)
+    require_writable(out)
     found = audit_file(log, **options)
     if out is not None:
         write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
     if as_json:
-        _print_json(found.document())
+        print_json(found.document())
     else:
         for table in audit_tables(found):
-            _console().print(table)
+            console().print(table)
 
 
 def main() -> None:
     """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
     from .instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution
 
-    with _quiet_stdout():
+    with quiet_stdout():
         try:
             app()
+        except SystemExit as leaving:
+            if leaving.code == INTERRUPTED and not _kept:  # the command's own Ctrl-C, before there was anything to keep
+                typer.echo("interrupted; nothing was written", err=True)
+            raise
         except (NoSolution, InfeasibleSolution) as error:
             _fail(error, NO_ANSWER)
         except CotenantError as error:
@@ -344,121 +345,25 @@ def main() -> None:
             sys.exit(BAD_INPUT)
 
 
+_kept: list[str] = []
+
+
+def _interrupted(what: str) -> None:
+    """Say what an interrupt left, and leave."""
+    _kept.append(what)
+    typer.echo(f"interrupted: {what}", err=True)
+    raise typer.Exit(INTERRUPTED)
+
+
 def _fail(error: Exception, code: int) -> None:
     typer.echo(f"error: {error}", err=True)
     sys.exit(code)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    # Not a terminal: wide enough that no column is cut; rich would assume 80. No markup: "[s]" is a unit, not a style.
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False)
-
-
-def _print_json(content: Any) -> None:
-    sys.stdout.write(json.dumps(content, allow_nan=False, indent=2) + "\n")
 
 
 def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
     path = write(instance, out)
     facts = instance.summary()
     typer.echo(f"{path}: " + ", ".join(f"{name} {facts[name]}" for name in list(facts)[3:6]))
-
-
-def _writable(path: Path | None, *inputs: str) -> None:
-    """Refuse an output that cannot be written, or that is an input too, before any work starts."""
-    from .instances.problem.errors import InvalidFile
-
-    if path is None:
-        return
-    if path.exists() and any(Path(given).exists() and path.samefile(given) for given in inputs):
-        raise InvalidFile(f"{path} is the instance itself and would be overwritten; choose another file")
-    folder = path.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")
-
-
-@contextmanager
-def _quiet_stdout() -> Iterator[None]:
-    """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a duplicate of it."""
-    try:
-        keep = os.dup(1)
-        os.dup2(2, 1)
-    except OSError:  # no such descriptors, as under some test runners
-        yield
-        return
-    original = sys.stdout
-    ours = os.fdopen(keep, "w", encoding="utf-8", errors="replace")
-    sys.stdout = ours
-    try:
-        yield
-    finally:
-        try:
-            ours.flush()
-        except BrokenPipeError:  # the reader left, as `| head` does
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, keep)
-            os.close(nowhere)
-        os.dup2(keep, 1)
-        ours.close()
-        sys.stdout = original
-
-
-@contextmanager
-def _progress(title: str, log: Path | None) -> Iterator[Callable[..., None] | None]:
-    """A line on stderr once a wait passes two seconds (terminals only), and a log file when asked for."""
-    lines: list[str] = []
-    shown = sys.stderr.isatty()
-    if not shown and log is None:
-        yield None
-        return
-    from rich.console import Console
-
-    status = Console(stderr=True).status(title) if shown else None
-    started = False
-
-    def report(seconds: float, objective: float | None, bound: float | None, text: str = "") -> None:
-        nonlocal started
-        words = f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
-        lines.append(words)
-        if status is not None and seconds >= 2:
-            if not started:
-                status.start()
-                started = True
-            status.update(f"{title}: {words.strip()}")
-
-    try:
-        yield report
-    finally:
-        if status is not None and started:
-            status.stop()
-        if log is not None:
-            from .instances.problem.files import write_text
-
-            write_text(log, "".join(f"{line}\n" for line in lines))
-
-
-@contextmanager
-def _counter(title: str) -> Iterator[Callable[[int, int, dict[str, Any]], None] | None]:
-    """A progress bar over runs, on stderr, for terminals."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-
-        def step(done: int, total: int, row: dict[str, Any]) -> None:
-            bar.update(task, completed=done, total=total, description=f"{row['instance']} {row['method']}")
-
-        yield step
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"
 
 
 if __name__ == "__main__":

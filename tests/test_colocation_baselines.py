@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
+from measured import DATA, needs_data
 
 from cotenant.baselines.colocation import (
     complementary,
@@ -26,7 +26,7 @@ from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 
-INTERFERENCE = Path(__file__).resolve().parents[2] / "shared" / "data" / "interference"
+INTERFERENCE = DATA / "interference"
 
 made: Any = Colocation  # lists serve as arrays here
 
@@ -405,7 +405,7 @@ def test_roommates_is_stable_whenever_the_tie_broken_lists_are() -> None:
     assert stable > 30
 
 
-@pytest.mark.skipif(not INTERFERENCE.is_dir(), reason="the measured matrices are not here")
+@needs_data
 @pytest.mark.parametrize("completion", ["individual", "pair"])
 def test_roommates_on_fair_co2_has_no_blocking_pair(completion: Any) -> None:
     instance = fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from measured import DATA, needs_data
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
@@ -19,9 +20,6 @@ from cotenant.instances.colocation.generators import population, random_preferen
 from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
 from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem import datasets as data
-
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="measured data of others is not at hand")
 
 
 def put(folder: Path, text: str, name: str = "m.csv") -> Path:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from measured import DATA, needs_data
 
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import fair_co2, gavel
@@ -15,7 +15,7 @@ from cotenant.instances.colocation.generators import population
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.filtering import fill, sample_mask, tau
 
-INTERFERENCE = Path(__file__).resolve().parents[2] / "shared" / "data" / "interference"
+INTERFERENCE = DATA / "interference"
 MIXES = ("uniform", "beta-low", "gaussian", "beta-high")
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ def test_more_samples_predict_more() -> None:
     assert scores[-1] == tau(penalty, penalty) > 0.999  # not 1: the truth has ties
 
 
-@pytest.mark.skipif(not INTERFERENCE.is_dir(), reason="the measured matrices are not here")
+@needs_data
 def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
     measured = {
         "fair-co2": (fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4), 0.75, 0.90),

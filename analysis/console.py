@@ -1,0 +1,132 @@
+"""What the command line prints with: clean streams, tables, progress on stderr, and outputs tried before any work."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..instances.problem.errors import InvalidFile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WAIT_SECONDS = 2.0
+"""A wait longer than this shows what is going on (terminals only)."""
+
+
+def console() -> Console:
+    """Where tables go: standard output, 160 columns when it is no terminal (rich would assume 80)."""
+    from rich.console import Console
+
+    # No markup: "[s]" is a unit, not a style.
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False)
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(content, allow_nan=False, indent=2) + "\n")
+
+
+def require_writable(path: Path | None, *inputs: str) -> None:
+    """Refuse an output that cannot be written, or that is an input too, before any work starts."""
+    if path is None:
+        return
+    if path.exists() and any(Path(given).exists() and path.samefile(given) for given in inputs):
+        raise InvalidFile(f"{path} is the instance itself and would be overwritten; choose another file")
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")
+
+
+@contextmanager
+def quiet_stdout() -> Iterator[None]:
+    """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a duplicate of it."""
+    try:
+        keep = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # no such descriptors, as under some test runners
+        yield
+        return
+    original = sys.stdout
+    ours = os.fdopen(keep, "w", encoding="utf-8", errors="replace")
+    sys.stdout = ours
+    try:
+        yield
+    finally:
+        try:
+            ours.flush()
+        except BrokenPipeError:  # the reader left, as `| head` does
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, keep)
+            os.close(nowhere)
+        os.dup2(keep, 1)
+        ours.close()
+        sys.stdout = original
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr once the wait passes two seconds; yields a function that changes its words. Terminals only."""
+    if not sys.stderr.isatty():
+        yield lambda words: None
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(title)
+    timer = threading.Timer(WAIT_SECONDS, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda words: status.update(f"{title}: {words}")
+    finally:
+        timer.cancel()
+        status.stop()
+
+
+@contextmanager
+def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
+    """A `report` for methods: shown while waiting, and written to a log file when asked for."""
+    lines: list[str] = []
+    with waiting(title) as show:
+
+        def report(seconds: float, objective: float | None, bound: float | None, text: str = "") -> None:
+            words = f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
+            if log is not None:
+                lines.append(words)
+            show(words.strip())
+
+        try:
+            yield report
+        finally:
+            if log is not None:
+                from ..instances.problem.files import write_text
+
+                write_text(log, "".join(f"{line}\n" for line in lines))
+
+
+@contextmanager
+def counter(title: str) -> Iterator[Callable[[int, int, dict[str, Any]], None] | None]:
+    """A progress bar over runs, on stderr, for terminals."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def step(done: int, total: int, row: dict[str, Any]) -> None:
+            bar.update(task, completed=done, total=total, description=f"{row['instance']} {row['method']}")
+
+        yield step
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

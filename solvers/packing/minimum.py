@@ -149,8 +149,8 @@ def _minimum(
     stop = Stop.FINISHED
     try:
         for part in _PARTS:
-            if not search.open:
-                break
+            if not search.open and (part is not _greedy or search.best is not None):
+                break  # but first fit decreasing is always tried: a limit however short still gives servers
             if part is _greedy:
                 _greedy(search, random_starts)
                 if given is not None:
@@ -208,7 +208,7 @@ def _greedy(search: Search, random_starts: int) -> None:
         ("L2", lambda: fill(problem, "L2")),
     ]
     for name, pack in parts:
-        if not search.open:
+        if not search.open and name != "FFD":
             return
         search.offer(pack(), name)
     for _ in range(random_starts):

@@ -150,7 +150,7 @@ def _minimum(
     try:
         for part in _PARTS:
             if not search.open and (part is not _greedy or search.best is not None):
-                break  # but first fit decreasing is always tried: a limit however short still gives servers
+                continue  # but first fit decreasing is always tried: a limit however short still gives servers
             if part is _greedy:
                 _greedy(search, random_starts)
                 if given is not None:

@@ -276,7 +276,7 @@ def test_every_experiment_runs(name: str, options: dict[str, int]) -> None:
 
 
 def test_drf_takes_equal_shares_for_equal() -> None:
-    # three VMs of the first user and one of the second are 3/10 each (though 3 x 0.1 is more than 0.3 in floats): the first is next
+    # three VMs of the first user and one of the second are 3/10 each (3 x 0.1 > 0.3 in floats): the first is next
     instance = Packing(capacity=[[9], [1]], servers=[1, 1], demand=[[1], [3]])
     assert drf(instance).totals(2).tolist() == [7, 1]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from cotenant.solvers.packing.arc_flow import GraphTooLarge, arc_flow, flow_grap
 from cotenant.solvers.packing.assignment import cp_sat
 from cotenant.solvers.packing.bounds import best_bound, exclusion_bound, large_items_bound, volume_bound
 from cotenant.solvers.packing.exhaustion import by_enumeration
-from cotenant.solvers.packing.generation import generate
+from cotenant.solvers.packing.generation import Prices, Relaxation, generate
 from cotenant.solvers.packing.minimum import Search, _columns, min_cost, min_servers
 from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
 from cotenant.solvers.packing.reduction import reduce
@@ -407,3 +408,32 @@ def test_a_time_limit_that_is_over_at_once_is_no_error() -> None:
     start = first_fit_decreasing(instance)
     outcome = arc_flow(instance, time_limit=1e-6, start=start)
     assert (outcome.solution, outcome.stop, outcome.status) == (start, Stop.TIME_LIMIT, Status.FEASIBLE)
+
+
+def test_listing_by_reduced_cost_keeps_patterns_as_far_below_as_the_whole_room() -> None:
+    problem = reduce(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
+    search = Search(problem, Clock(), np.random.default_rng(0), lower=2)
+    prices = Prices(np.array([10, 6]), 10, (0,), Fraction(16, 10))  # the server with the 6 alone lies 4 below, all of the room
+    search.relaxation = Relaxation(search.pool, prices, 2, None, np.zeros(0), True, 1)
+    by_enumeration(search, 1.0)
+    assert search.best is not None
+    assert (search.lower, search.upper) == (2, 2)
+
+
+def test_a_pricing_search_that_is_cut_still_bounds_every_pattern(brute) -> None:
+    rng = np.random.default_rng(11)
+    cut = 0
+    for _ in range(40):
+        problem = reduce(brute.random_requests(rng, vms=9))
+        profit = rng.integers(1, 1000, problem.types)
+        best = max(
+            sum(p * n for p, n in zip(profit.tolist(), row, strict=True))
+            for row in brute.fitting(
+                problem.instance.replace(demand=problem.demand, request=problem.request, names=()), int(problem.classes[0])
+            )
+        )
+        for nodes in (1, 2, 5):
+            priced = price_patterns(problem, 0, profit, 0, nodes=nodes)
+            assert priced.best >= best
+            cut += not priced.exact
+    assert cut > 20

@@ -79,7 +79,7 @@ def min_cost(
 _DIVES = 12
 
 _MOST_STEPS = 50_000_000
-"""VMs times types up to which all rules are tried."""
+"""VMs times types up to which all rules are tried when time is limited."""
 
 
 @dataclass
@@ -207,7 +207,9 @@ def _greedy(search: Search, random_starts: int) -> None:
         ("FFD", lambda: fit(problem, order, problem.request[order])),
         ("BFD", lambda: fit(problem, order, problem.request[order], best=True)),
     ]
-    if problem.vms * problem.types <= _MOST_STEPS:  # these two go VM by VM and cannot be stopped on the way
+    if (
+        search.clock.left is None or problem.vms * problem.types <= _MOST_STEPS
+    ):  # these two go VM by VM and cannot be stopped on the way
         parts += [("dot", lambda: fill(problem, "dot")), ("L2", lambda: fill(problem, "L2"))]
     for name, pack in parts:
         if not search.open:

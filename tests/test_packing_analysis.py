@@ -273,3 +273,17 @@ def test_every_experiment_runs(name: str, options: dict[str, int]) -> None:
     findings = experiment_named(name).run(**options)
     assert len(findings) >= 3
     assert all(finding.ours for finding in findings)
+
+
+def test_drf_takes_equal_shares_for_equal() -> None:
+    # three VMs of the first user and one of the second are 3/10 each (3 x 0.1 > 0.3 in floats): the first is next
+    instance = Packing(capacity=[[9], [1]], servers=[1, 1], demand=[[1], [3]])
+    assert drf(instance).totals(2).tolist() == [7, 1]
+
+
+@pytest.mark.parametrize("method", [max_min_share, max_utilization])
+def test_a_time_limit_that_is_over_at_once_is_told(method) -> None:
+    instance = vm_types(machines=8, rng=np.random.default_rng(0))
+    start = drf(instance)
+    outcome = method(instance, time_limit=1e-9, start=start)
+    check(instance, outcome.solution)

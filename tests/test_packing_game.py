@@ -16,6 +16,7 @@ from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.cluster import UNCAPPED
+from cotenant.solvers.packing.game import joint
 from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from cotenant.solvers.packing.game.joint import joint_optimum, least_disutility
 from cotenant.solvers.packing.game.play import equilibrium, fuga, utilities
@@ -374,3 +375,34 @@ def test_a_hundred_servers_of_four_classes_are_played_exactly() -> None:
     check(instance, outcome.solution)
     assert outcome.stop is Stop.FINISHED
     assert outcome.certificate["equilibrium"] == "subgame perfect"
+
+
+def test_more_strategies_than_16_bits_number_are_played_and_summed_right() -> None:
+    instance = Packing(capacity=[[40_000]], servers=[1], demand=[[1]])
+    assert fuga(instance, eta=40_000).solution.totals(1).tolist() == [40_000]
+    assert joint_optimum(instance, eta=40_000, engine="counts").solution.totals(1).tolist() == [40_000]
+
+
+def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_value(monkeypatch) -> None:
+    monkeypatch.setattr(joint, "PROVED", 1e-13)
+    outcome = joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]))
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
+    assert outcome.bound <= joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]), engine="counts").bound
+
+
+def test_an_interrupt_of_the_joint_optimum_is_told_and_not_raised() -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    outcome = joint_optimum(paper_example(rng=np.random.default_rng(0)), report=interrupt)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert outcome.solution is not None
+
+
+@pytest.mark.parametrize(
+    "option", [{"eta": np.nan}, {"eta": np.inf}, {"eta": None}, {"alpha": "2"}, {"alpha": None}, {"overload": "a"},
+               {"most_states": "a"}, {"most_states": 1.5}],
+)  # fmt: skip
+def test_options_of_the_wrong_kind_are_refused(option) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(option))):
+        fuga(paper_example(rng=np.random.default_rng(0)), **option)

@@ -14,6 +14,7 @@ from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
 from cotenant.instances.packing.generators import caprara_toth, few_types, paper_example, vm_types
 from cotenant.instances.problem import (
+    CotenantError,
     InfeasibleSolution,
     InvalidFile,
     InvalidInstance,
@@ -273,3 +274,41 @@ def test_every_method_runs_through_the_face_on_a_bundled_instance() -> None:
         result = cotenant.solve(given, method.name)
         cotenant.check(given, result.solution)
         assert result.gap in (None, 0.0) or method.kind == "exact"
+
+
+def test_costs_whose_total_would_leave_whole_number_arithmetic_are_refused() -> None:
+    with pytest.raises(InvalidInstance, match="cost is as large as"):
+        Packing(capacity=[[1]], demand=[[1]], request=[2**13], cost=[2**51])
+
+
+@pytest.mark.parametrize("name", ["names", "resources"])
+@pytest.mark.parametrize("value", [5, None, "a"])
+def test_names_must_be_a_list_of_strings(name: str, value: object) -> None:
+    with pytest.raises(InvalidInstance, match=name):
+        Packing(**{"capacity": [[4]], "demand": [[2]], "request": [1], name: value})
+
+
+@pytest.mark.parametrize("word", ["--5", "\u00b2", "9" * 5000, "1_0"])
+def test_a_word_that_is_no_whole_number_is_named(tmp_path, word: str) -> None:
+    path = tmp_path / "x.vbp"
+    path.write_text(f"1 {word} 1 1 1")
+    with pytest.raises(InvalidFile, match="expected whole numbers only"):
+        vbp(path)
+
+
+def test_options_of_readers_and_generators_of_the_wrong_kind_are_refused(tmp_path) -> None:
+    vms, nodes, pods = tmp_path / "a.csv", tmp_path / "n.csv", tmp_path / "p.csv"
+    vms.write_text("cpu_cores,mem_gb,start_s,end_s_lo\n2,4,0,10\n")
+    nodes.write_text("cpu_milli,memory_mib,gpu\n1000,2000,1\n1000,2000,0\n")
+    pods.write_text("cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n100,200,1,500,0,10\n")
+    for options in ({"memory": np.inf}, {"at": "x"}, {"at": np.nan}):
+        with pytest.raises(CotenantError, match=r"memory|at is"):
+            azure_vm(vms, **options)
+    for options in ({"servers": -1}, {"servers": 0}, {"copies": 1.5}, {"copies": "a"}, {"at": "x"}):
+        with pytest.raises(InvalidOption, match="expected"):
+            alibaba_openb(pods, nodes=str(nodes), **options)
+    rng = np.random.default_rng(0)
+    for make, options in ((vm_types, {"machines": 2.5}), (vm_types, {"types": 3}), (vm_types, {"machines": 10**15}),
+                          (caprara_toth, {"items": 2.5}), (few_types, {"types": 1.5})):  # fmt: skip
+        with pytest.raises(InvalidOption, match=next(iter(options))):
+            make(rng=rng, **options)

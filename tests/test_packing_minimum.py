@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import csv
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cotenant
 from cotenant.baselines.packing import (
     best_fit_decreasing,
     dot_product,
@@ -28,8 +30,8 @@ from cotenant.solvers.packing.arc_flow import GraphTooLarge, arc_flow, flow_grap
 from cotenant.solvers.packing.assignment import cp_sat
 from cotenant.solvers.packing.bounds import best_bound, exclusion_bound, large_items_bound, volume_bound
 from cotenant.solvers.packing.exhaustion import by_enumeration
-from cotenant.solvers.packing.generation import generate
-from cotenant.solvers.packing.minimum import Search, min_cost, min_servers
+from cotenant.solvers.packing.generation import Prices, Relaxation, generate
+from cotenant.solvers.packing.minimum import Search, _columns, min_cost, min_servers
 from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
 from cotenant.solvers.packing.reduction import reduce
 
@@ -353,3 +355,86 @@ def test_greedy_packings_grow_beyond_their_first_arrays() -> None:
     instance = Packing(capacity=[[1]], demand=[[1]], request=[5000.0])
     for method in GREEDY:
         assert method(instance).servers == 5000
+
+
+def test_a_resource_that_only_an_absent_class_has_breaks_no_method() -> None:
+    instance = Packing(capacity=[[4, 0], [4, 4]], servers=[3, 0], demand=[[2, 0], [3, 0]], request=[2, 1])
+    for method in ("min-servers", "min-cost", "cp-sat", "arc-flow", "FF", "FFD", "BFD", "dot", "L2", "random-fit"):
+        result = cotenant.solve(instance, method, time_limit=20)
+        assert result.solution.servers == 2, method
+
+
+def test_limited_servers_of_many_small_vms_are_solved_and_not_refused_for_their_cost() -> None:
+    instance = Packing(capacity=[[10**6 + 1]], servers=[10**7], demand=[[3], [5], [7]], request=[10**7, 10**7, 10**7])
+    outcome = min_servers(instance, time_limit=20)
+    check(instance, outcome.solution)
+    assert outcome.bound == 150 <= outcome.solution.servers
+
+
+def test_the_certificate_lists_prices_in_the_order_of_the_instance_and_proves_the_bound() -> None:
+    instance = Packing(capacity=[[5], [10]], servers=[0, np.inf], demand=[[1], [6], [4], [6], [9]], request=[0, 3, 2, 2, 0])
+    proof = min_servers(instance, random_starts=0)
+    problem = reduce(instance)
+    search = Search(problem, Clock(), np.random.default_rng(0))
+    _columns(search)
+    prices, scale, rent = (search.proof[name] for name in ("prices", "scale", "rent"))
+    assert len(prices) == instance.types
+    assert len(rent) == instance.classes
+    assert prices[0] == prices[4] == 0
+    assert prices[1] == prices[3] > prices[2]
+    assert max(prices[1] + prices[2], 2 * prices[2]) <= scale + rent[1]
+    assert -(-sum(p * int(n) for p, n in zip(prices, instance.wanted, strict=True)) // scale) == proof.solution.servers == 5
+
+
+def test_billions_of_vms_do_not_outlast_the_time_limit() -> None:
+    instance = Packing(capacity=[[10**8 + 3, 10**8]], demand=[[3, 5], [5, 3], [7, 2]], request=[10**9] * 3)
+    outcome = min_servers(instance, time_limit=2)
+    check(instance, outcome.solution)
+    assert outcome.trace[-1][0] < 10
+    assert outcome.bound <= outcome.solution.servers
+
+
+def test_an_interrupt_of_arc_flow_is_told_and_not_raised() -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    instance = Packing(capacity=[[10, 9]], demand=[[3, 2], [4, 5], [2, 3]], request=[8, 7, 9])
+    outcome = arc_flow(instance, report=interrupt)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert outcome.solution.servers == 9
+
+
+def test_a_time_limit_that_is_over_at_once_is_no_error() -> None:
+    instance = Packing(capacity=[[10, 9]], demand=[[3, 2], [4, 5], [2, 3]], request=[8, 7, 9])
+    start = first_fit_decreasing(instance)
+    outcome = arc_flow(instance, time_limit=1e-6, start=start)
+    assert (outcome.solution, outcome.stop, outcome.status) == (start, Stop.TIME_LIMIT, Status.FEASIBLE)
+
+
+def test_listing_by_reduced_cost_keeps_patterns_as_far_below_as_the_whole_room() -> None:
+    problem = reduce(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
+    search = Search(problem, Clock(), np.random.default_rng(0), lower=2)
+    prices = Prices(np.array([10, 6]), 10, (0,), Fraction(16, 10))  # the server with the 6 alone lies 4 below, all of the room
+    search.relaxation = Relaxation(search.pool, prices, 2, None, np.zeros(0), True, 1)
+    by_enumeration(search, 1.0)
+    assert search.best is not None
+    assert (search.lower, search.upper) == (2, 2)
+
+
+def test_a_pricing_search_that_is_cut_still_bounds_every_pattern(brute) -> None:
+    rng = np.random.default_rng(11)
+    cut = 0
+    for _ in range(40):
+        problem = reduce(brute.random_requests(rng, vms=9))
+        profit = rng.integers(1, 1000, problem.types)
+        best = max(
+            sum(p * n for p, n in zip(profit.tolist(), row, strict=True))
+            for row in brute.fitting(
+                problem.instance.replace(demand=problem.demand, request=problem.request, names=()), int(problem.classes[0])
+            )
+        )
+        for nodes in (1, 2, 5):
+            priced = price_patterns(problem, 0, profit, 0, nodes=nodes)
+            assert priced.best >= best
+            cut += not priced.exact
+    assert cut > 20

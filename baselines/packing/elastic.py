@@ -75,15 +75,16 @@ def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, tim
 def fill_elastic(instance: Packing, rule: str, rng: np.random.Generator) -> Placement:
     """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or drf (least dominant share)."""
     cluster = fixed_cluster(instance)
-    share = FairShare.of(instance).dominant_unit
+    pool = np.maximum(FairShare.of(instance).total, 1)
     free = cluster.free.copy()
     count = np.zeros((cluster.servers, instance.types), dtype=np.int64)
     total = np.zeros(instance.types, dtype=np.int64)
+    share = np.zeros(instance.types)
     active = np.ones(instance.types, dtype=bool)
     weight = 1.0 / np.maximum(cluster.start, 1)
     turn = 0
     while active.any():
-        i = int(np.argmin(np.where(active, total * share, np.inf))) if rule == "drf" else turn % instance.types
+        i = int(np.argmin(np.where(active, share, np.inf))) if rule == "drf" else turn % instance.types
         turn += 1
         if not active[i]:
             continue
@@ -94,6 +95,7 @@ def fill_elastic(instance: Packing, rule: str, rng: np.random.Generator) -> Plac
         free[m] -= instance.demand[i]
         count[m, i] += 1
         total[i] += 1
+        share[i] = (total[i] * instance.demand[i] / pool).max()  # rounded once, so that equal shares are equal floats
     return Placement(count, cluster.kind)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,22 +14,21 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import read_text
-from .instance import Floats, Integers, Packing
+from .instance import LARGEST, Floats, Integers, Packing
 
 PathLike = str | os.PathLike[str]
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 def vbp(path: PathLike) -> Packing:
     """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins as many as needed."""
     where = os.fspath(path)
     words = read_text(path).split()
-    try:
-        numbers = [int(word) for word in words]
-    except ValueError:
-        wrong = next(word for word in words if not word.lstrip("+-").isdigit())
-        raise InvalidFile(
-            f"{where} holds {wrong!r}; expected whole numbers only. Scale fractional sizes and capacities"
-        ) from None
+    wrong = next((word for word in words if not _WHOLE.fullmatch(word)), None)
+    if wrong is not None:
+        raise InvalidFile(f"{where} holds {wrong[:40]!r}; expected whole numbers only. Scale fractional sizes and capacities")
+    numbers = [int(word) for word in words]
     if len(numbers) < 2 or numbers[0] < 1 or len(numbers) < numbers[0] + 2:
         raise InvalidFile(f"{where} is cut short; expected d, the d capacities, n, then n lines of d sizes and a demand")
     d = numbers[0]
@@ -90,7 +90,7 @@ def azure_vm(
     servers : how many; as many as needed when not given.
     """
     trace = azure_trace(path)
-    moment = trace.densest() if at is None else at
+    moment = trace.densest() if at is None else _moment(at)
     alive = trace.alive(moment)
     if not alive.any():
         raise InvalidOption(
@@ -139,10 +139,10 @@ def alibaba_openb(
     copies : every pod this many times.
     servers : only the first so many nodes of the list.
     """
-    if copies < 1:
-        raise InvalidOption(f"copies is {copies}; expected at least 1")
+    if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
+        raise InvalidOption(f"copies is {copies!r}; expected a whole number, at least 1")
     trace = alibaba_trace(path, gpus=gpus)
-    count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(at)
+    count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(_moment(at))
     if not count.any():
         raise InvalidOption(
             f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is {trace.densest():g}"
@@ -161,8 +161,16 @@ def alibaba_openb(
     )
 
 
+def _moment(at: float) -> float:
+    if isinstance(at, bool) or not isinstance(at, int | float) or not np.isfinite(at):
+        raise InvalidOption(f"at is {at!r}; expected seconds")
+    return float(at)
+
+
 def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: int | None = None) -> tuple[Integers, Floats]:
     """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
+    if servers is not None and (isinstance(servers, bool) or not isinstance(servers, int) or servers < 1):
+        raise InvalidOption(f"servers is {servers!r}; expected how many nodes of the list to take, at least 1")
     table: Counter[tuple[int, ...]] = Counter()
     for line, row in _rows(path, ("cpu_milli", "memory_mib", "gpu"))[:servers]:
         amounts = tuple(_whole(_number(row[name], name, path, line), f"line {line}, {name}", path) for name in _NODE)
@@ -239,6 +247,6 @@ def _number(text: str, column: str, path: PathLike, line: int) -> float:
 
 
 def _whole(value: float, what: str, path: PathLike) -> int:
-    if value != np.floor(value):
-        raise InvalidFile(f"{os.fspath(path)}, {what}: {value:g} is no whole number; scale the list to smaller units")
+    if value != np.floor(value) or abs(value) >= LARGEST:
+        raise InvalidFile(f"{os.fspath(path)}, {what}: {value:g} is no whole number below 2**53; change the unit")
     return int(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -111,5 +112,5 @@ def utility(variance: float, uneven: float, alpha: float = 2.0) -> float:
 
 def validate_alpha(alpha: float) -> None:
     """Refuse alpha <= 1: at 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought."""
-    if isinstance(alpha, bool) or not (alpha > 1 and math.isfinite(alpha)):
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not (alpha > 1 and math.isfinite(alpha)):
         raise InvalidOption(f"alpha is {alpha}; expected a number above 1 (eq. 14; the paper uses 2 to 5)")

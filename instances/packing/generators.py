@@ -43,11 +43,14 @@ def vm_types(
     resources : 3, or 2 for CPU and memory only, as in the paper's simulations (section 5.1).
     rng : draws the requests.
     """
-    if machines < 1:
-        raise InvalidOption(f"machines is {machines}; expected at least 1")
+    _at_least_one("machines", machines)
+    if machines > 2**31:
+        raise InvalidOption(f"machines is {machines}; expected at most 2**31")
     if resources not in (2, 3):
         raise InvalidOption(f"resources is {resources}; expected 2 (CPU, memory) or 3 (CPU, memory, disk)")
     _at_least_one("vms", vms)
+    if not isinstance(types, str):
+        raise InvalidOption(f"types is {types!r}; expected names of {', '.join(VM_TYPES)}, separated by commas")
     folded = {name.lower().replace(" ", ""): name for name in VM_TYPES}
     chosen = []
     for text in types.split(","):
@@ -113,8 +116,7 @@ def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) 
     number : class, 1 to 8 or 10.
     items : number of items, at least 1; a multiple of 3 in class 10.
     """
-    if items < 1:
-        raise InvalidOption(f"items is {items}; expected at least 1")
+    _at_least_one("items", items)
     if number == 10:
         size, capacity = _triplets(items, rng), 100
     elif number in _UNIFORM:
@@ -152,6 +154,8 @@ def few_types(
     """
     if types < 1 or resources < 1 or capacity < 1:
         raise InvalidOption(f"types, resources and capacity are {types}, {resources}, {capacity}; expected at least 1 each")
+    for name, value in (("types", types), ("resources", resources), ("capacity", capacity), ("vms", vms)):
+        _at_least_one(name, value)
     if vms < types:
         raise InvalidOption(f"vms is {vms}; expected at least one for each of the {types} types")
     if not 0 < share <= 1:
@@ -193,5 +197,5 @@ def _proportional(total: int, weights: list[int]) -> Integers:
 
 
 def _at_least_one(name: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise InvalidOption(f"{name} is {value}; expected at least 1, or nothing at all for elastic requests")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
+        raise InvalidOption(f"{name} is {value!r}; expected a whole number, at least 1")

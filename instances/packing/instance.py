@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -242,12 +243,14 @@ class Packing(Instance):
     def _validate_totals(self) -> None:
         """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
         finite = [0 if np.isinf(number) else int(number) for number in self.available]
+        wanted = [0 if np.isinf(number) else int(number) for number in self.wanted]
+        vms = sum(wanted)  # no answer uses more servers than that of a class without limit
+        used = [vms if np.isinf(number) else int(number) for number in self.available]
         rows = [
             ("servers", sum(n * max(row) for n, row in zip(finite, self.start.tolist(), strict=True))),
-            ("cost", sum(max(n, 1) * c for n, c in zip(finite, self.price.tolist(), strict=True))),
+            ("cost", sum(max(n, 1) * c for n, c in zip(used, self.price.tolist(), strict=True))),
             ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
         ]
-        wanted = [0 if np.isinf(number) else int(number) for number in self.wanted]
         rows.append(("request", sum(n * max(row) for n, row in zip(wanted, self.demand.tolist(), strict=True))))
         for name, total in rows:
             if total >= LARGEST:
@@ -376,6 +379,8 @@ def _numbers_or_infinity(field_name: str, value: Any, length: int, what: str) ->
 
 
 def _names(field_name: str, names: Any, length: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
+        raise InvalidInstance(field_name, repr(names), "a list of strings")
     if len(names) == 0:
         return tuple(str(index) for index in range(length))
     values = tuple(names)

@@ -14,6 +14,7 @@ from ...models.packing.arc_flow import arc_flow_program
 from ..engines import solve_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
+from .cluster import validate_whole
 from .fitting import Counts, trimmed
 from .reduction import Reduced, reduce
 
@@ -67,20 +68,23 @@ def arc_flow(
     InvalidOption
         There are more partial loads than `most_nodes`.
     """
-    if isinstance(most_nodes, bool) or most_nodes < 1:
-        raise InvalidOption(f"most_nodes is {most_nodes}; expected a number of partial loads, at least 1")
+    validate_whole("most_nodes", most_nodes, 1, "a number of partial loads")
     clock = Clock(time_limit, report)
     problem = reduce(instance)
     floor = best_bound(problem).value
-    graph = flow_graph(problem, most=most_nodes)
+    if clock.over:
+        return _given(start, floor, Stop.TIME_LIMIT, {"bound_by": "volume and large items"})
+    try:
+        graph = flow_graph(problem, most=most_nodes)
+    except KeyboardInterrupt:
+        return _given(start, floor, Stop.INTERRUPTED, {"bound_by": "volume and large items"})
     certificate: dict[str, Any] = {"nodes": graph.nodes, "arcs": len(graph.tail), "bound_by": "arc-flow"}
     if floor > problem.budget:
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, {**certificate, "bound_by": "volume"})
     try:
-        counts, bound = solve_graph(problem, graph, time_limit=clock.left)
+        counts, bound = solve_graph(problem, graph, time_limit=None if clock.left is None else max(clock.left, 0.05))
     except KeyboardInterrupt:
-        lowest = None if start is None else float(min(floor, start.servers))
-        return Outcome(start, lowest, Status.UNKNOWN if start is None else Status.FEASIBLE, Stop.INTERRUPTED, certificate)
+        return _given(start, floor, Stop.INTERRUPTED, certificate)
     solution = start if counts is None else problem.placement(*counts)
     if counts is not None and start is not None and start.servers < solution.servers:  # type: ignore[union-attr]
         solution = start
@@ -90,11 +94,22 @@ def arc_flow(
     if solution is None:
         return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT, certificate)
     proved = lower >= solution.servers
-    clock.note(float(solution.servers), float(min(lower, solution.servers)), "arc-flow")
+    stop = Stop.FINISHED if proved else Stop.TIME_LIMIT
+    try:
+        clock.note(float(solution.servers), float(min(lower, solution.servers)), "arc-flow")
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
     return Outcome(
         solution, float(min(lower, solution.servers)), Status.OPTIMAL if proved else Status.FEASIBLE,
-        Stop.FINISHED if proved else Stop.TIME_LIMIT, certificate, tuple(clock.trace),
+        stop, certificate, tuple(clock.trace),
     )  # fmt: skip
+
+
+def _given(start: Placement | None, floor: int, stop: Stop, certificate: dict[str, Any]) -> Outcome:
+    """What there is before HiGHS has answered: the start, if any, and the simple bounds."""
+    if start is None:
+        return Outcome(None, None, Status.UNKNOWN, stop, certificate)
+    return Outcome(start, float(min(floor, start.servers)), Status.FEASIBLE, stop, certificate)
 
 
 def flow_graph(problem: Reduced, *, most: int) -> FlowGraph:

@@ -62,6 +62,8 @@ def large_items_bound(problem: Reduced) -> int:
     best = 0
     for j in range(problem.demand.shape[1]):
         room = int(problem.capacity[:, j].max())
+        if room == 0:  # then no VM that is wanted takes any of it
+            continue
         size = problem.demand[:, j]
         for threshold in {0, *(int(value) for value in size if 2 * value <= room)}:
             huge = size > room - threshold

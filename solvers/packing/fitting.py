@@ -50,7 +50,7 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = 
     from .fitting_kernels import fill_servers
 
     total = (problem.demand * problem.request[:, None]).sum(axis=0)
-    weight = total / problem.capacity.max(axis=0) if weights is None else weights
+    weight = total / np.maximum(problem.capacity.max(axis=0), 1) if weights is None else weights
     scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(problem.capacity, 1)
     preferred = preference(problem)
 

@@ -11,7 +11,7 @@ from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
 from ..engines import LivingProgram
 from ..outcome import Clock, Stop
-from .patterns import ACCURACY, Pool, disjoint_patterns, penalty_of, price_patterns, scale_of
+from .patterns import ACCURACY, Pool, dearest, disjoint_patterns, penalty_of, price_patterns, scale_of
 from .reduction import UNLIMITED, Reduced
 
 
@@ -141,8 +141,9 @@ def prices_of(problem: Reduced, profit: Integers, tops: list[int], scale: int) -
 
 def _whole_duals(problem: Reduced, duals: Floats, scale: int, penalty: float) -> tuple[Integers, Integers]:
     """(s,) prices of VMs and (p,) rents of classes in whole multiples of 1 / scale; any such prices prove a bound."""
-    profit = np.floor(np.clip(duals[: problem.types], 0.0, penalty) * scale).astype(np.int64)
-    premium = np.clip(-duals[problem.types : problem.types + len(problem.price)], 0.0, penalty)
+    highest = min(penalty, float(dearest(problem, scale)))
+    profit = np.floor(np.clip(duals[: problem.types], 0.0, highest) * scale).astype(np.int64)
+    premium = np.clip(-duals[problem.types : problem.types + len(problem.price)], 0.0, min(penalty, 2.0**61 / scale))
     return profit, np.floor(np.where(problem.servers >= UNLIMITED, 0.0, premium) * scale).astype(np.int64)
 
 

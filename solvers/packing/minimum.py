@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
-from ...instances.problem.errors import InvalidOption
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
+from .cluster import validate_whole
 from .diving import dive
 from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
@@ -78,6 +78,9 @@ def min_cost(
 
 _DIVES = 12
 
+_MOST_STEPS = 50_000_000
+"""VMs times types up to which all rules are tried when time is limited."""
+
 
 @dataclass
 class Search:
@@ -141,8 +144,7 @@ def _minimum(
     *,
     costs: bool,
 ) -> Outcome:
-    if isinstance(random_starts, bool) or random_starts < 0:
-        raise InvalidOption(f"random_starts is {random_starts}; expected a number of random orders, 0 or more")
+    validate_whole("random_starts", random_starts, 0, "a number of random orders")
     clock = Clock(time_limit, report)
     search = Search(reduce(instance, costs=costs), clock, rng or np.random.default_rng(0))
     given = _worth(start, instance, costs)
@@ -204,9 +206,11 @@ def _greedy(search: Search, random_starts: int) -> None:
     parts: list[tuple[str, Callable[[], Counts | None]]] = [
         ("FFD", lambda: fit(problem, order, problem.request[order])),
         ("BFD", lambda: fit(problem, order, problem.request[order], best=True)),
-        ("dot", lambda: fill(problem, "dot")),
-        ("L2", lambda: fill(problem, "L2")),
     ]
+    if (
+        search.clock.left is None or problem.vms * problem.types <= _MOST_STEPS
+    ):  # these two go VM by VM and cannot be stopped on the way
+        parts += [("dot", lambda: fill(problem, "dot")), ("L2", lambda: fill(problem, "L2"))]
     for name, pack in parts:
         if not search.open and name != "FFD":
             return
@@ -224,8 +228,15 @@ def _columns(search: Search) -> None:
     """Column generation: the bound, and the patterns everything later works with."""
     upper = None if search.best is None else search.upper
     search.relaxation = generate(search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6))
-    prices = search.relaxation.prices
-    proof = {"prices": prices.profit.tolist(), "scale": prices.scale, "rent": list(prices.rent)}
+    prices, problem = search.relaxation.prices, search.problem
+    of_type = [0] * problem.instance.types  # in the order of the instance, not of the reduction
+    for profit, members in zip(prices.profit.tolist(), problem.members, strict=True):
+        for member in members:
+            of_type[member] = profit
+    rent = [0] * problem.instance.classes
+    for c, premium in zip(problem.classes.tolist(), prices.rent, strict=True):
+        rent[c] = int(premium)
+    proof = {"prices": of_type, "scale": prices.scale, "rent": rent}
     search.raise_bound(search.relaxation.bound, "column generation", proof)
 
 

@@ -17,6 +17,10 @@ ACCURACY = 10**8
 """Patterns are priced to scale / ACCURACY, which is added where a bound rests on it."""
 
 
+MOST_DEEP = 1_000_000
+"""Where a server may hold more VMs, patterns are not searched for: the search goes VM by VM."""
+
+
 class Pool:
     """Distinct patterns with the class of server each is for."""
 
@@ -64,25 +68,40 @@ def penalty_of(problem: Reduced) -> int:
     return problem.budget + 1
 
 
+def most_of(problem: Reduced) -> int:
+    """No server holds more VMs than this."""
+    needed = problem.demand.min(axis=0)
+    most = problem.vms
+    for j in np.flatnonzero(needed):
+        most = min(most, int(problem.capacity[:, j].max() // needed[j]))
+    return max(most, 1)
+
+
 def scale_of(problem: Reduced) -> int:
     """The finest scale at which no pattern's profit leaves int64.
+
+    Where the penalty of a VM left out is so large that no scale would do, the scale is chosen by the dearest server, and
+    prices are cut to what fits (`dearest`), which leaves their bound valid.
 
     Raises
     ------
     InvalidInstance
         Costs are so large that not even a coarse scale fits.
     """
-    needed = problem.demand.min(axis=0)
-    most = problem.vms
-    for j in np.flatnonzero(needed):
-        most = min(most, int(problem.capacity[:, j].max() // needed[j]))
-    largest = penalty_of(problem) * max(most, 1)
-    scale = FINEST
-    while scale * largest >= 2**61:
-        scale //= 2
-    if scale < COARSEST:
-        raise InvalidInstance("cost", f"so large that {largest} is at stake on one server", "smaller costs", "Use a larger unit")
-    return scale
+    most = most_of(problem)
+    for dear in (penalty_of(problem), 2 * int(problem.price.max())):
+        scale = FINEST
+        while scale * dear * most >= 2**61:
+            scale //= 2
+        if scale >= COARSEST:
+            return scale
+    largest = dear * most
+    raise InvalidInstance("cost", f"so large that {largest} is at stake on one server", "smaller costs", "Use a larger unit")
+
+
+def dearest(problem: Reduced, scale: int) -> int:
+    """The highest price of a VM, in whole servers' cost, at which no pattern's profit leaves int64."""
+    return 2**61 // (scale * most_of(problem))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +129,8 @@ def price_patterns(
     weight, room, ceiling, order = _surrogate(problem, kind, profit)
     if ceiling <= least:
         return Priced(np.zeros((0, problem.types), dtype=np.int64), least, True)
+    if most_of(problem) > MOST_DEEP:
+        return Priced(np.zeros((0, problem.types), dtype=np.int64), ceiling, False)
     capacity = problem.capacity[kind]
     rows, found, best, _, whole = best_patterns(
         profit[order],
@@ -138,6 +159,8 @@ def all_patterns(
     """Every maximal pattern of a class worth at least `least`; None when there are more than `most`, or the search is cut."""
     from .pricing_kernels import best_patterns
 
+    if most_of(problem) > MOST_DEEP:
+        return None
     weight, room, _, order = _surrogate(problem, kind, profit)
     rows, found, _, _, whole = best_patterns(
         profit[order], problem.demand[order], problem.request[order], problem.capacity[kind], weight[order], room,

@@ -48,7 +48,7 @@ def max_utilization(
     unit = float(weight.max())
     cap = instance.wanted.astype(float)
     program, number, _ = utilization_program(tables, servers, cap, weight / unit)
-    answer = solve_program(program, time_limit=clock.left, report=report)
+    answer = solve_program(program, time_limit=_left(clock), report=report)
     busy = float((((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)[present] / space[present]).mean())
     best = _placement(instance, tables, number, answer, cluster)
     bound = None if answer.bound is None else busy - answer.bound * unit
@@ -94,7 +94,7 @@ def max_min_share(
     for level in range(int(wants.sum())):
         program, number, _ = share_program(tables, servers, cap, unit, reached, TOLERANCE)
         begin = point if point is not None and len(point) == program.columns else None
-        answer = solve_program(program, time_limit=clock.left, start=begin, report=report)
+        answer = solve_program(program, time_limit=_left(clock), start=begin, report=report)
         found = _placement(instance, tables, number, answer, cluster)
         proved = None if answer.bound is None else -answer.bound * smallest
         if found is not None and (
@@ -125,6 +125,11 @@ def max_min_share(
     if status is Status.OPTIMAL and (not complete or value is None or bound != value):
         status = Status.FEASIBLE if value is None or bound != value else status
     return Outcome(best, bound, status, stop, certificate, tuple(clock.trace))
+
+
+def _left(clock: Clock) -> float | None:
+    """Seconds left for the engine, which wants more than 0 of them."""
+    return None if clock.left is None else max(clock.left, 0.01)
 
 
 def _tables(instance: Packing, cluster: Cluster) -> list[Integers]:

@@ -13,7 +13,7 @@ from ....instances.problem.errors import InvalidOption
 from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop
-from ..cluster import fixed_cluster
+from ..cluster import fixed_cluster, validate_whole
 from .algorithm_1 import algorithm_1_choice
 from .states import MOST_STATES, OutOfTime, Space
 from .strategies import Eta, Game, Strategies, game_of, pre_combination, rejected
@@ -66,6 +66,7 @@ def joint_optimum(
     for name, value, choices in (("over", over, get_args(Over)), ("engine", engine, get_args(Engine))):
         if value not in choices:
             raise InvalidOption(f"{name} is {value!r}; expected one of {', '.join(choices)}")
+    validate_whole("most_states", most_states, 1, "a number of states")
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     if over == "all":
@@ -158,7 +159,7 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
     points = _first_points(game, value)
     seen: set[int] = set()
     while value - lower > PROVED * (1 + abs(value)):
-        built = _built(game, points, best)
+        built, before = _built(game, points, best), len(points)
         answer = solve_cp_sat(built.model, time_limit=clock.left)
         rounds += 1
         if answer.bound is not None:
@@ -171,7 +172,13 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
             worth = _disutility(game, found)
             if worth < value:
                 best, value = found, worth
-        clock.note(value, min(lower, value), f"CP-SAT, {len(points)} points of v")
+        try:
+            clock.note(value, min(lower, value), f"CP-SAT, {len(points)} points of v")
+        except KeyboardInterrupt:
+            stop = Stop.INTERRUPTED
+            break
+        if answer.status is Status.OPTIMAL and len(points) == before:
+            break  # no finer table of v is left, and rounding (most of it: players / 2^30) is all that keeps the bound below
         if answer.stop is not Stop.FINISHED or clock.over:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
@@ -185,7 +192,8 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
         "rounded_down_by": value - bound,
     }
     status = Status.OPTIMAL if proved else Status.FEASIBLE
-    return Outcome(_placement(game, best), bound, status, Stop.FINISHED if proved else stop, certificate, tuple(clock.trace))
+    stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
+    return Outcome(_placement(game, best), bound, status, stop, certificate, tuple(clock.trace))
 
 
 def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:

@@ -94,7 +94,7 @@ def best_replies(
     """
     number = len(moves)
     end = np.empty(len(keys))
-    choice = np.empty(len(keys), dtype=np.int16)
+    choice = np.empty(len(keys), dtype=np.int32)
     place = np.zeros(number + 1, dtype=np.int64)
     for at in range(len(keys)):
         best = -np.inf
@@ -139,7 +139,7 @@ def least_sums(
     """
     number = len(moves)
     result = np.full(len(after), np.inf)
-    choice = np.full(len(after), -2, dtype=np.int16)
+    choice = np.full(len(after), -2, dtype=np.int32)
     for a in range(number):
         place = 0
         for at in range(len(keys)):

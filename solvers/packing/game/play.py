@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ....instances.packing.instance import Integers, Packing, Placement
-from ....instances.problem.errors import InvalidOption
 from ...outcome import Clock, Outcome, Report, Status, Stop
+from ..cluster import validate_whole
 from .algorithm_1 import algorithm_1_choice
 from .states import MOST_STATES, OutOfTime, Space
 from .strategies import Eta, Game, game_of
@@ -56,8 +56,7 @@ def fuga(
     (sharing incentive, no envy, Pareto efficiency) do not hold in general; `analysis.packing.audits` measures them.
     Source: Xu and Yu (2014), section 4.3; the equilibrium their Algorithm 1 claims.
     """
-    if isinstance(most_states, bool) or most_states < 1:
-        raise InvalidOption(f"most_states is {most_states}; expected a number of states, at least 1")
+    validate_whole("most_states", most_states, 1, "a number of states")
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     try:

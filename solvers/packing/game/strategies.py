@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -221,7 +223,8 @@ def _measured(instance: Packing, c: int, combination: Integers) -> Strategies:
 
 
 def _validate(eta: Eta, overload: float | None) -> None:
-    if eta != "shrinking" and (isinstance(eta, bool | str) or eta < 1 or eta != int(eta)):
+    whole = isinstance(eta, Real) and not isinstance(eta, bool) and math.isfinite(eta) and eta == int(eta) and eta >= 1
+    if not whole and not (isinstance(eta, str) and eta == "shrinking"):
         raise InvalidOption(f"eta is {eta}; expected a whole number of strategies, at least 1, or 'shrinking'")
-    if overload is not None and (isinstance(overload, bool) or not overload > 0):
+    if overload is not None and (isinstance(overload, bool) or not isinstance(overload, Real) or not overload > 0):
         raise InvalidOption(f"overload is {overload}; expected a share of a server's resources, above 0")

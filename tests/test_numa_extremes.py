@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.numa.experiments import figure_4_9
+from cotenant.analysis.numa.studies import queues
+from cotenant.analysis.numa.sustained import burst, sustained
 from cotenant.instances.numa import Flow, Numa
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
@@ -218,3 +221,34 @@ def test_a_result_of_every_size_is_json(tmp_path: Path) -> None:
     server = HOT.replace(service_mean=[4e-10])
     path = cotenant.solve(server, "fluid").write(tmp_path / "result.json")
     assert json.loads(path.read_text())["result"]["status"] == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"tasks": 2000}, "backlog"),
+        ({"tasks": 10**12}, "tasks"),
+        ({"tasks": 0}, "tasks"),
+        ({"runs": 1.5}, "runs"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_sustained_refuses_runs_too_short_to_show_anything_and_too_long_for_any_memory(settings: Any, named: str) -> None:
+    with pytest.raises(InvalidOption, match=named):
+        sustained(blade_server(), "IB", **settings)
+
+
+def test_studies_and_bursts_refuse_numbers_of_tasks_out_of_range() -> None:
+    for tasks in (-5, 0):
+        with pytest.raises(InvalidOption, match="tasks"):
+            queues(tasks=tasks)
+    with pytest.raises(InvalidOption, match="before"):
+        burst(blade_server(), "IB", before=10**12)
+    with pytest.raises(InvalidOption, match="low"):
+        figure_4_9(low=7000.0)
+
+
+def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -> None:
+    findings = figure_4_9(tasks=20_000, high=8000.0, low=7000.0, benchmarks="M10")
+    assert not any("nan" in finding.ours for finding in findings)
+    assert [finding.verdict for finding in findings if finding.what.startswith("low load")] == ["differs"]

@@ -252,3 +252,10 @@ def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -
     findings = figure_4_9(tasks=20_000, high=8000.0, low=7000.0, benchmarks="M10")
     assert not any("nan" in finding.ours for finding in findings)
     assert [finding.verdict for finding in findings if finding.what.startswith("low load")] == ["differs"]
+
+
+def test_a_flow_that_gives_a_processor_a_thousandth_too_much_work_is_refused() -> None:
+    flow = fluid(HOT).solution
+    assert isinstance(flow, Flow)
+    with pytest.raises(InfeasibleSolution, match="cores"):
+        cotenant.check(HOT, Flow(1.001 * flow.throughput, 1.001 * flow.flow))

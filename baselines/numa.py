@@ -49,7 +49,7 @@ _COMMON = """
     ----------
     instance : the server, its tasks and the refusal limit.
     rng : draws arrivals, services, data and ties; `default_rng(0)` when not given.
-    time_limit : seconds; the tasks simulated until then are measured, the warm-up shortened in proportion.
+    time_limit : seconds; the tasks simulated until then are measured, a warm-up not given shortened in proportion.
     report : progress, see `cotenant.solve`.
     tasks : tasks that are measured.
     warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.

@@ -65,7 +65,7 @@ def simulate_policy(
         stop = Stop.TIME_LIMIT
     measured = min(tasks, run.arrived - 2 * warm)
     said: dict[str, Any] = dict(certificate or {})
-    if stop is not Stop.FINISHED and measured < tasks:
+    if warmup is None and stop is not Stop.FINISHED and measured < tasks:
         warm = min(warm, run.arrived // 12)  # the warm-up keeps its proportion to what is measured
         measured = min(tasks, run.arrived - 2 * warm)
     if measured < BATCHES or warm < 1 or not draws.arrival[warm] < draws.arrival[warm + measured]:

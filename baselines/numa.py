@@ -49,12 +49,12 @@ _COMMON = """
     ----------
     instance : the server, its tasks and the refusal limit.
     rng : draws arrivals, services, data and ties; `default_rng(0)` when not given.
-    time_limit : seconds; the tasks simulated until then are measured.
+    time_limit : seconds; the tasks simulated until then are measured, a warm-up not given shortened in proportion.
     report : progress, see `cotenant.solve`.
     tasks : tasks that are measured.
     warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
     placement : an arriving task takes the "nearest" idle core it accepts, or any of them at "random".
-    engine : "compiled", or "python" for the plain twin (slow; ignores the time limit).
+    engine : "compiled", or "python" for the plain twin (slow).
 
     Returns
     -------

@@ -86,14 +86,14 @@ def test_power_and_ed2_follow_from_energy_and_delay() -> None:
 
 SHORT: dict[str, dict[str, object]] = {
     "numa-technology": {},
-    "numa-figure-4.7": {"tasks": 20_000, "runs": 1, "tolerance": 0.05},
-    "numa-figure-4.8": {"tasks": 20_000, "tolerance": 0.05, "benchmarks": "S6,M10"},
+    "numa-figure-4.7": {"tasks": 30_000, "runs": 1, "tolerance": 0.05},
+    "numa-figure-4.8": {"tasks": 30_000, "tolerance": 0.05, "benchmarks": "S6,M10"},
     "numa-figure-4.9": {"tasks": 20_000, "benchmarks": "S6,M10"},
     "numa-figure-4.13": {"tasks": 50_000},
     "numa-figure-4.14": {"tasks": 20_000},
     "numa-queues": {"tasks": 20_000},
-    "numa-policies": {"tasks": 20_000, "tolerance": 0.05, "file": "numa/tiny"},
-    "numa-hot-data": {"tasks": 20_000, "tolerance": 0.05},
+    "numa-policies": {"tasks": 30_000, "tolerance": 0.05, "file": "numa/tiny"},
+    "numa-hot-data": {"tasks": 30_000, "tolerance": 0.05},
 }
 
 

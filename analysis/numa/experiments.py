@@ -13,6 +13,7 @@ from ...instances.numa.bounds import saturated_throughput
 from ...instances.numa.generators import blade_server, chosen_benchmarks
 from ...instances.numa.instance import Law, Numa
 from ...instances.numa.workloads import Benchmark
+from ...instances.problem.errors import InvalidOption
 from ..experiments import Finding, Verdict
 from .metrics import metrics
 from .sustained import burst, sustained_pair
@@ -117,19 +118,21 @@ def figure_4_9(
     tolerant: list[float] = []
     harmed: dict[str, float] = {}
     wins: dict[str, dict[str, bool]] = {}
+    if not 0 < low < high:
+        raise InvalidOption(f"low is {low} and high {high}; expected tasks a second, low below high")
     for benchmark in chosen_benchmarks(benchmarks):
         busy = _percentiles(benchmark, high, tasks, seed, law, scv)
         calm = _percentiles(benchmark, low, tasks, seed, law, scv)
         findings.append(_percentile_row(benchmark, f"high load, {high:g}/s", busy))
         findings.append(_percentile_row(benchmark, f"low load, {low:g}/s", calm))
-        lows.append(max(calm.values()) / calm["Local"] - 1)
+        lows.append(_excess(max(calm.values()), calm["Local"]))
         if benchmark.intensity != "CI":
             steady = _percentiles(benchmark, high, tasks, seed, "deterministic", None)
             for service, value in ((str(law), busy), ("deterministic", steady)):
                 wins.setdefault(service, {})[benchmark.key] = max(value["IP-1"], value["IP-2"]) < value["Local"]
         else:
-            tolerant.append(busy["IB"] / min(busy.values()) - 1)
-            harmed[benchmark.key] = busy["Local"] / busy["IB"] - 1
+            tolerant.append(_excess(busy["IB"], min(busy.values())))
+            harmed[benchmark.key] = _excess(busy["Local"], busy["IB"])
     findings.append(
         Finding(
             "low load: what the other policies lose against Local", "less than 20 %", f"at most {100 * max(lows):.2f} %",
@@ -179,6 +182,11 @@ def _percentiles(benchmark: Benchmark, rate: float, tasks: int, seed: int, law: 
     instance = blade_server(benchmark=benchmark.key, rate=rate, law=law, scv=scv)
     runs = {policy: simulated(instance, policy, tasks, seed) for policy in POLICIES}
     return {policy: float(run.response[1]) if run.stable else np.inf for policy, run in runs.items()}
+
+
+def _excess(value: float, other: float) -> float:
+    """How much longer one percentile is than another; infinite when it does not exist, whatever the other is."""
+    return np.inf if value == np.inf else value / other - 1
 
 
 def _percentile_row(benchmark: Benchmark, where: str, value: Mapping[str, float]) -> Finding:

@@ -8,6 +8,7 @@ from ...instances.numa.answer import Flow, Simulation, flow_by_distance
 from ...instances.numa.bounds import link_energy
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
+from ...instances.problem.errors import InvalidOption
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -23,6 +24,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("share_blade", "share on another blade", "", digits=3, short="blade"),
     Metric("refusals", "refusals per task", "", digits=2, short="refused"),
     Metric("link_power", "link power", "min", "W", 3, short="links"),
+    Metric("flow_power", "link power at the flow's throughput", "min", "W", 3, short="flow's links"),
     Metric("backlog_growth", "growth of the queue", "", "1/s", 1, short="growth"),
 )
 """`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most there can be."""
@@ -46,15 +48,24 @@ def metrics(
     tasks that finished in the window, `refusals` is their mean count. `link_power` [W], see `link_energy` for its options,
     is given only where `throughput` (the instance's rate when None) is served, so that answers are compared at one rate:
     not for a Flow of another throughput, nor for a run that is unstable or of another rate. An unstable run has no response
-    times either, they have no long-run value; it has `backlog_growth`, the trend of its queue.
+    times either, they have no long-run value; it has `backlog_growth`, the trend of its queue. `flow_power` [W] is a Flow's,
+    at its own throughput, whatever that is: the second level of `fluid`.
+
+    Raises
+    ------
+    InvalidOption
+        A throughput or an energy out of range.
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     asked = instance.rate if throughput is None else throughput
+    if not 0 < asked < np.inf:
+        raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
     result: dict[str, float] = {}
     if isinstance(solution, Flow):
         result = _shares(flow_by_distance(instance, solution))
+        result["flow_power"] = link_power(instance, solution, **energy)
         if abs(solution.throughput - asked) <= SAME * asked:
-            result["link_power"] = link_power(instance, solution, **energy)
+            result["link_power"] = result["flow_power"]
         return result
     if solution.stable:
         result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}

@@ -23,9 +23,14 @@ from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
 from ...solvers.numa.draws import Draws, draw
 from ...solvers.numa.engine import simulate
 from ...solvers.numa.fluid import fluid, mix_shares
+from ...solvers.numa.simulation import MOST_TASKS
 
 Start = Literal["empty", "saturated"]
 MIXES = ("mix", "mix-by-memory")
+SIGHT = 10
+"""A run must be so many times longer than the queue that ends it, to show a rate that is a tenth too high."""
+
+MOST_RUNS = 100
 
 
 @dataclass(frozen=True)
@@ -78,11 +83,16 @@ def sustained(
     InvalidOption, UnknownName
         An option out of range, an unknown policy.
     """
-    _validate(policy, tasks, backlog, drained)
+    _validate(policy, tasks, backlog, drained, seed)
+    if tasks < SIGHT * backlog:
+        raise InvalidOption(
+            f"tasks is {tasks}; expected at least {SIGHT} times the backlog of {backlog}: among fewer a queue that grows without "
+            "end is not seen to"
+        )
     if start not in get_args(Start):
         raise InvalidOption(f"start is {start!r}; expected {' or '.join(get_args(Start))}")
-    if runs < 1:
-        raise InvalidOption(f"runs is {runs}; expected a number of runs that must all go well, at least 1")
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
+        raise InvalidOption(f"runs is {runs}; expected a number of runs that must all go well, from 1 to {MOST_RUNS}")
     if not 0 < tolerance < 1:
         raise InvalidOption(f"tolerance is {tolerance}; expected a fraction between 0 and 1")
     most = instance.all_cores / instance.mean_service
@@ -117,9 +127,9 @@ def burst(
     size : tasks of the burst; their data is drawn like everybody's.
     tasks : arrivals after the burst within which the queue must fall below `drained`.
     """
-    _validate(policy, tasks, size, drained)
-    if before < 1:
-        raise InvalidOption(f"before is {before}; expected a number of tasks, at least 1")
+    _validate(policy, tasks, size, drained, seed)
+    if not 1 <= before <= MOST_TASKS:
+        raise InvalidOption(f"before is {before}; expected a number of tasks, from 1 to {MOST_TASKS}")
     draws = draw(instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed))
     together = draws.arrival.copy()
     together[before : before + size] = together[before]
@@ -159,10 +169,13 @@ def _at_rate(draws: Draws, rate: float) -> Draws:
     return replace(draws, arrival=draws.arrival / rate)
 
 
-def _validate(policy: str, tasks: int, backlog: int, drained: int) -> None:
+def _validate(policy: str, tasks: int, backlog: int, drained: int, seed: int) -> None:
     if policy not in (*POLICIES, *MIXES):
         raise UnknownName("policy", policy, (*POLICIES, *MIXES))
-    if tasks < 1 or backlog < 1:
-        raise InvalidOption(f"tasks is {tasks} and the backlog {backlog}; expected numbers of tasks, at least 1")
+    for name, value in (("tasks", tasks), ("the backlog", backlog)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_TASKS:
+            raise InvalidOption(f"{name} is {value}; expected a number of tasks, from 1 to {MOST_TASKS}")
+    if seed < 0:
+        raise InvalidOption(f"seed is {seed}; expected a whole number, 0 or more")
     if not 1 <= drained <= backlog:
         raise InvalidOption(f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog of {backlog}")

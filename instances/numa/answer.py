@@ -118,7 +118,7 @@ def _check_flow(instance: Numa, solution: Flow) -> None:
         raise InfeasibleSolution("flow and throughput must be finite and not negative")
     owed = solution.throughput * instance.class_share[:, None] * instance.location_share
     missed = np.abs(solution.flow.sum(axis=2) - owed)
-    if (missed > ROUNDING * (1 + solution.throughput)).any():
+    if (missed > ROUNDING * solution.throughput).any():
         k, place = (int(i) for i in np.unravel_index(np.argmax(missed), missed.shape))
         raise InfeasibleSolution(
             f"{solution.flow[k, place].sum():g} tasks/s of class {instance.names[k]!r} leave memory {place}; its share is "

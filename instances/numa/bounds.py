@@ -11,6 +11,9 @@ from .technology import THESIS
 
 BITS_PER_MEGABYTE = 8e6
 
+MOST_JOULES = 1e100
+"""Beyond it a task's energy is a slip of the pen, and sums of it overflow."""
+
 
 def link_energy(
     instance: Numa,
@@ -28,9 +31,15 @@ def link_energy(
         if not 0 <= value < np.inf:
             raise InvalidOption(f"{name} is {value}; expected a number, 0 or more")
     hops = np.arange(instance.blade_distance)
-    picojoules = np.append(hops * ht_energy, pcie_energy + pcie_hops * ht_energy)
-    bits = instance.bandwidth * BITS_PER_MEGABYTE * instance.service_mean
-    energy: Floats = bits[:, None] * picojoules * 1e-12
+    with np.errstate(over="ignore", invalid="ignore"):
+        picojoules = np.append(hops * ht_energy, np.float64(pcie_energy) + np.float64(pcie_hops) * ht_energy)
+        bits = instance.bandwidth * BITS_PER_MEGABYTE * instance.service_mean
+        energy: Floats = bits[:, None] * picojoules * 1e-12
+    if not (energy < MOST_JOULES).all():
+        raise InvalidOption(
+            f"a task would cost {energy.max():g} J with ht_energy {ht_energy:g}, pcie_energy {pcie_energy:g} and pcie_hops "
+            f"{pcie_hops:g}; expected less than {MOST_JOULES:g} J. Energies are in pJ/bit, bandwidths in MB/s"
+        )
     return energy
 
 

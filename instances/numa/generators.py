@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..problem.errors import InvalidOption, suggest
-from .instance import Floats, Law, Numa, Queues
+from ..problem.errors import InvalidInstance, InvalidOption, suggest
+from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues, whole_size
 from .technology import THESIS
 from .workloads import BENCHMARKS, Benchmark
 
@@ -52,7 +52,10 @@ def blade_server(
         Naming what is out of range.
     """
     chosen = chosen_benchmarks(benchmark)
-    if not 0 <= hot <= 1:
+    blades, rows, columns = (whole_size(*size) for size in (("blades", blades), ("rows", rows), ("columns", columns)))
+    if blades * rows * columns > MOST_PROCESSORS:
+        raise InvalidInstance("blades", f"{blades * rows * columns} processors in all", f"at most {MOST_PROCESSORS} in all")
+    if isinstance(hot, bool) or not isinstance(hot, int | float) or not 0 <= hot <= 1:
         raise InvalidOption(f"hot is {hot}; expected the share of tasks with data in the hot memory or blade, from 0 to 1")
     number = len(chosen)
     return Numa(
@@ -82,6 +85,8 @@ def blade_server(
 def chosen_benchmarks(text: str) -> list[Benchmark]:
     """The rows of Table 4.2 that a text such as "S6,M10", "MI", "CI" or "all" names."""
     table = {entry.key: entry for entry in BENCHMARKS}
+    if not isinstance(text, str):
+        raise InvalidOption(f"benchmark is {text!r}; expected keys of Table 4.2 joined by commas, such as S6,M10")
     if text == "all":
         return list(BENCHMARKS)
     if text in ("MI", "CI", "EMI"):
@@ -95,7 +100,7 @@ def chosen_benchmarks(text: str) -> list[Benchmark]:
 
 def location_share(data: str, hot: float, blades: int, rows: int, columns: int) -> Floats:
     """(L,) share of the tasks with data in each memory."""
-    memories = max(blades * rows * columns, 1)  # Numa refuses a server without memories, by name
+    memories = blades * rows * columns
     within = {"uniform": memories, "hot-memory": 1, "hot-blade": rows * columns}
     if data not in within:
         raise InvalidOption(f"data is {data!r}; expected one of {', '.join(within)}")

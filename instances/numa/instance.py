@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -88,7 +90,7 @@ class Numa(Instance):
 
     def __post_init__(self) -> None:
         for name in ("blades", "rows", "columns", "cores"):
-            set_field(self, name, _size(name, getattr(self, name)))
+            set_field(self, name, whole_size(name, getattr(self, name)))
         if self.processors * self.cores > MOST_CORES:
             raise InvalidInstance("cores", f"{self.processors * self.cores} in all", f"at most {MOST_CORES} in all")
         if self.processors > MOST_PROCESSORS:
@@ -207,10 +209,22 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
     return np.where(blade[:, None] == blade, hops, rows + columns - 1)
 
 
-def _size(name: str, value: object) -> int:
+def _number(value: object) -> float | None:
+    """The value as a float, infinite when it is too large for one; None when it is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def whole_size(name: str, given: object) -> int:
+    """A validated count of blades, rows, columns or cores; raises InvalidInstance."""
     cure = "A blade is a mesh of rows x columns processors; a row of them is rows 1"
-    if isinstance(value, bool) or not isinstance(value, int | np.integer | float | np.floating) or value != np.floor(value):
-        raise InvalidInstance(name, repr(value), "a whole number, at least 1", cure)
+    value = _number(given)
+    if value is None or value != np.floor(value):
+        raise InvalidInstance(name, repr(given), "a whole number, at least 1", cure)
     if not 1 <= value <= MOST_CORES:
         raise InvalidInstance(name, f"{value:g}", f"a whole number from 1 to {MOST_CORES}", cure)
     return int(value)
@@ -230,18 +244,20 @@ def _set_shares(instance: Numa, name: str, length: int, what: str) -> None:
 
 
 def _above_zero(name: str, value: object, expected: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < np.inf:
+    number = _number(value)
+    if number is None or not 0 < number < np.inf:
         raise InvalidInstance(name, repr(value), expected)
-    return float(value)
+    return number
 
 
 def _limit(value: object) -> float:
     expected = "a whole number of refusals, 0 or more, or infinity (null) for no limit"
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not value >= 0:
+    number = _number(value)
+    if number is None or not number >= 0 or (number != np.inf and number != np.floor(number)):
         raise InvalidInstance("refusal_limit", repr(value), expected)
-    if value != np.inf and value != np.floor(value):
-        raise InvalidInstance("refusal_limit", repr(value), expected)
-    return float(value)
+    if number == np.inf and isinstance(value, int):
+        raise InvalidInstance("refusal_limit", "too large for a number", expected)
+    return number
 
 
 def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | None:
@@ -265,6 +281,8 @@ def _law_text(law: str, scv: float | None) -> str:
 
 
 def _valid_names(names: Any, classes: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidInstance("names", repr(names), "a list of strings, one per class")
     values = tuple(names) or tuple(str(index) for index in range(classes))
     if len(values) != classes:
         raise InvalidInstance("names", f"of length {len(values)}", f"{classes} entries, one per class")

@@ -49,12 +49,14 @@ def draw(
     backlog : the first so many arrive together at time 0, and the others after.
     """
     between = unit_draws(instance.arrival_law, float(instance.arrival_scv or 0.0), tasks, rng)
-    between /= instance.rate if rate is None else rate
+    with np.errstate(over="ignore"):  # an infinite time is refused by those who simulate
+        between /= instance.rate if rate is None else rate
     between[:backlog] = 0.0
     service = unit_draws(instance.law, float(instance.scv or 0.0), tasks, rng)
     location = categories(instance.location_share, tasks, rng)
     kind = categories(instance.class_share, tasks, rng)
-    service *= instance.service_mean[kind]
+    with np.errstate(over="ignore"):
+        service *= instance.service_mean[kind]
     pick = rng.random(tasks)
     if isinstance(reach, int):
         reaches = np.full(tasks, reach, dtype=np.int32)
@@ -63,7 +65,9 @@ def draw(
         reaches = (rng.random(tasks)[:, None] >= below).sum(axis=1).astype(np.int32)
     if instance.refusal_limit == 0:
         reaches[:] = instance.blade_distance  # nobody ever refuses
-    return Draws(np.cumsum(between), service, location, kind, pick, reaches)
+    with np.errstate(over="ignore"):
+        arrival = np.cumsum(between)
+    return Draws(arrival, service, location, kind, pick, reaches)
 
 
 def unit_draws(law: str, scv: float, number: int, rng: np.random.Generator) -> Floats:

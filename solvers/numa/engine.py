@@ -84,10 +84,10 @@ def _server(instance: Numa, draws: Draws) -> Any:
 
     ranks = instance.blade_distance + 1
     near = np.argsort(instance.distance, axis=1, kind="stable").astype(np.int64)
-    edge = (instance.distance[:, :, None] < np.arange(ranks + 1)).sum(axis=1)
+    edge = np.stack([np.searchsorted(np.sort(row), np.arange(ranks + 1)) for row in instance.distance])
     used = np.unique(draws.reach)
     lists = [
-        [place * ranks + r for r in used for place in range(instance.processors) if instance.distance[place, p] <= r]
+        np.concatenate([np.flatnonzero(instance.distance[:, p] <= r) * ranks + r for r in used])
         for p in range(instance.processors)
     ]
     asked = np.full((instance.processors, max(map(len, lists)) + 1), -1, dtype=np.int64)

@@ -13,31 +13,41 @@ from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError, InvalidOption
 from ...models.numa import FluidProgram, power_program, throughput_program
 from ..engines import EngineAnswer, LivingProgram
-from ..outcome import Outcome, Status, Stop, validate_time_limit
+from ..outcome import Clock, Outcome, Status, Stop
 
 CLOSE = 1e-7
 """A flow that misses its bound by no more than this fraction is optimal."""
 
 
-def fluid(instance: Numa, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Outcome:
+def fluid(
+    instance: Numa,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> Outcome:
     """Most throughput any placement can sustain in the long run, then the least link power at it (a linear program).
 
     Parameters
     ----------
     rng : not needed; nothing is drawn.
-    time_limit : seconds.
+    time_limit : seconds, for both levels together.
+    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
 
     Returns
     -------
     Outcome
         A Flow; the bound is on `served_rate` and rests on processor prices alone (`throughput_bound`), which the
-        certificate holds. `certificate["levels"]` has throughput and link power, `certificate["mix"]` for each class the
-        share of its tasks by the least tolerant policy that allows where they run.
+        certificate holds. `certificate["levels"]` has throughput and the link power at it, `certificate["mix"]` for each
+        class the share of its tasks by the least tolerant policy that allows where they run. When the time is up before the
+        program is solved: all tasks at home, and the bound that the server's cores alone prove.
 
     Raises
     ------
     InvalidOption
-        A time limit that is not above 0.
+        A time limit that is not above 0, an energy out of range.
 
     Notes
     -----
@@ -45,16 +55,17 @@ def fluid(instance: Numa, *, rng: np.random.Generator | None = None, time_limit:
     nor of how fast a backlog is cleared by tasks whose data lies elsewhere than the long run's; and where every memory
     has its fair share of the data the answer is that all run locally (6400 tasks/s on the thesis's server).
     """
-    validate_time_limit(time_limit)
-    best = _most(instance, time_limit)
-    if best.flow is None:
-        return Outcome(None, None, Status.UNKNOWN, best.stop, {"engine": best.message})
+    clock = Clock(time_limit)
+    energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
+    best = _most(instance, clock)
     most = best.flow.throughput
-    flow, power = _least_power(instance, most, link_energy(instance), best.flow, time_limit)
-    levels = [_level("served_rate", most, best.bound), power]
+    flow, power, stop = _least_power(instance, most, energy, best.flow, clock, best.stop)
+    levels = [_level("served_rate", most, best.bound), {**power, "objective": "flow_power"}]
     status = Status.OPTIMAL if _agree(most, best.bound) else Status.FEASIBLE
-    certificate = {"prices": best.price.tolist(), "levels": levels, "mix": mix_table(instance, flow)}
-    return Outcome(flow, best.bound, status, best.stop, certificate)
+    certificate: dict[str, Any] = {"prices": best.price.tolist(), "levels": levels, "mix": mix_table(instance, flow)}
+    if best.message:
+        certificate["engine"] = best.message
+    return Outcome(flow, best.bound, status, stop, certificate)
 
 
 def fluid_power(
@@ -84,23 +95,21 @@ def fluid_power(
     InvalidOption
         A throughput, time limit or energy out of range.
     """
-    validate_time_limit(time_limit)
+    clock = Clock(time_limit)
     asked = instance.rate if throughput is None else throughput
     if not 0 < asked < np.inf:
         raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
-    best = _most(instance, time_limit)
-    if best.flow is None:
-        return Outcome(None, None, Status.UNKNOWN, best.stop, {"engine": best.message})
-    if asked > best.flow.throughput:
+    best = _most(instance, clock)
+    if asked > best.flow.throughput * (1 + CLOSE):
         status = Status.INFEASIBLE if asked > best.bound * (1 + CLOSE) else Status.UNKNOWN
         why = f"{asked:g} tasks/s; no placement sustains more than {best.bound:.6g} in the long run"
         return Outcome(None, None, status, best.stop, {"throughput": why, "prices": best.price.tolist()})
     start = Flow(asked, best.flow.flow * (asked / best.flow.throughput))
-    flow, level = _least_power(instance, asked, energy, start, time_limit)
+    flow, level, stop = _least_power(instance, asked, energy, start, clock, best.stop)
     status = Status.OPTIMAL if _agree(level["value"], level["bound"]) else Status.FEASIBLE
     certificate = {"prices": level["prices"], "mix": mix_table(instance, flow)}
-    return Outcome(flow, level["bound"], status, best.stop, certificate)
+    return Outcome(flow, level["bound"], status, stop, certificate)
 
 
 def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
@@ -129,32 +138,55 @@ def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
     }
 
 
-def _solved(program: FluidProgram, time_limit: float | None) -> EngineAnswer | None:
+def _solved(program: FluidProgram, clock: Clock) -> EngineAnswer | None:
+    left = clock.left
+    if left is not None and left <= 0:
+        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
     try:
-        return LivingProgram(program.program).solve(time_limit)
+        return LivingProgram(program.program).solve(left)
     except EngineError:
         return None
 
 
-class _Most(NamedTuple):
-    """The flow of most throughput (or none, with the engine's word), the prices, and the bound they prove."""
+def _in_units_of_service(instance: Numa) -> tuple[Numa, float]:
+    """The instance with time counted in mean service times, and that unit [s]: the engine's tolerances are absolute."""
+    unit = instance.mean_service
+    return instance.replace(service_mean=instance.service_mean / unit, rate=1.0), unit
 
-    flow: Flow | None
+
+class _Most(NamedTuple):
+    """The flow of most throughput, the prices, and the bound they prove; the engine's word if it fell short."""
+
+    flow: Flow
     bound: float
     price: Floats
     stop: Stop
     message: str
 
 
-def _most(instance: Numa, time_limit: float | None) -> _Most:
-    program = throughput_program(instance)
-    answer = _solved(program, time_limit)
+def _most(instance: Numa, clock: Clock) -> _Most:
+    scaled, unit = _in_units_of_service(instance)
+    program = throughput_program(scaled)
+    answer = _solved(program, clock)
     if answer is None or answer.point is None or answer.row_dual is None:
-        message, stop = ("", Stop.FINISHED) if answer is None else (answer.message, answer.stop)
-        return _Most(None, np.inf, np.zeros(instance.processors), stop, message)
-    price = _prices(answer, program)
-    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[-1])))
-    return _Most(flow, throughput_bound(instance, price), price, answer.stop, answer.message)
+        message, stop = ("the engine failed", Stop.FINISHED) if answer is None else (answer.message, answer.stop)
+        return _at_home(instance, stop, message)
+    price = _prices(answer, program) / unit
+    bound = throughput_bound(instance, price)
+    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[-1]) / unit))
+    home = _at_home(instance, answer.stop, f"not solved to the end: {answer.message}")
+    if not bound <= home.bound or not flow.throughput >= home.flow.throughput * (1 - ROUNDING):
+        return home
+    return _Most(flow, bound, price, answer.stop, "")
+
+
+def _at_home(instance: Numa, stop: Stop, message: str) -> _Most:
+    """Every task local, and the bound that equal prices prove: what there is without the engine."""
+    work = instance.mean_service * instance.location_share
+    most = float(instance.cores / work.max())
+    home = instance.class_share[:, None, None] * np.diag(instance.location_share) * most
+    price = np.full(instance.processors, 1 / (instance.processors * instance.mean_service))
+    return _Most(Flow(most, home), throughput_bound(instance, price), price, stop, message)
 
 
 def _prices(answer: EngineAnswer, program: FluidProgram) -> Floats:
@@ -170,19 +202,23 @@ def _feasible(instance: Numa, flow: Flow) -> Flow:
 
 
 def _least_power(
-    instance: Numa, throughput: float, energy: Floats, known: Flow, time_limit: float | None
-) -> tuple[Flow, dict[str, Any]]:
-    """The flow of least link power at a throughput, and its level; `known` where the engine finds no better."""
-    program = power_program(instance, throughput, energy)
-    answer = _solved(program, time_limit)
+    instance: Numa, throughput: float, energy: Floats, known: Flow, clock: Clock, stop: Stop
+) -> tuple[Flow, dict[str, Any], Stop]:
+    """The flow of least link power at a throughput, its level, and why it ended; `known` where nothing better is found."""
+    scaled, unit = _in_units_of_service(instance)
+    joule = float(energy.max()) or 1.0
+    program = power_program(scaled, throughput * unit, energy / joule)
+    answer = _solved(program, clock) if stop is Stop.FINISHED else None
     flow, price = known, np.zeros(instance.processors)
+    if answer is not None:
+        stop = answer.stop
     if answer is not None and answer.point is not None and answer.row_dual is not None:
-        price = _prices(answer, program)
+        price = _prices(answer, program) * (joule / unit)
         found = program.flow(instance, answer.point, throughput)
         if _fits(instance, found) and _power(instance, found, energy) <= _power(instance, known, energy):
             flow = found
     level = _level("link_power", _power(instance, flow, energy), power_bound(instance, throughput, price, energy))
-    return flow, {**level, "prices": price.tolist()}
+    return flow, {**level, "prices": price.tolist()}, stop
 
 
 def _fits(instance: Numa, flow: Flow) -> bool:
@@ -199,4 +235,4 @@ def _level(objective: str, value: float, bound: float) -> dict[str, Any]:
 
 
 def _agree(value: float, bound: float) -> bool:
-    return abs(value - bound) <= CLOSE * max(1.0, abs(value))
+    return abs(value - bound) <= CLOSE * max(abs(value), abs(bound))

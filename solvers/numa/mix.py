@@ -58,12 +58,15 @@ def mix(
     validate_run(tasks, warmup, placement, engine)
     clock = Clock(time_limit)
     answer = fluid(instance, time_limit=time_limit)
-    flow = answer.solution
-    if flow is None or clock.over:
-        return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT if clock.over else answer.stop, dict(answer.certificate))
+    flow, left = answer.solution, clock.left
+    if left == 0 or answer.stop is Stop.INTERRUPTED:
+        stop = Stop.TIME_LIMIT if answer.stop is Stop.FINISHED else answer.stop
+        return Outcome(None, None, Status.UNKNOWN, stop, dict(answer.certificate))
     shares = mix_shares(instance, flow, by)  # type: ignore[arg-type]
     certificate = {"most throughput of any placement": answer.bound, "mix": answer.certificate["mix"]}
+    if answer.status is not Status.OPTIMAL:
+        certificate["program"] = f"{answer.status.value}: the mix is not proved to be the best"
     return simulate_policy(
-        instance, "mix", shares, rng=rng, time_limit=clock.left, report=report,
+        instance, "mix", shares, rng=rng, time_limit=left, report=report,
         tasks=tasks, warmup=warmup, placement=placement, engine=engine, certificate=certificate,
     )  # fmt: skip

@@ -19,6 +19,15 @@ from .trajectory import Trajectory
 Placement = Literal["nearest", "random"]
 Engine = Literal["compiled", "python"]
 
+LONGEST = 1e100
+"""Seconds of simulated time beyond which squares of times overflow."""
+
+FINEST = 1e-13
+"""A mean service time shorter than this fraction of the simulated time is lost in rounding."""
+
+FASTEST, FEWEST = 2_500_000, 100_000
+"""Tasks a second of a time limit (more are not drawn than could be simulated in it), and at least so many."""
+
 MOST_TASKS = 50_000_000
 """About 5 GB of draws and results."""
 
@@ -46,16 +55,42 @@ def simulate_policy(
     warm = validate_run(tasks, warmup, placement, engine)
     generator = rng or np.random.default_rng(0)
     clock = Clock(time_limit, report)
-    draws = draw(instance, tasks + 2 * warm, reaches, generator)
+    wanted = tasks + 2 * warm
+    number = wanted if time_limit is None else min(wanted, max(FEWEST, int(FASTEST * time_limit)))
+    draws = draw(instance, number, reaches, generator)
+    if why := _unfit(instance, draws, min(warm, number // 12), min(warm + tasks, number - 1)):
+        return Outcome(None, None, Status.UNKNOWN, Stop.FINISHED, {**(certificate or {}), "run": why})
     run, stop = _run(instance, draws, placement == "nearest", engine, clock)
+    if number < wanted and stop is Stop.FINISHED:
+        stop = Stop.TIME_LIMIT
     measured = min(tasks, run.arrived - 2 * warm)
     said: dict[str, Any] = dict(certificate or {})
-    if measured < BATCHES:
-        said["run"] = f"{run.arrived} tasks had arrived when it stopped; warming up takes {warm}"
+    if warmup is None and stop is not Stop.FINISHED and measured < tasks:
+        warm = min(warm, run.arrived // 12)  # the warm-up keeps its proportion to what is measured
+        measured = min(tasks, run.arrived - 2 * warm)
+    if measured < BATCHES or warm < 1 or not draws.arrival[warm] < draws.arrival[warm + measured]:
+        said["run"] = f"{run.arrived} tasks had arrived when it stopped, too few to measure"
         return Outcome(None, None, Status.UNKNOWN, stop, said)
     simulation, quality = measure(instance, draws, run, policy, warm, warm + measured)
     said |= _statement(instance, simulation, warm, measured) | quality
     return Outcome(simulation, None, Status.FEASIBLE, stop, said)
+
+
+def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
+    """Why these draws cannot be simulated in floating point; empty when they can."""
+    longest = float(instance.slowdown.max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = float(draws.arrival[-1] + draws.service.sum() * longest)
+    if not whole < LONGEST:
+        return f"arrivals and service times add up to {whole:g} s; expected less than {LONGEST:g} s"
+    if not draws.arrival[first] < draws.arrival[last]:
+        return f"all tasks of the window arrive at one moment ({last - first} of them); simulate more, or a law of less variance"
+    if draws.service.mean() < FINEST * draws.arrival[-1]:
+        return (
+            f"service times of {draws.service.mean():g} s on average are lost in rounding beside {draws.arrival[-1]:g} s of "
+            "arrivals; the load is too light to simulate, or too few of the service times are above 0"
+        )
+    return ""
 
 
 def validate_run(tasks: int, warmup: int | None, placement: str, engine: str) -> int:
@@ -63,8 +98,8 @@ def validate_run(tasks: int, warmup: int | None, placement: str, engine: str) ->
     if isinstance(tasks, bool) or not BATCHES <= tasks <= MOST_TASKS:
         raise InvalidOption(f"tasks is {tasks}; expected a number of tasks to measure, from {BATCHES} to {MOST_TASKS}")
     warm = max(1, tasks // 10) if warmup is None else warmup
-    if isinstance(warm, bool) or not 1 <= warm <= MOST_TASKS:
-        raise InvalidOption(f"warmup is {warm}; expected a number of tasks before those measured, from 1 to {MOST_TASKS}")
+    if isinstance(warm, bool) or not 1 <= warm <= MOST_TASKS // 10:
+        raise InvalidOption(f"warmup is {warm}; expected a number of tasks before those measured, from 1 to {MOST_TASKS // 10}")
     for name, value, choices in (("placement", placement, Placement), ("engine", engine, Engine)):
         if value not in get_args(choices):
             raise InvalidOption(f"{name} is {value!r}; expected {' or '.join(get_args(choices))}")
@@ -73,10 +108,9 @@ def validate_run(tasks: int, warmup: int | None, placement: str, engine: str) ->
 
 def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock) -> tuple[Trajectory, Stop]:
     if engine == "python":
-        from .twin import simulate_plainly
-
-        return simulate_plainly(instance, draws, nearest=nearest), Stop.FINISHED
-    from .engine import simulate
+        from .twin import simulate_plainly as simulate
+    else:
+        from .engine import simulate
 
     late = False
 
@@ -108,7 +142,7 @@ def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dic
 
 def _load(instance: Numa, run: Simulation) -> str:
     if instance.overloaded:
-        why = f"{instance.rate:g} tasks/s are {100 * instance.load:.0f} % of what all cores can do with local data"
+        why = f"{instance.rate:g} tasks/s are {100 * instance.load:.6g} % of what all cores can do with local data"
         return f"unstable for every policy: {why}; response times have no long-run value and are left out"
     if not run.stable:
         return (

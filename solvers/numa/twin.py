@@ -6,12 +6,16 @@ It is what the compiled one is held against, task by task, on the same draws; an
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 import numpy as np
 
 from ...instances.numa.instance import Numa
 from .draws import Draws
 from .trajectory import Trajectory
+
+CHUNK = 1000
+"""Arrivals between two looks at the clock."""
 
 
 class _Waiting:
@@ -22,20 +26,31 @@ class _Waiting:
         self.refused = 0
 
 
-def simulate_plainly(instance: Numa, draws: Draws, *, nearest: bool = True) -> Trajectory:
-    """Run all tasks of `draws` to their end; see `solvers.numa.engine.simulate` for the rules.
+def simulate_plainly(
+    instance: Numa, draws: Draws, *, nearest: bool = True, go_on: Callable[[int], bool] | None = None
+) -> Trajectory:
+    """Run all tasks of `draws` to their end; see `solvers.numa.engine.simulate` for the rules and `go_on`.
 
     Notes
     -----
     O(n x tasks waiting): for tests and small systems.
     """
     run = _Run(instance, draws, nearest)
-    while run.following < len(draws) or run.busy:
-        if run.following < len(draws) and (not run.busy or draws.arrival[run.following] < run.busy[0][0]):
+    last, asked = len(draws), 0
+    interrupted = False
+    while run.following < last or run.busy:
+        if go_on is not None and run.following >= asked + CHUNK:
+            asked = run.following
+            try:
+                if not go_on(asked):
+                    last = asked
+            except KeyboardInterrupt:
+                last, interrupted = asked, True
+        if run.following < last and (not run.busy or draws.arrival[run.following] < run.busy[0][0]):
             run.arrive()
         else:
             run.free()
-    return Trajectory(run.start, run.core, run.refusals, len(draws))
+    return Trajectory(run.start, run.core, run.refusals, last, interrupted=interrupted)
 
 
 class _Run:

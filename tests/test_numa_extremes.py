@@ -1,0 +1,261 @@
+"""Numbers at the edge of what is valid, time limits, Ctrl-C, and what a stored result claims."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.numa.experiments import figure_4_9
+from cotenant.analysis.numa.studies import queues
+from cotenant.analysis.numa.sustained import burst, sustained
+from cotenant.instances.numa import Flow, Numa
+from cotenant.instances.numa.bounds import link_energy
+from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, InvalidOption
+from cotenant.solvers.engines.answer import EngineAnswer
+from cotenant.solvers.numa.draws import draw
+from cotenant.solvers.numa.engine import simulate
+from cotenant.solvers.numa.fluid import fluid, fluid_power
+from cotenant.solvers.numa.twin import simulate_plainly
+from cotenant.solvers.outcome import Status, Stop
+
+HOT = blade_server(data="hot-memory", hot=0.25)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-8, 1e-4, 1e4, 1e8])
+def test_the_unit_of_time_changes_the_fluid_optimum_by_that_unit_and_nothing_else(unit: float) -> None:
+    most = fluid(HOT).bound
+    scaled = fluid(HOT.replace(service_mean=HOT.service_mean * unit))
+    assert most is not None
+    assert scaled.status is Status.OPTIMAL
+    assert scaled.bound == pytest.approx(most / unit, rel=1e-9)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-6, 1.0, 1e9])
+def test_the_least_link_power_is_proportional_to_the_bandwidth(bandwidth: float) -> None:
+    usual = fluid_power(HOT, throughput=5000.0).bound
+    other = fluid_power(HOT.replace(bandwidth=[bandwidth]), throughput=5000.0)
+    assert usual is not None
+    assert other.status is Status.OPTIMAL
+    assert isinstance(other.solution, Flow)
+    watt = cotenant.solve(HOT.replace(bandwidth=[bandwidth]), "fluid-power", throughput=5000.0).objective
+    for value in (other.bound, watt):
+        assert value == pytest.approx(usual * bandwidth / HOT.bandwidth[0], rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("server", [blade_server(), HOT])
+def test_the_most_throughput_itself_is_sustained(server: Numa) -> None:
+    most = fluid(server).bound
+    assert fluid_power(server, throughput=most).status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans", "numa/kmeans-hot-memory"])
+@pytest.mark.parametrize("options", [{}, {"ht_energy": 10.0, "pcie_hops": 0.0}])
+def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(name: str, options: dict[str, Any]) -> None:
+    from cotenant.catalog import recheck_stored
+
+    server = cotenant.read(name)
+    result = cotenant.solve(server, "fluid", **options)
+    assert recheck_stored(server, result) == []
+    power = result.certificate["levels"][1]
+    assert result.metrics[power["objective"]] == pytest.approx(power["bound"], abs=1e-9)
+
+
+def test_a_tampered_flow_is_refused_however_small_its_rates() -> None:
+    server = HOT.replace(service_mean=[4e8])
+    flow = fluid(server).solution
+    assert isinstance(flow, Flow)
+    with pytest.raises(InfeasibleSolution, match="its share is"):
+        cotenant.check(server, Flow(flow.throughput, np.zeros_like(flow.flow)))
+
+
+def test_energies_that_overflow_and_rates_that_are_none_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="a task would cost"):
+        link_energy(blade_server(), ht_energy=1e308)
+    for value in (float("nan"), -1.0, 0.0):
+        with pytest.raises(InvalidOption, match="throughput"):
+            cotenant.solve(cotenant.read("numa/tiny"), "IB", tasks=100, throughput=value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rate": 1e-90}, "lost in rounding"),
+        ({"rate": 1e-308}, "add up to"),
+        ({"service_mean": [1e-300]}, "lost in rounding"),
+        ({"service_mean": [1e200]}, "add up to"),
+        ({"pcie": [1e300]}, "add up to"),
+        ({"arrival_law": "gamma", "arrival_scv": 1e9}, "at one moment"),
+    ],
+)
+def test_what_floating_point_cannot_simulate_is_said(changes: dict[str, Any], why: str) -> None:
+    result = cotenant.solve(blade_server().replace(**changes), "IB", tasks=2000)
+    assert (result.status, result.solution) == (Status.UNKNOWN, None)
+    assert why in result.certificate["run"]
+
+
+@pytest.mark.parametrize("field", ["blades", "cores", "rate", "refusal_limit"])
+def test_whole_numbers_beyond_floating_point_are_refused_by_name(field: str) -> None:
+    with pytest.raises(InvalidInstance, match=field):
+        blade_server().replace(**{field: 10**400})
+
+
+@pytest.mark.parametrize("names", [None, 5, "K"])
+def test_names_must_be_a_list(names: Any) -> None:
+    with pytest.raises(InvalidInstance, match="names"):
+        blade_server().replace(names=names)
+
+
+@pytest.mark.parametrize("changes", [{"rows": 10**9}, {"rows": 2.5}, {"rows": "x"}, {"blades": 3000}, {"hot": "x"}])
+def test_a_generator_refuses_sizes_before_it_makes_anything(changes: Any) -> None:
+    with pytest.raises((InvalidInstance, InvalidOption), match=f"blades|{next(iter(changes))}"):
+        blade_server(**changes)
+    with pytest.raises(InvalidOption, match="benchmark"):
+        blade_server(benchmark=5)  # type: ignore[arg-type]
+
+
+def test_many_tasks_and_a_short_time_limit_give_a_measured_run() -> None:
+    result = cotenant.solve(blade_server(rate=5000.0), "Local", tasks=50_000_000, time_limit=0.2)
+    assert result.stop is Stop.TIME_LIMIT
+    assert result.solution is not None
+    assert result.solution.arrived.sum() >= 50_000
+    with pytest.raises(InvalidOption, match="warmup"):
+        cotenant.solve(blade_server(), "Local", tasks=100, warmup=50_000_000)
+
+
+def _stops_after(calls: int, error: type[BaseException] | None = None) -> Any:
+    left = [calls]
+
+    def go_on(_: int) -> bool:
+        left[0] -= 1
+        if left[0] == 0 and error is not None:
+            raise error
+        return left[0] > 0
+
+    return go_on
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+@pytest.mark.parametrize("run", [simulate, simulate_plainly])
+def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
+    run: Any, error: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cotenant.solvers.numa.engine.CHUNK", 1000)
+    server = blade_server(rate=5500.0)
+    draws = draw(server, 5000, 0, np.random.default_rng(0))
+    part, whole = run(server, draws, go_on=_stops_after(2, error)), run(server, draws)
+    assert part.arrived == 2000
+    assert part.interrupted == (error is not None)
+    early = whole.start < draws.arrival[2000]
+    assert np.array_equal(part.start[early], whole.start[early])
+    assert (part.start[:2000] >= 0).all()
+    assert (part.start[2000:] < 0).all()
+
+
+def test_the_plain_engine_keeps_the_time_limit_and_reports_ctrl_c() -> None:
+    server = blade_server(rate=5000.0)
+    assert cotenant.solve(server, "Local", tasks=400_000, engine="python", time_limit=0.3).stop is Stop.TIME_LIMIT
+    result = cotenant.solve(
+        server, "Local", tasks=20_000, engine="python", report=lambda *_: _stops_after(1, KeyboardInterrupt)(0)
+    )
+    assert result.stop is Stop.INTERRUPTED
+
+
+@pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_program_cut_short_says_so_and_still_answers(stop: Stop, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.numa import fluid as module
+
+    honest = module.LivingProgram
+    seen: list[int] = []
+
+    class CutShort:
+        def __init__(self, program: Any) -> None:
+            seen.append(1)
+            self.place, self.program = len(seen), program
+
+        def solve(self, time_limit: float | None) -> EngineAnswer:
+            if self.place == level:
+                return EngineAnswer(Status.UNKNOWN, stop)
+            return honest(self.program).solve(time_limit)
+
+    monkeypatch.setattr(module, "LivingProgram", CutShort)
+    outcome = fluid(HOT)
+    assert outcome.stop is stop
+    assert outcome.status is (Status.FEASIBLE if level == 1 else Status.OPTIMAL)
+    assert outcome.bound == pytest.approx(6400 if level == 1 else 5752.04, rel=1e-5)
+    cotenant.check(HOT, outcome.solution)  # type: ignore[arg-type]
+    seen.clear()
+    mixed = cotenant.solve(HOT, "mix", tasks=1000)
+    assert mixed.stop is (Stop.INTERRUPTED if stop is Stop.INTERRUPTED else mixed.stop)
+    assert stop is not Stop.INTERRUPTED or mixed.solution is None
+
+
+def test_both_levels_share_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.numa import fluid as module
+
+    honest, given = module.LivingProgram, []
+
+    class Slow:
+        def __init__(self, program: Any) -> None:
+            self.program = program
+
+        def solve(self, time_limit: float | None) -> EngineAnswer:
+            import time
+
+            given.append(time_limit)
+            time.sleep(0.05)
+            return honest(self.program).solve(None)
+
+    monkeypatch.setattr(module, "LivingProgram", Slow)
+    fluid(HOT, time_limit=10.0)
+    assert given[1] < given[0] - 0.04
+
+
+def test_a_result_of_every_size_is_json(tmp_path: Path) -> None:
+    server = HOT.replace(service_mean=[4e-10])
+    path = cotenant.solve(server, "fluid").write(tmp_path / "result.json")
+    assert json.loads(path.read_text())["result"]["status"] == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"tasks": 2000}, "backlog"),
+        ({"tasks": 10**12}, "tasks"),
+        ({"tasks": 0}, "tasks"),
+        ({"runs": 1.5}, "runs"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_sustained_refuses_runs_too_short_to_show_anything_and_too_long_for_any_memory(settings: Any, named: str) -> None:
+    with pytest.raises(InvalidOption, match=named):
+        sustained(blade_server(), "IB", **settings)
+
+
+def test_studies_and_bursts_refuse_numbers_of_tasks_out_of_range() -> None:
+    for tasks in (-5, 0):
+        with pytest.raises(InvalidOption, match="tasks"):
+            queues(tasks=tasks)
+    with pytest.raises(InvalidOption, match="before"):
+        burst(blade_server(), "IB", before=10**12)
+    with pytest.raises(InvalidOption, match="low"):
+        figure_4_9(low=7000.0)
+
+
+def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -> None:
+    findings = figure_4_9(tasks=20_000, high=8000.0, low=7000.0, benchmarks="M10")
+    assert not any("nan" in finding.ours for finding in findings)
+    assert [finding.verdict for finding in findings if finding.what.startswith("low load")] == ["differs"]
+
+
+def test_a_flow_that_gives_a_processor_a_thousandth_too_much_work_is_refused() -> None:
+    flow = fluid(HOT).solution
+    assert isinstance(flow, Flow)
+    with pytest.raises(InfeasibleSolution, match="cores"):
+        cotenant.check(HOT, Flow(1.001 * flow.throughput, 1.001 * flow.flow))

@@ -9,7 +9,7 @@ from ...instances.market.instance import Market
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import Rule, equal_bids, respond
-from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
+from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 RULES = ("corrected", "printed")
@@ -76,5 +76,5 @@ def proportional_response(
     assert error is not None
     clock.note(error.worst, None, "proportional response")
     certificate = {**error.document(), "rounds": done, "rule": rule}
-    answer = round_cores(instance, allocation, rounding, clock.left)
+    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

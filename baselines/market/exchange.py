@@ -24,7 +24,7 @@ from ...instances.market.utility import lowest, rise_of, speedup
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import equal_bids
-from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
+from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 Halving = Literal["always", "on-failure"]
@@ -218,7 +218,7 @@ def _outcome(game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Round
     allocation = arena.allocation(bids / price[arena.server], price)
     certificate = {"rounds": rounds, "nash_regret": game.regret(bids, game.best_bids(bids))}
     clock.note(None, None, "bids settled")
-    answer = round_cores(arena.market, allocation, rounding, clock.left)
+    answer, stop = round_until(arena.market, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
 
 

@@ -15,7 +15,7 @@ from .arena import Arena
 from .interior import follow, starting_point
 from .newton import newton
 from .proportional import bids_at, equal_bids, random_bids, respond
-from .rounding import Rounding, round_cores, validate_rounding
+from .rounding import Rounding, round_until, validate_rounding
 
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
@@ -139,7 +139,7 @@ class _Ladder:
         }
         trace = tuple(self.clock.trace)
         if rounding != "none":
-            whole = round_cores(market, self.best, rounding, self.clock.left)
+            whole, stop = round_until(market, self.best, rounding, self.clock.left, stop)
             certificate["rounded"] = "the certificate is that of the fractional equilibrium before rounding"
             return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
         if not self.met:

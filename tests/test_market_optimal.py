@@ -387,3 +387,11 @@ def test_leximin_proves_small_levels_too() -> None:
 def test_exponents_whose_powers_leave_the_floats_are_refused(rho: float) -> None:
     with pytest.raises(InvalidOption, match="rho is"):
         nash_welfare(small(2), utility="ces", rho=rho)
+
+
+def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
+    market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
+    best = welfare_of(market, user_utilities(market, answer(nash_welfare(market)).cores))
+    early = nash_welfare(market, time_limit=1e-9)
+    assert early.bound is not None
+    assert early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))

@@ -395,3 +395,12 @@ def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
     early = nash_welfare(market, time_limit=1e-9)
     assert early.bound is not None
     assert early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("fisher", {"warm_rounds": 2.5}), ("fisher", {"tolerance": "x"}), ("PRD", {"rounds": 2.5}), ("XC", {"step": "x"})],
+)
+def test_options_of_a_wrong_type_are_refused(method: str, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match="expected a"):
+        cotenant.solve(small(2), method, **options)

@@ -15,7 +15,7 @@ from ...instances.problem.errors import InvalidOption
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import solve_convex
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .arena import Arena
+from .arena import Arena, require_numbers
 from .fisher import fisher
 from .proportional import equal_bids
 from .utilitarian import weighted_bound
@@ -52,10 +52,9 @@ def fisher_convex(
     Outcome
         As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
     """
+    require_numbers({"solves": solves}, {"tolerance": tolerance})
     if not 0 < tolerance <= 1e-3:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
-    if solves < 1:
-        raise InvalidOption(f"solves is {solves}; expected a whole number, at least 1")
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)
     best: tuple[Residuals, Allocation] | None = None

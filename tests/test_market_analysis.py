@@ -167,7 +167,7 @@ def test_from_generated_file_to_checked_result_on_the_command_line(tmp_path: Pat
     Path(result).write_text(json.dumps(content))
     tampered = command("check", market, result)
     assert tampered.returncode == 1
-    assert "claimed optimal" in tampered.stdout
+    assert "broken: equilibrium_error is" in tampered.stdout
 
 
 def test_a_bad_market_file_ends_with_one_line_and_code_2(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import cotenant
 from cotenant.baselines.market import proportional_response
-from cotenant.instances.market import Allocation, Market, best_reply, residuals, user_regrets, user_utilities
+from cotenant.instances.market import Allocation, Market, Residuals, best_reply, residuals, user_regrets, user_utilities
 from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import fill, job_utilities
@@ -392,6 +392,32 @@ def test_an_interrupt_keeps_the_best_allocation() -> None:
     assert outcome.stop is Stop.INTERRUPTED
     assert outcome.status is Status.FEASIBLE
     cotenant.check(drawn(0), answer(outcome))
+
+
+def test_a_residual_that_is_no_number_is_never_within_a_tolerance() -> None:
+    for place in range(3):
+        numbers = [0.0, 0.0, 0.0, 0.0, 0.0]
+        numbers[place] = float("nan")
+        assert Residuals(*numbers).worst == np.inf
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_at_the_ends_of_their_ranges_give_finite_metrics(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    market = Market(
+        capacity=rng.choice([1e-15, 1.0, 24.0, 1e15], size=3),
+        budget=rng.choice([1e-50, 1.0, 1e50], size=4),
+        user=rng.integers(0, 4, 9),
+        server=rng.integers(0, 3, 9),
+        parallel_fraction=rng.choice([0.0, 1e-9, 0.5, 0.9, 1.0], size=9),
+        work=rng.choice([0.0, 1e-50, 1.0, 1e50], size=9),
+    )
+    for method in ("fisher", "utilitarian", "PRD", "ES", "PF", "XC", "XC-M"):
+        result = cotenant.solve(market, method)
+        assert np.isfinite(list(result.metrics.values())).all(), method
+        if method == "fisher" and result.status is Status.OPTIMAL:
+            assert result.metrics["equilibrium_error"] <= 1e-8
 
 
 def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:

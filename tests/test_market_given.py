@@ -38,6 +38,13 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("a budget of 0", {"budget": [1, 0]}, r"budget\[1\] is 0.0; expected .* above 0"),
     ("a negative budget", {"budget": [-1, 1]}, r"budget\[0\] is -1"),
     ("negative work", {"job": JOB | {"work": [1, -1]}}, r"work\[1\] is -1.0; expected a finite number, 0 or more"),
+    ("a capacity beyond whole numbers", {"capacity": [1e19]}, r"capacity\[0\] is 1e\+19; expected a number from 1e-15 to 1e\+15"),
+    ("a budget beyond floats' squares", {"budget": [1, 1e-200]}, r"budget\[1\] is 1e-200; expected a number from 1e-50"),
+    (
+        "work beyond floats' squares",
+        {"job": JOB | {"work": [0, 1.7e308]}},
+        r"work\[1\] is 1.7e\+308; expected a number from 1e-50",
+    ),
     ("a server that is not there", {"job": JOB | {"server": [0, 1]}}, r"server\[1\] is 1; expected 0 to 0"),
     ("a user that is not there", {"job": JOB | {"user": [0, 7]}}, r"user\[1\] is 7; expected 0 to 1"),
     ("no jobs", {"job": {name: [] for name in JOB}}, "user is empty; expected at least one job"),

@@ -20,9 +20,10 @@ from cotenant.instances.market.welfare import nash_welfare as welfare_of
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.market import fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian
+from cotenant.solvers.market import convex, fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian, whole
+from cotenant.solvers.market import rounding as rounding_module
 from cotenant.solvers.market.rounding import split
-from cotenant.solvers.outcome import Outcome, Status
+from cotenant.solvers.outcome import Outcome, Status, Stop
 
 EXACT = 1e-9
 """Agreement with enumeration."""
@@ -283,3 +284,123 @@ def test_the_envy_matrix_of_two_users_by_hand() -> None:
     assert matrix == pytest.approx(np.array([[1, 4 / 6], [1, 1]]))
     unequal = market.replace(budget=[1, 3])  # user 0 is entitled to a third of user 1's cores
     assert envy_matrix(unequal, Allocation([4, 6])) == pytest.approx(np.array([[1, 1], [6 / 12, 1]]))
+
+
+@pytest.mark.parametrize("options", [{"whole": True}, {}, {"utility": "leontief"}])
+def test_a_time_limit_already_over_gives_an_answer_and_says_so(options: dict[str, Any]) -> None:
+    outcome = nash_welfare(small(2), time_limit=1e-9, **options)
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    cotenant.check(small(2), answer(outcome))
+
+
+def test_leximin_answers_when_its_time_is_already_over() -> None:
+    outcome = leximin(small(2), time_limit=1e-9)
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+
+
+def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
+    market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
+    market = market.replace(work=market.work * 1e-9)
+    outcome = nash_welfare(market, whole=True, time_limit=1e-9)
+    assert outcome.status is Status.FEASIBLE
+    exact = nash_welfare(market)
+    assert exact.status is Status.OPTIMAL
+    assert exact.bound is not None
+    assert exact.bound == pytest.approx(welfare_of(market, user_utilities(market, answer(exact).cores)), rel=1e-6)
+
+
+def test_a_bound_far_from_a_small_welfare_is_not_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    market = small(2).replace(work=small(2).work * 1e-9)
+    monkeypatch.setattr(convex, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth))
+    assert nash_welfare(market).status is Status.FEASIBLE
+    bounded = whole.EngineAnswer(Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(-market.budget.sum() * np.log(1e-7)))
+    monkeypatch.setattr(whole, "solve_program", lambda *_, **__: bounded)
+    assert nash_welfare(market, whole=True).status is Status.FEASIBLE
+
+
+@pytest.mark.parametrize("method", ["nash-welfare", "leximin", "fisher-convex"])
+@pytest.mark.parametrize("options", [{}, {"whole": True}])
+def test_an_interrupt_keeps_the_answer_and_says_interrupted(method: str, options: dict[str, Any]) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if options and method != "nash-welfare":
+        return
+    result = cotenant.solve(small(2), method, report=stop, **options)
+    assert result.stop is Stop.INTERRUPTED
+    cotenant.check(small(2), result.solution)
+
+
+def test_an_interrupt_inside_a_polish_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def interrupted(market: Market, **options: Any) -> Outcome:
+        calls.append(market)
+        return Outcome(fisher(market).solution, None, Status.FEASIBLE, Stop.INTERRUPTED)
+
+    monkeypatch.setattr(convex, "fisher", interrupted)
+    monkeypatch.setattr(convex, "PROVED", 1e-20)  # never enough
+    outcome = nash_welfare(small(2))
+    assert outcome.stop is Stop.INTERRUPTED
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M"])
+def test_rounding_that_was_cut_short_says_so(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from cotenant.solvers.market import least_envy as function  # the module is shadowed by its function
+
+    module = sys.modules[function.__module__]
+
+    def cut(market: Market, allocation: Allocation, **_: Any) -> Outcome:
+        return Outcome(round_cores(market, allocation, "user-deficit"), 1.0, Status.FEASIBLE, Stop.INTERRUPTED)
+
+    monkeypatch.setattr(module, "least_envy", cut)
+    assert cotenant.solve(drawn(3, users=3, servers=3), method, rounding="least-envy").stop is Stop.INTERRUPTED
+
+
+def test_after_an_interrupt_the_least_envy_is_no_longer_sought() -> None:
+    market = drawn(3, users=3, servers=3)
+    fractions = answer(fisher(market))
+    rounded, stop = rounding_module.round_until(market, fractions, "least-envy", stop=Stop.INTERRUPTED)
+    assert stop is Stop.INTERRUPTED
+    assert (rounded.cores == round_cores(market, fractions, "user-deficit").cores).all()
+
+
+@pytest.mark.parametrize("utility", ["amdahl", "linear", "ces", "cobb-douglas", "leontief"])
+def test_a_market_without_useful_jobs_has_nothing_to_share(utility: str) -> None:
+    market = Market([4.0], [1.0, 2.0], [0], [0], [0.5], [0.0])
+    result = cotenant.solve(market, "nash-welfare", utility=utility)
+    assert result.status is Status.OPTIMAL
+    assert result.solution.cores.tolist() == [0.0]
+
+
+def test_leximin_proves_small_levels_too() -> None:
+    job = ([0, 0, 2, 1], [0, 1, 0, 0], [0.9, 1.0, 0.5, 0.9], [1e-4, 1.0, 1.0, 1000.0])
+    outcome = leximin(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job))
+    assert outcome.status is Status.OPTIMAL
+    assert sorted(sharing_ratios(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job), answer(outcome)))[1] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("rho", [0.0, 1.0, 0.001, -1e9, float("nan")])
+def test_exponents_whose_powers_leave_the_floats_are_refused(rho: float) -> None:
+    with pytest.raises(InvalidOption, match="rho is"):
+        nash_welfare(small(2), utility="ces", rho=rho)
+
+
+def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
+    market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
+    best = welfare_of(market, user_utilities(market, answer(nash_welfare(market)).cores))
+    early = nash_welfare(market, time_limit=1e-9)
+    assert early.bound is not None
+    assert early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("fisher", {"warm_rounds": 2.5}), ("fisher", {"tolerance": "x"}), ("PRD", {"rounds": 2.5}), ("XC", {"step": "x"})],
+)
+def test_options_of_a_wrong_type_are_refused(method: str, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match="expected a"):
+        cotenant.solve(small(2), method, **options)

@@ -7,9 +7,9 @@ import numpy as np
 from ...instances.market.equilibrium import residuals
 from ...instances.market.instance import Market
 from ...instances.problem.errors import InvalidOption
-from ...solvers.market.arena import Arena
+from ...solvers.market.arena import Arena, require_numbers
 from ...solvers.market.proportional import Rule, equal_bids, respond
-from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
+from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 RULES = ("corrected", "printed")
@@ -47,8 +47,7 @@ def proportional_response(
     """
     if rule not in RULES:
         raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
-    if rounds < 1:
-        raise InvalidOption(f"rounds is {rounds}; expected a whole number, at least 1")
+    require_numbers({"rounds": rounds}, {"movement": movement})
     if not movement >= 0:
         raise InvalidOption(f"movement is {movement}; expected a share of the budget, 0 or more")
     validate_rounding(instance, rounding, time_limit)
@@ -76,5 +75,5 @@ def proportional_response(
     assert error is not None
     clock.note(error.worst, None, "proportional response")
     certificate = {**error.document(), "rounds": done, "rule": rule}
-    answer = round_cores(instance, allocation, rounding, clock.left)
+    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

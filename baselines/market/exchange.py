@@ -22,9 +22,9 @@ import numpy as np
 from ...instances.market.instance import Floats, Market, ratio, total_by
 from ...instances.market.utility import lowest, rise_of, speedup
 from ...instances.problem.errors import InvalidOption
-from ...solvers.market.arena import Arena
+from ...solvers.market.arena import Arena, require_numbers
 from ...solvers.market.proportional import equal_bids
-from ...solvers.market.rounding import Rounding, round_cores, validate_rounding
+from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 Halving = Literal["always", "on-failure"]
@@ -218,12 +218,11 @@ def _outcome(game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Round
     allocation = arena.allocation(bids / price[arena.server], price)
     certificate = {"rounds": rounds, "nash_regret": game.regret(bids, game.best_bids(bids))}
     clock.note(None, None, "bids settled")
-    answer = round_cores(arena.market, allocation, rounding, clock.left)
+    answer, stop = round_until(arena.market, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
 
 
 def _validate(rounds: int, step: float) -> None:
-    if rounds < 1:
-        raise InvalidOption(f"rounds is {rounds}; expected a whole number, at least 1")
+    require_numbers({"rounds": rounds}, {"step": step})
     if not 0 < step <= 1:
         raise InvalidOption(f"step is {step}; expected a share above 0 and at most 1")

@@ -20,6 +20,7 @@ demand obeys the law of demand (Mitjushin and Polterovich), which survives addin
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf, isnan
 
 import numpy as np
 
@@ -39,8 +40,9 @@ class Residuals:
 
     @property
     def worst(self) -> float:
-        """The largest of clearing, overspending and regret: 0 at an equilibrium."""
-        return max(self.clearing, self.overspending, self.regret)
+        """The largest of clearing, overspending and regret: 0 at an equilibrium; inf when one of them is no number."""
+        judged = (self.clearing, self.overspending, self.regret)
+        return inf if any(map(isnan, judged)) else max(judged)
 
     def document(self) -> dict[str, float]:
         """As plain JSON values."""
@@ -58,10 +60,10 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
     return Residuals(
         clearing=_largest(np.abs(_filled(market, allocation.cores) - 1)[price > 0]),
-        overspending=max(0.0, _largest(spending)),
+        overspending=_largest(spending),
         regret=_largest(_regret(user_utilities(market, allocation.cores), reply_utilities(market, reply))),
         excess_demand=_largest(np.abs(_filled(market, _demand(market, allocation.cores, reply.amount)) - 1)[price > 0]),
-        unspent=max(0.0, _largest(-spending[~useless])),
+        unspent=_largest(-spending[~useless]),
     )
 
 

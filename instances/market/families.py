@@ -3,7 +3,7 @@
 A market's `work` gives the weights and `parallel_fraction` is not looked at:
 
     linear         u_i = sum w x
-    ces            u_i = (sum w x^rho)^(1/rho), 0 < rho < 1 (substitutes) or rho < 0 (complements)
+    ces            u_i = (sum w x^rho)^(1/rho), .05 <= rho < 1 (substitutes) or -20 <= rho <= -.05 (complements)
     cobb-douglas   u_i = product x^(w / sum w)
     leontief       u_i = min x / w
 
@@ -29,8 +29,9 @@ def family_named(name: str, rho: float = 0.5) -> Homogeneous | None:
     """The family of that name; None for Amdahl utilities, which are not homogeneous."""
     if name not in get_args(Family):
         raise InvalidOption(f"utility is {name!r}; expected one of {', '.join(get_args(Family))}")
-    if name == "ces" and not (rho < 1 and rho != 0 and np.isfinite(rho)):
-        raise InvalidOption(f"rho is {rho}; expected an exponent below 1 and not 0 (1 is linear, 0 is cobb-douglas)")
+    if name == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):  # beyond, powers leave the range of floats
+        expected = "an exponent from -20 to below 1, at least 0.05 from 0 (1 is linear, 0 is cobb-douglas, below -20 leontief)"
+        raise InvalidOption(f"rho is {rho}; expected {expected}")
     families: dict[str, Homogeneous] = {
         "linear": Linear(),
         "ces": ConstantElasticity(rho),

@@ -15,6 +15,12 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
+LARGEST_CAPACITY = 1e15
+"""Cores of a server at most (one core more or less is then still told), and the inverse at least."""
+
+LARGEST_WORTH = 1e50
+"""Budgets and works at most, and the inverse at least (or 0): products and squares of them are then finite floats."""
+
 CAPACITY_TOLERANCE = 1e-9
 """A server may be overfilled by this fraction of its capacity: the rounding of sums of floats."""
 
@@ -42,16 +48,16 @@ class Market(Instance):
     Parameters
     ----------
     capacity : (m,) array
-        Cores of each server, above 0, not necessarily whole.
+        Cores of each server, above 0 (1e-15 to 1e15), not necessarily whole.
     budget : (n,) array
-        Money of each user, above 0; only ratios matter. Equal budgets mean equal entitlements.
+        Money of each user, above 0 (1e-50 to 1e50); only ratios matter. Equal budgets mean equal entitlements.
     user, server : (k,) arrays of whole numbers
         Whose job it is and where it is bound. A user may have several jobs on a server, or none at all; a server may
         have no tenant.
     parallel_fraction : (k,) array
         f, from 0 (one core is all it can use) to 1 (twice the cores, twice the speed).
     work : (k,) array
-        Work done per unit of time on one core, 0 or more.
+        Work done per unit of time on one core, 0 or more (0, or 1e-50 to 1e50).
 
     Raises
     ------
@@ -82,6 +88,9 @@ class Market(Instance):
                 raise InvalidInstance(name, f"of length {len(values)}", f"{len(user)} entries, one per job as in user")
         _within("parallel_fraction", fraction, ~((fraction >= 0) & (fraction <= 1)), "a fraction from 0 to 1")
         _within("work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more")
+        _in_range("capacity", capacity, LARGEST_CAPACITY)
+        _in_range("budget", budget, LARGEST_WORTH)
+        _in_range("work", np.where(work > 0, work, 1.0), LARGEST_WORTH)
         for name, value in (
             ("capacity", capacity),
             ("budget", budget),
@@ -199,6 +208,11 @@ def _positive(name: str, value: Any, expected: str, cure: str) -> Floats:
         raise InvalidInstance(name, "empty", "at least one entry")
     _within(name, values, ~((values > 0) & (values < np.inf)), expected, cure)
     return values
+
+
+def _in_range(name: str, values: Floats, most: float) -> None:
+    wrong = (values > most) | (values < 1 / most)
+    _within(name, values, wrong, f"a number from {1 / most:g} to {most:g}", "Use a unit in which the numbers are near 1")
 
 
 def _index(name: str, value: Any, number: int, what: str) -> Integers:

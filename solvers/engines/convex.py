@@ -46,6 +46,7 @@ def solve_convex(problem: Any, *, time_limit: float | None = None, solver: str =
     def work() -> None:
         try:
             with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # log(0) at a point it stopped at
                 warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": the status says it too
                 problem.solve(solver=solver, verbose=False, **options)
         except cvxpy.error.SolverError as error:

@@ -8,14 +8,14 @@ import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
 from ...instances.market.families import Family, Homogeneous, family_named
-from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
+from ...instances.market.instance import LARGEST_WORTH, Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import marginal_speedup, user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import solve_convex
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .arena import Arena
+from .arena import Arena, require_numbers
 from .fisher import fisher
 from .proportional import equal_bids
 from .utilitarian import weighted_bound
@@ -52,36 +52,38 @@ def fisher_convex(
     Outcome
         As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
     """
+    require_numbers({"solves": solves}, {"tolerance": tolerance})
     if not 0 < tolerance <= 1e-3:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
-    if solves < 1:
-        raise InvalidOption(f"solves is {solves}; expected a whole number, at least 1")
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)
     best: tuple[Residuals, Allocation] | None = None
     stop, done, word = Stop.ITERATION_LIMIT, 0, "nothing to solve"
-    if len(arena.job):
-        program = eisenberg_gale(instance)
-        correction = _Correction()
-        for done in range(1, solves + 1):
-            answer = solve_convex(program.problem, time_limit=clock.left, **_PRECISE)
-            word = answer.message
-            if answer.objective is None:
-                stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT
-                break
-            allocation = _priced(arena, program)
-            error = residuals(instance, allocation)
-            assert error is not None
-            clock.note(error.worst, None, f"programme {done}")
-            if best is None or error.worst < best[0].worst:
-                best = error, allocation
-            if error.worst <= tolerance:
-                stop = Stop.FINISHED
-                break
-            if clock.over or answer.stop is Stop.INTERRUPTED:
-                stop = Stop.TIME_LIMIT if clock.over else Stop.INTERRUPTED
-                break
-            program.weight.value = correction.next(program, arena, allocation)
+    try:
+        if len(arena.job):
+            program = eisenberg_gale(instance)
+            correction = _Correction()
+            for done in range(1, solves + 1):
+                answer = solve_convex(program.problem, time_limit=clock.left, **_PRECISE)
+                word = answer.message
+                if answer.objective is None:
+                    stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT
+                    break
+                allocation = _priced(arena, program)
+                error = residuals(instance, allocation)
+                assert error is not None
+                if best is None or error.worst < best[0].worst:
+                    best = error, allocation
+                clock.note(error.worst, None, f"programme {done}")
+                if error.worst <= tolerance:
+                    stop = Stop.FINISHED
+                    break
+                if clock.over or answer.stop is Stop.INTERRUPTED:
+                    stop = Stop.TIME_LIMIT if clock.over else Stop.INTERRUPTED
+                    break
+                program.weight.value = correction.next(program, arena, allocation)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
     return _equilibrium(arena, best, tolerance, stop, {"solves": done, "engine": word}, clock)
 
 
@@ -121,23 +123,24 @@ def nash_welfare(
         return whole_nash_welfare(instance, time_limit=time_limit, report=report)
     clock = Clock(time_limit, report)
     arena = Arena.of(instance if family is None else instance.replace(parallel_fraction=np.ones(instance.jobs)))
-    program = eisenberg_gale(instance, utility, rho)
-    if len(program.job) == 0:
+    if len(arena.job) == 0:
         empty = arena.allocation(np.zeros(0), arena.price_of(np.zeros(0)))
         value = welfare_of(instance, user_utilities(instance, empty.cores))
         return Outcome(Allocation(empty.cores), value, Status.OPTIMAL)
+    program = eisenberg_gale(instance, utility, rho)
     answer = solve_convex(program.problem, time_limit=clock.left, **_PRECISE)
+    stop = answer.stop
     certificate: dict[str, Any] = {"engine": answer.message}
     if answer.objective is not None:
         allocation = _priced(arena, program)
-    elif family is not None:
+    elif family is not None or stop is not Stop.FINISHED:
         bids = equal_bids(arena)
         price = arena.price_of(bids)
         allocation = arena.allocation(bids / price[arena.server], price)
     else:  # the engine failed: the equilibrium is a good place to begin polishing
-        begin = fisher(instance, time_limit=clock.left).solution
-        assert isinstance(begin, Allocation)
-        allocation = begin
+        begin = fisher(instance, time_limit=clock.left)
+        assert isinstance(begin.solution, Allocation)
+        allocation, stop = begin.solution, Stop.INTERRUPTED if begin.stop is Stop.INTERRUPTED else stop
     if family is not None:
         error = family.residuals(instance, allocation)
         assert error is not None
@@ -147,34 +150,48 @@ def nash_welfare(
         answer_given = allocation
     else:
         certificate |= _spending(arena, allocation)
-        answer_given, value, bound, certificate["polished"] = _polished(instance, allocation, clock)
-    clock.note(value, bound, "programme")
-    status = Status.OPTIMAL if bound - value <= PROVED * max(1.0, value) else Status.FEASIBLE
+        answer_given, value, bound, stop, certificate["polished"] = _polished(instance, allocation, clock, stop)
+    try:
+        clock.note(value, bound, "programme")
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    status = Status.OPTIMAL if bound - value <= PROVED * value else Status.FEASIBLE
     known = max(bound, value) if np.isfinite(bound) else None
-    return Outcome(answer_given, known, status, answer.stop, certificate, tuple(clock.trace))
+    if status is Status.FEASIBLE and stop is Stop.FINISHED and clock.over:
+        stop = Stop.TIME_LIMIT
+    return Outcome(answer_given, known, status, stop, certificate, tuple(clock.trace))
 
 
-def _polished(market: Market, start: Allocation, clock: Clock) -> tuple[Allocation, float, float, int]:
+def _polished(market: Market, start: Allocation, clock: Clock, stop: Stop) -> tuple[Allocation, float, float, Stop, int]:
     """Bring welfare and bound together where the engine's precision leaves a gap.
 
     The most Nash welfare is the equilibrium of the market with budgets B_i e_i, e_i = (grad u_i . x_i) / u_i at the answer:
-    equilibria at the e_i of the last answer lead there. Returns cores, welfare, bound and the number of equilibria solved.
+    equilibria at the e_i of the last answer lead there. Nothing is begun after an interrupt (`stop`). Returns cores,
+    welfare, bound, why it stopped, and the number of equilibria solved.
     """
     priced = start
     worth = user_utilities(market, start.cores)
     best = Allocation(start.cores), welfare_of(market, worth), welfare_bound(market, worth)
-    for step in range(20):
-        if best[2] - best[1] <= 1e-3 * PROVED * max(1.0, best[1]) or clock.over or priced.price is None:
-            return *best, step
-        marginal = market.work * marginal_speedup(priced.cores, market.parallel_fraction) * priced.cores
-        spending = total_by(market.user, marginal, market.users)
-        part = np.divide(spending, worth, out=np.ones(market.users), where=(worth > 0) & (spending > 0))
-        equilibrium = fisher(market.replace(budget=market.budget * part), start=priced, time_limit=clock.left).solution
-        assert isinstance(equilibrium, Allocation)
-        priced, worth = equilibrium, user_utilities(market, equilibrium.cores)
-        value, bound = welfare_of(market, worth), welfare_bound(market, worth)
-        best = (Allocation(priced.cores) if value > best[1] else best[0]), max(value, best[1]), min(bound, best[2])
-    return *best, 20
+    step = 0
+    try:
+        for step in range(20):
+            enough = best[2] - best[1] <= 1e-3 * PROVED * best[1]
+            if enough or clock.over or priced.price is None or stop is Stop.INTERRUPTED:
+                return *best, stop, step
+            marginal = market.work * marginal_speedup(priced.cores, market.parallel_fraction) * priced.cores
+            spending = total_by(market.user, marginal, market.users)
+            part = np.divide(spending, worth, out=np.ones(market.users), where=(worth > 0) & (spending > 0))
+            budget = np.maximum(market.budget * part, 1 / LARGEST_WORTH)
+            run = fisher(market.replace(budget=budget), start=priced, time_limit=clock.left)
+            stop = Stop.INTERRUPTED if run.stop is Stop.INTERRUPTED else stop
+            equilibrium = run.solution
+            assert isinstance(equilibrium, Allocation)
+            priced, worth = equilibrium, user_utilities(market, equilibrium.cores)
+            value, bound = welfare_of(market, worth), welfare_bound(market, worth)
+            best = (Allocation(priced.cores) if value > best[1] else best[0]), max(value, best[1]), min(bound, best[2])
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    return *best, stop, step + 1
 
 
 def family_bound(market: Market, family: Homogeneous, allocation: Allocation) -> float:
@@ -188,7 +205,7 @@ def family_bound(market: Market, family: Homogeneous, allocation: Allocation) ->
     best = family.utilities(market, family.replies(market, price))
     total = float(market.budget[market.active].sum())
     excess = (float(price @ market.capacity) - total) / total
-    return welfare_of(market, best) * float(np.exp(excess))
+    return _raised(welfare_of(market, best), excess)
 
 
 def welfare_bound(market: Market, worth: Floats) -> float:
@@ -199,7 +216,13 @@ def welfare_bound(market: Market, worth: Floats) -> float:
         return np.inf
     weight = np.divide(market.budget, worth, out=np.zeros(market.users), where=active & (worth > 0))
     slack = weighted_bound(market, weight[market.user]) / total - 1
-    return welfare_of(market, worth) * float(np.exp(max(slack, 0.0)))
+    return _raised(welfare_of(market, worth), max(slack, 0.0))
+
+
+def _raised(welfare: float, slack: float) -> float:
+    """welfare x exp(slack); inf, which is no bound, beyond the floats."""
+    with np.errstate(over="ignore"):
+        return float(welfare * np.exp(slack))
 
 
 def _priced(arena: Arena, program: EisenbergGale) -> Allocation:
@@ -208,6 +231,7 @@ def _priced(arena: Arena, program: EisenbergGale) -> Allocation:
     share = np.maximum(np.asarray(program.share.value, dtype=float), 0.0)
     cores = np.zeros(market.jobs)
     cores[program.job] = share * market.capacity[market.server[program.job]]
+    cores /= np.maximum(total_by(market.server, cores, market.servers) / market.capacity, 1.0)[market.server]
     worth = np.maximum(np.asarray(program.capacity_row.dual_value, dtype=float), 0.0)
     price = worth / market.capacity / arena.unit
     price = np.where(arena.traded, np.maximum(price, arena.fixed / market.capacity), 0.0)
@@ -281,4 +305,5 @@ def _equilibrium(
     trace = tuple(clock.trace)
     if error.worst > tolerance:
         return Outcome(allocation, None, Status.FEASIBLE, stop, certificate, trace)
-    return Outcome(allocation, 0.0, Status.OPTIMAL, Stop.FINISHED, certificate, trace, tolerance=tolerance)
+    stop = stop if stop is Stop.INTERRUPTED else Stop.FINISHED
+    return Outcome(allocation, 0.0, Status.OPTIMAL, stop, certificate, trace, tolerance=tolerance)

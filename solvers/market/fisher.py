@@ -11,11 +11,11 @@ from ...instances.market.equilibrium import Residuals, residuals
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.problem.errors import InvalidOption
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .arena import Arena
+from .arena import Arena, require_numbers
 from .interior import follow, starting_point
 from .newton import newton
 from .proportional import bids_at, equal_bids, random_bids, respond
-from .rounding import Rounding, round_cores, validate_rounding
+from .rounding import Rounding, round_until, validate_rounding
 
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
@@ -139,7 +139,7 @@ class _Ladder:
         }
         trace = tuple(self.clock.trace)
         if rounding != "none":
-            whole = round_cores(market, self.best, rounding, self.clock.left)
+            whole, stop = round_until(market, self.best, rounding, self.clock.left, stop)
             certificate["rounded"] = "the certificate is that of the fractional equilibrium before rounding"
             return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
         if not self.met:
@@ -190,13 +190,11 @@ def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:
 
 
 def _validate(tolerance: float, route: str, bids: str, warm_rounds: int, rounds: int, start: Allocation | None) -> None:
+    require_numbers({"warm_rounds": warm_rounds, "rounds": rounds}, {"tolerance": tolerance})
     if not 0 < tolerance <= 1e-3:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
     for name, value, known in (("route", route, Route), ("bids", bids, Bids)):
         if value not in get_args(known):
             raise InvalidOption(f"{name} is {value!r}; expected one of {', '.join(get_args(known))}")
-    for name, number in (("warm_rounds", warm_rounds), ("rounds", rounds)):
-        if number < 1:
-            raise InvalidOption(f"{name} is {number}; expected a whole number, at least 1")
     if start is not None and start.price is None:
         raise InvalidOption("start has no prices; give an allocation of fisher, PRD or another market method")

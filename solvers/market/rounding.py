@@ -15,6 +15,7 @@ from ...instances.market.envy import pairs_on_servers, places
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import job_utilities, user_utilities
 from ...instances.problem.errors import InvalidOption
+from ..outcome import Stop
 
 Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 
@@ -53,19 +54,31 @@ def round_cores(market: Market, allocation: Allocation, rounding: Rounding, time
         again. "least-envy": exact, the rounding with the best envy index (small cases, see `least_envy`).
     time_limit : seconds, for "least-envy".
     """
+    return round_until(market, allocation, rounding, time_limit)[0]
+
+
+def round_until(
+    market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None, stop: Stop = Stop.FINISHED
+) -> tuple[Allocation, Stop]:
+    """As `round_cores`, for a method that stopped with `stop`; beside the answer, why the two together stopped.
+
+    After an interrupt the least envy is no longer sought: the user-deficit rule takes its place.
+    """
+    if rounding == "least-envy" and stop is Stop.INTERRUPTED:
+        return round_until(market, allocation, "user-deficit", stop=stop)
     validate_rounding(market, rounding, time_limit)
     if rounding == "none":
-        return allocation
+        return allocation, stop
     if rounding == "least-envy":
         from .least_envy import least_envy
 
         left = None if time_limit is None else max(time_limit, 0.1)  # what a clock has left may be nothing
-        answer = least_envy(market, allocation, time_limit=left).solution
-        assert isinstance(answer, Allocation)
-        return answer
+        run = least_envy(market, allocation, time_limit=left)
+        assert isinstance(run.solution, Allocation)
+        return run.solution, run.stop if run.stop is not Stop.FINISHED else stop
     whole, spare, open_jobs = split(market, allocation)
     give = _by_remainder if rounding == "largest-remainder" else _by_deficit
-    return Allocation(give(market, allocation.cores, whole, spare, open_jobs), allocation.price)
+    return Allocation(give(market, allocation.cores, whole, spare, open_jobs), allocation.price), stop
 
 
 def split(market: Market, allocation: Allocation) -> tuple[Floats, Integers, Integers]:

@@ -38,7 +38,7 @@ def utilitarian(
     Jobs with f = 0 run at full speed on a sliver of a core, or, in whole cores, on one. `rng` is not used.
     """
     clock = Clock(time_limit, report)
-    cores, bound = _whole(instance) if whole else _fractional(instance)
+    cores, bound = _whole(instance) if whole else _fractional(instance, instance.work)
     value = float(job_utilities(instance, cores).sum())
     bound = max(value, bound)
     clock.note(value, bound, "filled")
@@ -54,24 +54,25 @@ def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocati
 
 def weighted_bound(market: Market, weight: Floats) -> float:
     """The most that sum weight_k w_k s(x_k) can be over all fractional allocations (a dual value, so never too low)."""
-    return _fractional(market.replace(work=market.work * weight))[1]
+    return _fractional(market, market.work * weight)[1]
 
 
-def _fractional(market: Market) -> tuple[Floats, float]:
-    """The best cores, and the dual bound sum_j mu_j C_j + sum_k max_x (w s(x) - mu x)."""
-    serial = market.useful & (market.parallel_fraction == 0)
-    moving = market.useful & ~serial
+def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
+    """The best cores when a job's work is `work`, and the dual bound sum_j mu_j C_j + sum_k max_x (w s(x) - mu x)."""
+    useful = work > 0
+    serial = useful & (market.parallel_fraction == 0)
+    moving = useful & ~serial
     number = np.bincount(market.server[serial], minlength=market.servers)
     alone = (number > 0) & (np.bincount(market.server[moving], minlength=market.servers) == 0)
     kept = market.capacity * np.where(alone, 1.0, SLIVER) * (number > 0)  # cores set aside for the serial jobs
     paid = np.ones(market.jobs)
-    answer = fill(market.work, market.parallel_fraction, paid, market.server, market.capacity - kept)
+    answer = fill(work, market.parallel_fraction, paid, market.server, market.capacity - kept)
     cores = answer.amount + np.where(serial, (kept / np.maximum(number, 1))[market.server], 0.0)
     mu = np.divide(1.0, answer.level**2, out=np.zeros(market.servers), where=np.isfinite(answer.level))
     price = np.where(moving, mu[market.server], 0.0)
     gain = np.zeros(market.jobs)
-    gain[serial] = market.work[serial]
-    f, w = market.parallel_fraction, market.work
+    gain[serial] = work[serial]
+    f, w = market.parallel_fraction, work
     # Linear jobs: mu is at least their work by the cap on the level, up to rounding, and their best net gain is 0.
     curved = moving & (f < 1)
     best = np.zeros(market.jobs)

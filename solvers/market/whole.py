@@ -13,6 +13,7 @@ from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
+from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .utilitarian import greedy_cores
@@ -36,25 +37,28 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
         return Outcome(best, 1.0, Status.OPTIMAL)
     cuts = [np.maximum(user_utilities(market, best.cores)[users], 1e-3 * market.work.max())]
     value, bound, stop = welfare_of(market, user_utilities(market, best.cores)), np.inf, Stop.FINISHED
-    for _ in range(200):
-        columns, program = _tangent_program(market, users, cuts)
-        answer = solve_program(program, time_limit=clock.left)
-        if answer.status is Status.INFEASIBLE:
-            return Outcome(best, 0.0, Status.OPTIMAL, certificate={"zero": "some user must go without a core"})
-        stop = answer.stop
-        if answer.bound is not None:
-            bound = min(bound, float(np.exp(-answer.bound / total)))
-        if answer.point is None:
-            break
-        cores = columns.cores(market, answer.point)
-        utility = user_utilities(market, cores)
-        if welfare_of(market, utility) > value:
-            best, value = Allocation(cores), welfare_of(market, utility)
-        clock.note(value, bound, f"{len(cuts)} tangents")
-        if bound - value <= _CLOSE * max(value, 1e-12) or stop is not Stop.FINISHED:
-            break
-        cuts.append(utility[users])
-    proved = bound - value <= 1e-6 * max(1.0, value)
+    try:
+        for _ in range(200):
+            columns, program = _tangent_program(market, users, cuts)
+            answer = _solved(program, clock)
+            if answer.status is Status.INFEASIBLE:
+                return Outcome(best, 0.0, Status.OPTIMAL, certificate={"zero": "some user must go without a core"})
+            stop = answer.stop
+            if answer.bound is not None:
+                bound = min(bound, float(np.exp(-answer.bound / total)))
+            if answer.point is None:
+                break
+            cores = columns.cores(market, answer.point)
+            utility = user_utilities(market, cores)
+            if welfare_of(market, utility) > value:
+                best, value = Allocation(cores), welfare_of(market, utility)
+            clock.note(value, bound, f"{len(cuts)} tangents")
+            if bound - value <= _CLOSE * max(value, 1e-12) or stop is not Stop.FINISHED:
+                break
+            cuts.append(utility[users])
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    proved = bound - value <= 1e-6 * value
     certificate = {"tangents": len(cuts)}
     known = float(max(bound, value)) if np.isfinite(bound) else None
     return Outcome(best, known, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, tuple(clock.trace))
@@ -83,17 +87,19 @@ def leximin(
         raise InvalidOption("no user has a useful job, so there is nothing to share; use ES")
     state = _Levels(instance, users, static, first)
     status, stop = Status.OPTIMAL, Stop.FINISHED
-    while sum(state.numbers) < len(users):
-        answer = state.raise_level(clock)
-        if answer.status is Status.OPTIMAL:
-            answer = state.count(clock)
-        if answer.status is not Status.OPTIMAL:
-            status, stop = Status.FEASIBLE, answer.stop
-            break
+    try:
+        while sum(state.numbers) < len(users):
+            answer = state.raise_level(clock)
+            if answer.status is Status.OPTIMAL:
+                answer = state.count(clock)
+            if answer.status is not Status.OPTIMAL:
+                status, stop = Status.FEASIBLE, answer.stop
+                break
+    except KeyboardInterrupt:
+        status, stop = Status.FEASIBLE, Stop.INTERRUPTED
     certificate = {"levels": state.document()}
     least = float(np.nanmin(sharing_ratios(instance, state.best)))
     bound = max(least, state.bound) if state.bound is not None else None
-    clock.note(least, bound, "levels")
     return Outcome(state.best, bound, status, stop, certificate, tuple(clock.trace))
 
 
@@ -113,7 +119,7 @@ class _Levels:
     def raise_level(self, clock: Clock) -> EngineAnswer:
         """The largest value that all users not at an earlier level can reach."""
         columns, level, program = self._program(counting=False)
-        answer = solve_program(program, time_limit=clock.left)
+        answer = _solved(program, clock)
         if answer.bound is not None and not self.values:
             self.bound = -answer.bound
         if answer.point is not None:
@@ -124,7 +130,7 @@ class _Levels:
     def count(self, clock: Clock) -> EngineAnswer:
         """The fewest users that must stand at the value found."""
         columns, _, program = self._program(counting=True)
-        answer = solve_program(program, time_limit=clock.left)
+        answer = _solved(program, clock)
         if answer.point is not None and answer.objective is not None:
             self.best = Allocation(columns.cores(self.market, answer.point))
             self.values.append(self.pending)
@@ -158,11 +164,12 @@ class _Levels:
                 assert now is not None
                 above = self.pending * (1 + _CLOSE)
                 low = self.pending * (1 - 1e-9)
+                unit = self.pending if self.pending > 0 else 1.0  # a small level's entries would fall below the engine's least
                 # ratio >= above, unless at this level (>= pending) or at an earlier one (>= its value)
                 builder.row(
                     np.concatenate([own, [now[place]], earlier]),
-                    np.concatenate([gain, [above - low], above - values * (1 - 1e-9)]),
-                    lower=above,
+                    np.concatenate([gain, [above - low], above - values * (1 - 1e-9)]) / unit,
+                    lower=above / unit,
                 )
             else:
                 builder.row(
@@ -176,6 +183,14 @@ class _Levels:
         """(users,) utility with whole servers to itself."""
         whole = np.floor(self.market.capacity + 1e-9)[self.market.server]
         return user_utilities(self.market, np.where(self.market.useful, whole, 0.0))[self.users]
+
+
+def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
+    """The engine's answer in the time that is left; without any time left, none."""
+    left = clock.left
+    if left == 0:
+        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
+    return solve_program(program, time_limit=left)
 
 
 def _tangent_program(market: Market, users: Integers, cuts: list[Floats]) -> tuple[CoreColumns, Any]:

@@ -170,5 +170,5 @@ def test_bad_options_are_refused(options: dict[str, object], message: str) -> No
 
 
 def test_the_time_indexed_program_is_refused_when_it_is_too_large() -> None:
-    with pytest.raises(InvalidOption, match=r"columns, at most 200000 are taken. Use engine='cp-sat'"):
+    with pytest.raises(InvalidOption, match=r"columns .* at most 200000 .* Use engine='cp-sat'"):
         max_utilization(cotenant.read("scheduling/lpc-like"), engine="highs")

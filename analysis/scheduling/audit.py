@@ -12,8 +12,8 @@ import numpy.typing as npt
 from rich import box
 from rich.table import Table
 
-from ...baselines.scheduling import fair_share, fifo, sample_orderings
-from ...instances.problem.errors import InvalidOption
+from ...baselines.scheduling import fair_share, fifo, sample_orderings, validate_orderings
+from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
@@ -131,12 +131,20 @@ def audit(
     notes: tuple[str, ...] = (),
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`."""
-    if points < 1 or orderings < 1:
-        raise InvalidOption(f"points is {points}, orderings {orderings}; expected whole numbers, at least 1")
+    if not isinstance(points, int) or not 1 <= points <= 1000:
+        raise InvalidOption(f"points is {points!r}; expected a whole number, 1 to 1000")
     if reference not in ("auto", "REF", "RAND"):
         raise InvalidOption(f"reference is {reference!r}; expected auto, REF or RAND")
     instance, start = judged.instance, judged.start
     chosen = ("REF" if affordable(instance) else "RAND") if reference == "auto" else reference
+    if chosen == "RAND":
+        validate_orderings(orderings, instance.organizations)
+    longest = np.minimum(instance.processing, instance.horizon).astype(float)
+    if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
+        raise InvalidInstance(
+            "window", f"{instance.horizon} long with {instance.jobs} jobs", "utilities of the log's schedule that fit 64 bits",
+            "Audit a shorter window",
+        )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, points + 1).astype(np.int64)[1:])
     received = np.array([per_organization(instance, psi(start, instance.processing, int(t))) for t in times]).T
     distance: dict[str, float] = {}
@@ -219,8 +227,6 @@ def _shapley(instance: Scheduling, masks: Integers, values: Integers, received: 
 
 def _sampled(instance: Scheduling, received: Integers, times: Integers, orderings: int, rng: np.random.Generator) -> Floats:
     """(k, q) phi estimated from random orders of joining, coalitions scheduling first in, first out."""
-    if instance.organizations > 62:
-        raise InvalidOption(f"RAND takes at most 62 organizations; there are {instance.organizations}. Merge some")
     sampling = sample_orderings([rng.permutation(instance.organizations) for _ in range(orderings)])
     values = simulate(instance, "RAND", sampling=sampling, samples=times).values[:-1].astype(object)
     everyone = sampling.masks.index((1 << instance.organizations) - 1)

@@ -12,7 +12,7 @@ from ...instances.scheduling.utility import units_done
 from ...solvers.outcome import Outcome, Status
 from ...solvers.scheduling.optimum import max_utility, max_utilization
 from .strategy import STRATEGY_RULES
-from .windows import DRAWING
+from .windows import DRAWING, whole_schedule
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,19 @@ def prices(
     """Each rule's share of the most work and of the most utility; None when an optimum was not proved in time."""
     optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
     if any(outcome.status is not Status.OPTIMAL for outcome in optima):
+        for outcome in optima:
+            whole_schedule(outcome)
         return None
-    most = [_measure(instance, outcome.solution) for outcome in optima]
+    most = [_measure(instance, whole_schedule(outcome)) for outcome in optima]
     found = []
     for name in rules:
         function: Callable[..., Schedule | Outcome] = STRATEGY_RULES[name]
         answer = function(instance, rng=np.random.default_rng(seed)) if name in DRAWING else function(instance)
-        work, utility = _measure(instance, answer.solution if isinstance(answer, Outcome) else answer)
+        work, utility = _measure(instance, whole_schedule(answer))
         found.append(Price(name, work / most[0][0] if most[0][0] else 1.0, utility / most[1][1] if most[1][1] else 1.0))
     return found
 
 
-def _measure(instance: Scheduling, schedule: object) -> tuple[int, int]:
-    assert isinstance(schedule, Schedule)
+def _measure(instance: Scheduling, schedule: Schedule) -> tuple[int, int]:
     start, processing, horizon = schedule.start, instance.processing, instance.horizon
     return int(units_done(start, processing, horizon).sum()), int(psi(start, processing, horizon).sum())

@@ -18,7 +18,7 @@ from ...instances.scheduling import Schedule, Scheduling, psi
 from ...instances.scheduling.instance import Integers
 from ...solvers.outcome import Outcome
 from ...solvers.scheduling.shapley_schedule import ref
-from .windows import DRAWING, RULES
+from .windows import DRAWING, RULES, whole_schedule
 
 Kind = Literal["split", "merge", "delay", "pad"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -118,9 +118,7 @@ def _true_utility(instance: Scheduling, useful: Integers, organization: int, rul
     for number in repeats:
         function = STRATEGY_RULES[rule]
         answer = function(instance, rng=np.random.default_rng(number)) if rule in DRAWING else function(instance)
-        schedule = answer.solution if isinstance(answer, Outcome) else answer
-        assert isinstance(schedule, Schedule)
-        total += int(psi(schedule.start, useful, instance.horizon)[mine].sum())
+        total += int(psi(whole_schedule(answer).start, useful, instance.horizon)[mine].sum())
     return total / len(repeats)
 
 

@@ -27,7 +27,7 @@ from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
-from ...solvers.outcome import Outcome
+from ...solvers.outcome import Outcome, Stop
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import play_ref, reference_of
 from .metrics import unfairness
@@ -158,10 +158,17 @@ def study(
 
 def rule_utilities(instance: Scheduling, name: str, rng: np.random.Generator) -> Integers:
     """(k,) psi_sp of each organization at the horizon under a rule."""
-    answer = RULES[name](instance, rng=rng) if name in DRAWING else RULES[name](instance)
-    schedule = answer.solution if isinstance(answer, Outcome) else answer
-    assert isinstance(schedule, Schedule)
-    return utilities(instance, schedule)
+    return utilities(instance, whole_schedule(RULES[name](instance, rng=rng) if name in DRAWING else RULES[name](instance)))
+
+
+def whole_schedule(answer: Schedule | Outcome) -> Schedule:
+    """A rule's schedule; Ctrl-C in the rule goes on, so that nothing is concluded from half of its schedule."""
+    if isinstance(answer, Outcome):
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        answer = answer.solution  # type: ignore[assignment]
+    assert isinstance(answer, Schedule)
+    return answer
 
 
 def summarize(sample: npt.ArrayLike, seed: int = 0, resamples: int = 2000) -> Summary:

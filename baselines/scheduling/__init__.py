@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .direct import direct_contribution
-from .sampled import guarantee, rand, sample_orderings
+from .sampled import guarantee, rand, sample_orderings, validate_orderings
 from .shares import curr_fair_share, fair_share, ut_fair_share
 from .simple import fifo, random_organization, round_robin
 
@@ -18,4 +18,5 @@ __all__ = [
     "round_robin",
     "sample_orderings",
     "ut_fair_share",
+    "validate_orderings",
 ]

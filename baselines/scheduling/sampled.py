@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from math import log, sqrt
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +12,14 @@ import numpy.typing as npt
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Scheduling
 from ...solvers.outcome import Outcome, Report, Status, Stop, validate_time_limit
-from ...solvers.scheduling.event_loop import Sampling, simulate
+from ...solvers.scheduling.event_loop import Sampling, memory_needed, simulate
 from ...solvers.scheduling.plain import Reading
+
+MOST_JOINS = 2_000_000
+"""Orders times organizations: some seconds of drawing, before the first look at the clock."""
+
+MOST_MEMORY = 4.0
+"""Gigabytes the sampled coalitions' state may take."""
 
 
 def rand(
@@ -48,30 +56,47 @@ def rand(
     validate_time_limit(time_limit)
     if reading not in ("figure", "definition"):
         raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
-    if orderings < 1:
-        raise InvalidOption(f"orderings is {orderings}; expected how many random orders are drawn, at least 1")
-    if not 0 < confidence < 1:
-        raise InvalidOption(f"confidence is {confidence}; expected a probability between 0 and 1, such as 0.9")
-    if instance.organizations > 62:
-        raise InvalidOption(f"RAND takes at most 62 organizations; there are {instance.organizations}. Merge some")
+    validate_orderings(orderings, instance.organizations)
+    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
+        raise InvalidOption(f"confidence is {confidence!r}; expected a probability between 0 and 1, such as 0.9")
     if orderings * instance.most_utility >= 2**61:
         raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
     source = np.random.default_rng(0) if rng is None else rng
     sampling = sample_orderings([source.permutation(instance.organizations) for _ in range(orderings)])
     rule = "RAND" if reading == "figure" else "RAND-next"
-    played = simulate(instance, rule, sampling=sampling, time_limit=time_limit, report=report)
-    estimate = sampling.coefficients.astype(object) @ played.values[:-1, -1].astype(object)
-    certificate = {
+    needed = memory_needed(instance, np.array(sampling.masks)) / 1e9
+    if needed > MOST_MEMORY:
+        raise InvalidOption(
+            f"orderings is {orderings}; its {len(sampling.masks)} coalitions need {needed:.1f} GB, at most {MOST_MEMORY:g} are "
+            "taken. Draw fewer orders"
+        )
+    played = simulate(instance, rule, sampling=sampling, time_limit=time_limit, report=report, partial=True)
+    certificate: dict[str, Any] = {
         "orderings": orderings,
         "reading": reading,
         "coalitions": len(sampling.masks),
         "psi": played.own[:, -1].tolist(),
-        "phi_estimate": [int(value) / orderings for value in estimate],
         "guarantee": guarantee(instance.organizations, orderings, confidence),
     }
-    if played.stop is not Stop.FINISHED:
+    if played.stop is Stop.FINISHED:
+        estimate = sampling.coefficients.astype(object) @ played.values[:-1, -1].astype(object)
+        certificate["phi_estimate"] = [int(value) / orderings for value in estimate]
+    else:
         certificate["decided_until"] = played.decided_until
+        certificate["after_that"] = "first in, first out; phi is not estimated"
     return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
+
+
+def validate_orderings(orderings: int, organizations: int) -> None:
+    """Refuse numbers of random orders, or of organizations, that RAND cannot take."""
+    if organizations > 62:
+        raise InvalidOption(f"RAND takes at most 62 organizations; there are {organizations}. Merge some")
+    whole = isinstance(orderings, Integral) and not isinstance(orderings, bool)
+    if not whole or not 1 <= orderings * organizations <= MOST_JOINS:
+        raise InvalidOption(
+            f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 to {MOST_JOINS // organizations} "
+            f"for {organizations} organizations"
+        )
 
 
 def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:

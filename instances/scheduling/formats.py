@@ -21,6 +21,7 @@ PathLike = str | os.PathLike[str]
 _FIELDS = 18
 _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
 _MISSING = -1
+_LARGEST = 2**53
 
 
 def swf(
@@ -135,16 +136,16 @@ def read_accounting(
     skipped = 0
     for row in rows:
         line = rows.line_num
+        if None in row.values() or None in row:
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: expected {len(header)} cells, as the header has")
         if "." in (row.get("JobID") or "") or not (row[start] or "").strip() or row[start].strip() in ("Unknown", "None"):
             skipped += 1
             continue
-        if None in row.values() or None in row:
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: expected {len(header)} cells, as the header has")
         begin, sent_at = _time(path, line, start, row[start]), _time(path, line, submit, row[submit])
         run, cpus = _duration(path, line, elapsed, row[elapsed]), row.get(processors, "1").strip() or "1"
         if begin < sent_at or sent_at < 0:
             raise InvalidFile(f"{os.fspath(path)}, line {line}: it starts at {row[start]}, before its {submit} {row[submit]}")
-        if not cpus.isdigit():
+        if not cpus.isdecimal() or len(cpus) > 15:
             raise InvalidFile(f"{os.fspath(path)}, line {line}: {processors} is {cpus!r}; expected a whole number")
         found.append((sent_at, begin - sent_at, run, int(cpus)))
         owners.append(row[user].strip())
@@ -183,22 +184,24 @@ def _swf_table(path: PathLike, lines: list[str], numbers: list[int]) -> Integers
     table = np.full((len(cells), _FIELDS), _MISSING, dtype=np.int64)
     try:
         table[:, wanted] = np.array([[row[column] for column in wanted] for row in cells], dtype=np.int64)
+        fits = bool((np.abs(table) < _LARGEST).all() and (table > -_LARGEST).all())
     except (ValueError, OverflowError):
+        fits = False
+    if not fits:
         for number, row in zip(numbers, cells, strict=True):
             for column in wanted:
-                table[0, column] = _whole(path, number, column, row[column])
-        raise
+                _whole(path, number, column, row[column])
     return table
 
 
 def _whole(path: PathLike, number: int, column: int, text: str) -> int:
     try:
         value = int(text)
-        if abs(value) < 2**53:
+        if abs(value) < _LARGEST:
             return value
     except ValueError:
         pass
-    raise InvalidFile(f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a whole number")
+    raise InvalidFile(f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a whole number below 2**53")
 
 
 def _refuse_below(path: PathLike, values: Integers, numbers: list[int], name: str, least: int) -> None:
@@ -233,9 +236,9 @@ def _labels(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
 
 def _time(path: PathLike, line: int, column: str, text: str) -> int:
     word = text.strip()
-    if word.lstrip("-").isdigit():
-        return int(word)
     try:
+        if word.removeprefix("-").isdecimal() and len(word) < 16:
+            return int(word)
         moment = datetime.fromisoformat(word)
     except ValueError:
         raise InvalidFile(
@@ -247,7 +250,12 @@ def _time(path: PathLike, line: int, column: str, text: str) -> int:
 def _duration(path: PathLike, line: int, column: str, text: str) -> int:
     days, dash, clock = text.strip().rpartition("-")
     parts = clock.split(":")
-    if (not dash or days.isdigit()) and 1 <= len(parts) <= 3 and all(part.partition(".")[0].isdigit() for part in parts):
+    if (
+        len(clock) + len(days) < 16
+        and (not dash or days.isdecimal())
+        and 1 <= len(parts) <= 3
+        and all(part.partition(".")[0].isdecimal() for part in parts)
+    ):
         seconds = 0
         for part in parts:
             seconds = 60 * seconds + int(part.partition(".")[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from ..problem.errors import InvalidOption
@@ -34,8 +36,11 @@ def workload(
     """
     for option, value in (("jobs", jobs), ("horizon", horizon)):
         _positive(option, value)
-    if not load > 0 or not batch >= 1 or not spread >= 0:
-        raise InvalidOption(f"load is {load}, batch {batch}, spread {spread}; expected load above 0, batch from 1, spread from 0")
+    if not 0 < load <= 1e6 or not 1 <= batch <= 1e9 or not 0 <= spread <= 20:
+        raise InvalidOption(
+            f"load is {load}, batch {batch}, spread {spread}; expected load above 0 to 1e6, "
+            "batch from 1 to 1e9, spread from 0 to 20"
+        )
     size = rng.geometric(1 / batch, jobs)
     number = int(np.searchsorted(np.cumsum(size), jobs)) + 1
     which = np.repeat(np.arange(number), size[:number])[:jobs]
@@ -73,5 +78,5 @@ def unit_jobs(
 
 
 def _positive(option: str, value: int) -> None:
-    if value < 1:
-        raise InvalidOption(f"{option} is {value}; expected a whole number, at least 1")
+    if not isinstance(value, Integral) or not 1 <= value < 2**31:
+        raise InvalidOption(f"{option} is {value!r}; expected a whole number, at least 1 and below 2**31")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -194,12 +195,14 @@ def _at_least(field: str, values: Integers, least: int, what: str, cure: str = "
 
 
 def _whole(field: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer | float) or value != int(value):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer | float) or value % 1 != 0:
         raise InvalidInstance(field, repr(value), "a whole number")
     return int(value)
 
 
 def _valid_names(names: Any, organizations: int) -> tuple[str, ...]:
+    if not isinstance(names, Sequence | np.ndarray) or isinstance(names, str):
+        raise InvalidInstance("names", repr(names), "a list of strings, one per organization")
     if len(names) == 0:
         return tuple(str(index) for index in range(organizations))
     values = tuple(names)

@@ -48,7 +48,7 @@ class Log:
         """Processors the header speaks of, or None."""
         for key in ("MaxProcs", "MaxNodes"):
             word = self.header.get(key, "").split()
-            if word and word[0].isdigit() and int(word[0]) > 0:
+            if word and word[0].isdecimal() and 0 < len(word[0]) < 16 and int(word[0]) > 0:
                 return int(word[0])
         return None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import cast
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from .instance import Integers
+from .instance import MOST_MACHINES, Integers
 
 
 def machine_split(total: int, organizations: int, split: str = "zipf") -> Integers:
@@ -21,12 +22,12 @@ def machine_split(total: int, organizations: int, split: str = "zipf") -> Intege
         "uniform": as even as can be; or the numbers themselves, such as "31,15,10,8,6". Remainders go to the largest
         fractions, ties to the lowest organization; an organization may end with 0.
     """
-    if organizations < 1:
-        raise InvalidOption(f"organizations is {organizations}; expected a whole number, at least 1")
+    if not isinstance(organizations, Integral) or not 1 <= organizations <= MOST_MACHINES // 10:
+        raise InvalidOption(f"organizations is {organizations}; expected a whole number, 1 to {MOST_MACHINES // 10}")
     if "," in split or split.isdigit():
         return _given(split, total, organizations)
-    if total < 1:
-        raise InvalidOption(f"machines is {total}; expected a whole number, at least 1")
+    if not isinstance(total, Integral) or not 1 <= total <= MOST_MACHINES:
+        raise InvalidOption(f"machines is {total}; expected a whole number, 1 to {MOST_MACHINES}")
     if split not in ("zipf", "uniform"):
         raise InvalidOption(f"split is {split!r}; expected zipf, uniform, or one number per organization such as 3,2,1")
     weight = 1.0 / np.arange(1, organizations + 1) if split == "zipf" else np.ones(organizations)
@@ -40,7 +41,7 @@ def machine_split(total: int, organizations: int, split: str = "zipf") -> Intege
 def _given(split: str, total: int, organizations: int) -> Integers:
     try:
         machines = np.array([int(part) for part in split.split(",")], dtype=np.int64)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InvalidOption(f"split is {split!r}; expected whole numbers with commas between them") from None
     if len(machines) != organizations or (machines < 0).any():
         raise InvalidOption(f"split is {split!r}; expected {organizations} numbers of machines, each 0 or more")

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .bound import fluid_bound
 from .intervals import IntervalModel, interval_model
-from .time_indexed import TimeIndexed, columns_needed, time_indexed
+from .time_indexed import TimeIndexed, columns_needed, entries_needed, time_indexed
 
-__all__ = ["IntervalModel", "TimeIndexed", "columns_needed", "fluid_bound", "interval_model", "time_indexed"]
+__all__ = ["IntervalModel", "TimeIndexed", "columns_needed", "entries_needed", "fluid_bound", "interval_model", "time_indexed"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -49,12 +50,12 @@ class IntervalModel:
         return values | dict(zip(self.done, done.tolist(), strict=True))
 
 
-def interval_model(instance: Scheduling, objective: Objective) -> IntervalModel:
+def interval_model(instance: Scheduling, objective: Objective, over: Callable[[], bool] = lambda: False) -> IntervalModel:
     """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M intervals at once.
 
     A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then l = p and this is
     equation 3; if it is cut then T - s - l = 0 and only the square is left. Inside an organization starts follow the
-    order of its jobs. Schedules need not be greedy.
+    order of its jobs. Schedules need not be greedy. TimeoutError once `over` says so.
     """
     from ortools.sat.python import cp_model as library
 
@@ -63,9 +64,11 @@ def interval_model(instance: Scheduling, objective: Objective) -> IntervalModel:
     jobs = instance.order[instance.release[instance.order] < horizon]
     starts, units, intervals, worth = [], [], [], []
     for job in jobs.tolist():
-        release, length = int(instance.release[job]), int(instance.processing[job])
+        if over():
+            raise TimeoutError
+        release = int(instance.release[job])
+        most = length = min(int(instance.processing[job]), horizon - release)  # what is cut in any case need not fit 64 bits
         start = model.new_int_var(release, horizon, f"start {job}")
-        most = min(length, horizon - release)
         done = model.new_int_var(0, most, f"done {job}")
         end = model.new_int_var(release, horizon, f"end {job}")
         model.add_min_equality(done, [length, horizon - start])

@@ -45,6 +45,16 @@ def columns_needed(instance: Scheduling) -> int:
     return int(np.maximum(instance.horizon - instance.release, 0).sum())
 
 
+def entries_needed(instance: Scheduling) -> int:
+    """At most how many entries the program's matrix has."""
+    spans = np.maximum(instance.horizon - instance.release, 0)
+    runs = sum((spans * (1 + np.minimum(instance.processing, instance.horizon))).tolist())
+    order = instance.order
+    follows = instance.organization[order[1:]] == instance.organization[order[:-1]]
+    earlier, later = spans[order[:-1]][follows].tolist(), spans[order[1:]][follows].tolist()
+    return int(runs + sum(after * (before + after) for before, after in zip(earlier, later, strict=True)))
+
+
 def time_indexed(instance: Scheduling, objective: Objective) -> TimeIndexed:
     """Each job starts at most once; at any time at most M run; of two consecutive jobs the later starts no earlier.
 

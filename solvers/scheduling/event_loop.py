@@ -85,6 +85,7 @@ def simulate(
     samples: npt.ArrayLike = (),
     time_limit: float | None = None,
     report: Report | None = None,
+    partial: bool = False,
 ) -> Simulation:
     """Play a rule's schedule, event by event, and the schedules of the coalitions it looks at.
 
@@ -94,7 +95,9 @@ def simulate(
     sampling : RAND's coalitions; they play FIFO beside the wanted one.
     draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's organization, 2 i + 1 its machine.
     samples : times from 0 to the horizon at which values are recorded; the horizon is always one.
-    time_limit, report : see `Clock`. When time is up, or at Ctrl-C, the rest is scheduled first in, first out.
+    time_limit, report : see `Clock`. When time is up the rest is scheduled first in, first out.
+    partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out. Otherwise the
+        KeyboardInterrupt goes on to the caller, so that nobody takes half a rule's schedule for the rule's.
     """
     from . import kernels
 
@@ -119,7 +122,7 @@ def simulate(
         sample_lent=np.zeros((players, len(times)), dtype=np.int64),
     )
     uniform = np.zeros(2) if draws is None else draws
-    decided, stop = _play(instance, jobs, game, state, output, uniform, clock)
+    decided, stop = _play(instance, jobs, game, state, output, uniform, clock, partial)
     start = np.empty(instance.jobs, dtype=np.int64)
     start[instance.order] = output.start
     machine = None
@@ -158,6 +161,12 @@ def _validate(instance: Scheduling, rule: str, sampling: Sampling | None, draws:
         raise InvalidOption(
             f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs {2 * instance.jobs}, two a job"
         )
+    busy = min(instance.total_machines, instance.jobs)
+    if rule == "FAIRSHARE" and busy * instance.horizon * int(instance.machines.max()) >= 2**63:
+        raise InvalidInstance(
+            "horizon", instance.horizon, "machine time times the largest share below 2**63 for FAIRSHARE",
+            "Measure time in a coarser unit",
+        )  # fmt: skip
     if rule == "UTFAIRSHARE" and instance.most_utility * int(instance.machines.max()) >= 2**63:
         raise InvalidInstance(
             "horizon", instance.horizon, "utility times the largest share below 2**63 for UTFAIRSHARE",
@@ -180,7 +189,7 @@ def _playing(instance: Scheduling, rule: str, sampling: Sampling | None) -> tupl
 
 def _play(
     instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, state: kernels.State, output: kernels.Output,
-    draws: npt.NDArray[np.float64], clock: Clock,
+    draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first out."""
     from . import kernels
@@ -196,6 +205,8 @@ def _play(
                 stop = Stop.TIME_LIMIT
                 break
     except KeyboardInterrupt:
+        if not partial:
+            raise
         stop = Stop.INTERRUPTED
     if stop is Stop.FINISHED:
         return instance.horizon, stop

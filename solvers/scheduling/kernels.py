@@ -358,6 +358,7 @@ def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: floa
 def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free: int) -> int:
     """DIRECTCONTR: a machine drawn uniformly among the free ones runs the job and earns its utility for its owner."""
     left = int(draw * free)
+    state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
         if state.machine_end[machine] == -1:
             if left == 0:
@@ -374,6 +375,7 @@ def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free:
 @compiled
 def _hand_back(jobs: Jobs, state: State, t: int) -> None:
     """DIRECTCONTR: machines whose job ends at t are free, and stop earning for their owners."""
+    state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
         if state.machine_end[machine] == t:
             state.machine_end[machine] = -1

@@ -11,7 +11,7 @@ from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, assign_machines, check, is_greedy, psi
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
-from ...models.scheduling import columns_needed, fluid_bound, interval_model, time_indexed
+from ...models.scheduling import columns_needed, entries_needed, fluid_bound, interval_model, time_indexed
 from ...models.scheduling.intervals import Objective
 from ..engines import solve_cp_sat, solve_program, validate_engine
 from ..outcome import Clock, Outcome, Report, Status, Stop
@@ -19,6 +19,9 @@ from .event_loop import simulate
 
 MOST_COLUMNS = 200_000
 """The time-indexed program goes to HiGHS up to this many columns (jobs times times)."""
+
+MOST_ENTRIES = 20_000_000
+"""And up to this many entries of its matrix: columns times processing times, and for the order inside organizations."""
 
 
 def max_utilization(
@@ -70,24 +73,29 @@ def _optimum(
     report: Report | None,
 ) -> Outcome:
     validate_engine(engine)
-    if engine == "highs" and columns_needed(instance) > MOST_COLUMNS:
+    if engine == "highs" and (columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES):
         raise InvalidOption(
-            f"engine is 'highs'; its program would have {columns_needed(instance)} columns, at most {MOST_COLUMNS} are taken. "
+            f"engine is 'highs'; its program would have {columns_needed(instance)} columns and {entries_needed(instance)} "
+            f"entries; at most {MOST_COLUMNS} and {MOST_ENTRIES} are taken. "
             "Use engine='cp-sat', or measure time in a coarser unit"
         )
     unit = 1.0 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
     scaled = None if report is None else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
     clock = Clock(time_limit)
-    best = _given(instance, start)
+    best, broken = _given(instance, start)
     limit = fluid_bound(instance, objective)
     certificate: dict[str, Any] = {"engine": engine, "fluid_bound": limit * unit}
+    if broken is Stop.INTERRUPTED:
+        return Outcome(best, limit * unit, Status.FEASIBLE, broken, certificate)
     if _worth(instance, best.start, objective) == limit:  # nothing to look for
         return Outcome(
             best, limit * unit, Status.OPTIMAL, certificate=certificate | {"proof": "the start reaches the fluid bound"}
         )
     run = _by_intervals if engine == "cp-sat" else _by_time
-    left = None if clock.left is None else max(clock.left, 0.01)
-    found, bound, stop, message = run(instance, objective, best.start, left, scaled)
+    try:
+        found, bound, stop, message = run(instance, objective, best.start, clock, scaled)
+    except KeyboardInterrupt:
+        found, bound, stop, message = None, None, Stop.INTERRUPTED, "interrupted while the program was made"
     certificate["engine_message"] = message
     bound = limit if bound is None else min(bound, limit)
     if found is not None and _worth(instance, found, objective) > _worth(instance, best.start, objective):
@@ -106,12 +114,13 @@ def _optimum(
 Answer = tuple[Integers | None, int | None, Stop, str]
 
 
-def _by_intervals(
-    instance: Scheduling, objective: Objective, start: Integers, time_limit: float | None, report: Report | None
-) -> Answer:
+def _by_intervals(instance: Scheduling, objective: Objective, start: Integers, clock: Clock, report: Report | None) -> Answer:
     """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word."""
-    built = interval_model(instance, objective)
-    answer = solve_cp_sat(built.model, time_limit=time_limit, hints=built.hints(start, instance), report=report)
+    try:
+        built = interval_model(instance, objective, lambda: clock.over)
+    except TimeoutError:
+        return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
+    answer = solve_cp_sat(built.model, time_limit=_left(clock), hints=built.hints(start, instance), report=report)
     found = None if answer.values is None else built.starts(answer.values, instance)
     bound = (
         None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5)) // (2 if objective == "utility" else 1)
@@ -119,13 +128,15 @@ def _by_intervals(
     return found, bound, answer.stop, answer.message
 
 
-def _by_time(
-    instance: Scheduling, objective: Objective, start: Integers, time_limit: float | None, report: Report | None
-) -> Answer:
+def _by_time(instance: Scheduling, objective: Objective, start: Integers, clock: Clock, report: Report | None) -> Answer:
     """HiGHS on the time-indexed program."""
     built = time_indexed(instance, objective)
     answer = solve_program(
-        built.program, engine="highs", time_limit=time_limit, start=built.point(start), report=None if report is None else report
+        built.program,
+        engine="highs",
+        time_limit=_left(clock),
+        start=built.point(start),
+        report=None if report is None else report,
     )
     found = None if answer.point is None else built.starts(answer.point, instance)
     # Whole units of work or utility: what is above the next whole number by less than solver noise is that number.
@@ -133,17 +144,22 @@ def _by_time(
     return found, bound, answer.stop, answer.message
 
 
-def _given(instance: Scheduling, start: Solution | None) -> Schedule:
-    """The schedule to begin from: the one given, or first in, first out."""
+def _left(clock: Clock) -> float | None:
+    return None if clock.left is None else max(clock.left, 0.01)
+
+
+def _given(instance: Scheduling, start: Solution | None) -> tuple[Schedule, Stop]:
+    """The schedule to begin from, the one given or first in, first out; and whether Ctrl-C came meanwhile."""
     if start is None:
-        return simulate(instance, "FIFO").schedule
+        played = simulate(instance, "FIFO", partial=True)  # first in, first out to the end even so
+        return played.schedule, played.stop
     if not isinstance(start, Schedule):
         raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")
     try:
         check(instance, start)
     except InfeasibleSolution as error:
         raise InvalidOption(f"start is not feasible: {error}") from None
-    return start
+    return start, Stop.FINISHED
 
 
 def _worth(instance: Scheduling, start: Integers, objective: Objective) -> int:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from ...instances.scheduling import Schedule, Scheduling, assign_machines
 from ...instances.scheduling.utility import Started, Utility, throughput
+from ..outcome import Clock
 from .shapley import scale, scaled_shares
 
 Reading = Literal["figure", "definition"]
@@ -50,14 +51,16 @@ class PlainRef:
     scaled_phi: list[int]
 
 
-def plain_ref(instance: Scheduling, utility: Utility = throughput, reading: Reading = "figure") -> PlainRef:
+def plain_ref(
+    instance: Scheduling, utility: Utility = throughput, reading: Reading = "figure", clock: Clock | None = None
+) -> PlainRef:
     """REF for any utility, coalition by coalition at every event.
 
     `figure`: the waiting organization of least psi - phi at t is served (figure 3). `definition`: the one whose start
     brings psi and phi of all closest in the Manhattan metric at t + 1 (`Distance` of figure 1, whose sum must leave out
     the organization itself, and which at t is the same for all, since a job started at t is worth nothing yet); of
     equally close ones the one of least psi - phi. Ties go to the lowest organization. Figure 1's update of phi runs over
-    all subsets including the coalition itself.
+    all subsets including the coalition itself. TimeoutError when the `clock` is over first.
     """
     k = instance.organizations
     masks = sorted(range(1, 1 << k), key=lambda mask: (mask.bit_count(), mask))
@@ -78,6 +81,8 @@ def plain_ref(instance: Scheduling, utility: Utility = throughput, reading: Read
         for mask in masks:
             coalition = coalitions[mask]
             while coalition.free(t) > 0 and any(coalition.queues.values()):
+                if clock is not None and clock.over:
+                    raise TimeoutError
                 chosen = _choose(coalitions, mask, utility, t, reading, processing, release)
                 job = coalition.queues[chosen].pop(0)
                 coalition.started[chosen].append((t, processing[job], release[job]))

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
-from ..outcome import Outcome, Report, Status, Stop, validate_time_limit
+from ..outcome import Clock, Outcome, Report, Status, Stop, validate_time_limit
 from .event_loop import Simulation, memory_needed, simulate
 from .plain import Reading, plain_ref
 from .shapley import scale, scaled_shares
@@ -97,29 +98,28 @@ def ref(
     if utility not in UTILITIES:
         raise InvalidOption(f"utility is {utility!r}; expected one of {', '.join(UTILITIES)}")
     if utility != "throughput":
-        return _plain(instance, utility, reading)
+        return _plain(instance, utility, reading, time_limit)
     if report is not None:
         needed = memory_needed(instance, np.arange(1, 1 << instance.organizations)) / 1e6
         report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
-    played = play_ref(instance, reading=reading, memory=memory, time_limit=time_limit, report=report)
+    played = play_ref(instance, reading=reading, memory=memory, time_limit=time_limit, report=report, partial=True)
     found = reference_of(played)
-    if played.stop is Stop.FINISHED:
-        remember(instance, reading, found)
-    phi = found.phi()
     certificate: dict[str, Any] = {
         "reading": reading,
         "psi": found.psi.tolist(),
-        "phi": [float(value) for value in phi],
-        "owed": [float(value - mine) for value, mine in zip(phi, found.psi.tolist(), strict=True)],
         "coalitions": len(played.masks),
         "contended decisions": played.contended,
         "memory_mb": round(memory_needed(instance, played.masks) / 1e6, 3),
     }
     if played.stop is Stop.FINISHED:
+        remember(instance, reading, found)
+        phi = found.phi()
+        certificate["phi"] = [float(value) for value in phi]
+        certificate["owed"] = [float(value - mine) for value, mine in zip(phi, found.psi.tolist(), strict=True)]
         bound = 0.0 if found.units else None
         return Outcome(played.schedule, bound, Status.OPTIMAL if found.units else Status.FEASIBLE, certificate=certificate)
     certificate["decided_until"] = played.decided_until
-    certificate["after_that"] = "first in, first out; psi, phi and owed are not REF's"
+    certificate["after_that"] = "first in, first out; psi is this schedule's, not REF's, and phi is not known"
     return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
 
 
@@ -131,8 +131,11 @@ def play_ref(
     memory: float = 4.0,
     time_limit: float | None = None,
     report: Report | None = None,
+    partial: bool = False,
 ) -> Simulation:
     """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the horizon.
+
+    With a `time_limit`, or with `partial` at Ctrl-C, look at `stop` before the values; see `simulate`.
 
     Raises
     ------
@@ -140,7 +143,7 @@ def play_ref(
         See `validate_ref`.
     """
     validate_ref(instance, reading, memory)
-    return simulate(instance, _READINGS[reading], samples=samples, time_limit=time_limit, report=report)
+    return simulate(instance, _READINGS[reading], samples=samples, time_limit=time_limit, report=report, partial=partial)
 
 
 def reference_of(played: Simulation) -> Reference:
@@ -163,15 +166,15 @@ def validate_ref(instance: Scheduling, reading: str, memory: float) -> None:
             f"REF keeps a schedule of each of the 2^{k} coalitions of {k} organizations; it takes at most {MOST_ORGANIZATIONS}. "
             "Merge organizations, or use RAND"
         )
-    if not memory > 0:
-        raise InvalidOption(f"memory is {memory}; expected gigabytes above 0")
+    if isinstance(memory, bool) or not isinstance(memory, Real) or not memory > 0:
+        raise InvalidOption(f"memory is {memory!r}; expected gigabytes above 0")
     needed = memory_needed(instance, np.arange(1, 1 << k)) / 1e9
     if needed > memory:
         raise InvalidOption(
             f"REF needs {needed:.2f} GB for {2**k - 1} coalitions; memory is {memory:g}. Give more with memory=, "
             "merge organizations, or use RAND"
         )
-    if scale(k) * instance.most_utility >= 2**62:
+    if scale(k) * instance.most_utility >= 2**61:  # psi - phi of two organizations differ by at most three times that
         raise InvalidOption(
             f"phi times lcm(1..{k}) = {scale(k)} passes 64 bits at utilities of {instance.most_utility:.1e}; "
             "measure time in a coarser unit, shorten the horizon, or use RAND"
@@ -214,14 +217,20 @@ def remember(instance: Scheduling, reading: Reading, found: Reference) -> None:
             _known.popitem(last=False)
 
 
-def _plain(instance: Scheduling, utility: str, reading: Reading) -> Outcome:
+def _plain(instance: Scheduling, utility: str, reading: Reading, time_limit: float | None) -> Outcome:
     """REF for another utility: a schedule fair by that utility, which psi_sp does not judge."""
     if instance.organizations > _PLAIN_ORGANIZATIONS:
         raise InvalidOption(
             f"utility {utility!r} goes through the plain-Python REF, which takes at most {_PLAIN_ORGANIZATIONS} organizations; "
             f"there are {instance.organizations}"
         )
-    found = plain_ref(instance, UTILITIES[utility], reading)
+    try:
+        found = plain_ref(instance, UTILITIES[utility], reading, Clock(time_limit))
+    except (TimeoutError, KeyboardInterrupt) as error:
+        stop = Stop.TIME_LIMIT if isinstance(error, TimeoutError) else Stop.INTERRUPTED
+        schedule = simulate(instance, "FIFO").schedule
+        told = {"reading": reading, "utility": utility, "decided_until": 0, "after_that": "first in, first out"}
+        return Outcome(schedule, None, Status.FEASIBLE, stop, told | {"psi_sp": utilities(instance, schedule).tolist()})
     whole = scale(instance.organizations)
     certificate = {
         "reading": reading,

@@ -1,0 +1,262 @@
+"""Stops, limits and odd input: what an interrupted, cut short or oversized run may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.scheduling.audit import audit
+from cotenant.analysis.scheduling.metrics import certificate_claims
+from cotenant.analysis.scheduling.strategy import best_gains
+from cotenant.analysis.scheduling.windows import rule_utilities
+from cotenant.baselines.scheduling import direct_contribution, fair_share, rand
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.scheduling import Scheduling
+from cotenant.instances.scheduling.formats import read_accounting, read_swf
+from cotenant.instances.scheduling.generators import workload
+from cotenant.instances.scheduling.log import Window
+from cotenant.instances.scheduling.split import machine_split
+from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.scheduling import kernels, optimum, reference, shapley_schedule
+from cotenant.solvers.scheduling.shapley_schedule import ref
+
+
+def made(seed: int = 0, **shape: Any) -> Scheduling:
+    return workload(
+        **{"organizations": 3, "machines": 4, "jobs": 40, "horizon": 60, "batch": 5, "load": 1.5, **shape},
+        rng=np.random.default_rng(seed),
+    )
+
+
+@pytest.fixture
+def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C at the first slice of the event loop that every coalition plays."""
+    run: Any = kernels.run
+    called: list[bool] = []
+
+    def once(*arguments: Any) -> bool:
+        if not called:
+            called.append(True)
+            run(*arguments[:-1], 8)
+            raise KeyboardInterrupt
+        return bool(run(*arguments))
+
+    monkeypatch.setattr(kernels, "run", once)
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_an_interrupted_reference_is_neither_returned_nor_remembered() -> None:
+    instance = made()
+    with pytest.raises(KeyboardInterrupt):
+        reference(instance)
+    assert (instance, "figure") not in shapley_schedule._known
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_an_interrupted_rule_does_not_return_another_rules_schedule() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        fair_share(made())
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_an_interrupted_rand_says_so_and_estimates_nothing() -> None:
+    outcome = rand(made())
+    assert outcome.stop is Stop.INTERRUPTED
+    assert outcome.solution is not None
+    assert "phi_estimate" not in outcome.certificate
+    assert "first in" in outcome.certificate["after_that"]
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_an_interrupted_ref_says_so_and_claims_no_contributions() -> None:
+    outcome = ref(made())
+    assert (outcome.stop, outcome.status, outcome.bound) == (Stop.INTERRUPTED, Status.FEASIBLE, None)
+    assert "phi" not in outcome.certificate
+    assert "owed" not in outcome.certificate
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_a_study_does_not_go_on_after_an_interrupted_rand() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        rule_utilities(made(), "RAND15", np.random.default_rng(0))
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_a_search_for_gains_does_not_go_on_after_an_interrupted_ref() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        best_gains(made(jobs=6), "REF")
+
+
+@pytest.mark.usefixtures("interrupt")
+def test_an_interrupt_in_the_start_of_an_optimum_is_reported() -> None:
+    outcome = optimum.max_utility(made())
+    assert (outcome.stop, outcome.status) == (Stop.INTERRUPTED, Status.FEASIBLE)
+    assert outcome.solution is not None
+
+
+@pytest.mark.parametrize("engine", ["cp-sat", "highs"])
+def test_an_interrupt_while_the_program_is_made_is_reported(monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(optimum, "interval_model", stopped)
+    monkeypatch.setattr(optimum, "time_indexed", stopped)
+    outcome = optimum.max_utility(made(), engine=engine)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert outcome.solution is not None
+
+
+def test_the_time_limit_covers_the_making_of_the_program() -> None:
+    outcome = optimum.max_utility(made(jobs=200), time_limit=1e-9)
+    assert outcome.stop is Stop.TIME_LIMIT
+    assert "before the program was made" in outcome.certificate["engine_message"]
+
+
+def test_the_plain_ref_keeps_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = ref(made(), utility="flow-time", time_limit=1e-9)
+    assert (outcome.stop, outcome.status) == (Stop.TIME_LIMIT, Status.FEASIBLE)
+    assert "phi" not in outcome.certificate
+    assert outcome.solution is not None
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shapley_schedule, "plain_ref", stopped)
+    assert ref(made(), utility="flow-time").stop is Stop.INTERRUPTED
+
+
+def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    run: Any = kernels.run
+    slices: list[bool] = []
+
+    def counted(*arguments: Any) -> bool:
+        slices.append(True)
+        return bool(run(*arguments[:-1], 20_000))
+
+    monkeypatch.setattr(kernels, "run", counted)
+    direct_contribution(made(organizations=2, machines=1000, jobs=2000, horizon=100, load=3.0))
+    assert len(slices) > 10
+
+
+def test_a_program_by_time_with_too_many_entries_is_refused() -> None:
+    long = Scheduling(
+        machines=[1, 1], organization=[0, 1, 1], release=[0, 0, 0], processing=[20_000, 20_000, 25_000], horizon=50_000
+    )  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="entries"):
+        optimum.max_utility(long, engine="highs")
+
+
+def test_a_job_far_longer_than_the_horizon_does_not_break_the_interval_model() -> None:
+    long = Scheduling(machines=[1, 1], organization=[0, 0, 1], release=[0, 0, 1], processing=[3, 2**60, 2], horizon=9)  # type: ignore[arg-type]
+    short = long.replace(processing=[3, 9, 2])
+    values = [optimum.max_utility(instance) for instance in (long, short)]
+    assert values[0].status is values[1].status is Status.OPTIMAL
+    assert values[0].bound == values[1].bound
+
+
+@pytest.mark.parametrize("name", ["psi", "phi", "owed"])
+def test_a_tampered_certificate_is_found(name: str) -> None:
+    instance = made()
+    result = cotenant.solve(instance, "REF")
+    assert certificate_claims(instance, result.solution, result.certificate) == []
+    changed = {**result.certificate, name: [value + 1 for value in result.certificate[name]]}
+    (claim,) = certificate_claims(instance, result.solution, changed)
+    assert name in claim
+    assert certificate_claims(instance, result.solution, {**changed, name: "x"})
+
+
+def test_certificates_of_other_readings_and_utilities_hold() -> None:
+    instance = made()
+    definition = cotenant.solve(instance, "REF", reading="definition")
+    assert certificate_claims(instance, definition.solution, definition.certificate, reading="definition") == []
+    flow = cotenant.solve(instance, "REF", utility="flow-time")
+    assert certificate_claims(instance, flow.solution, flow.certificate) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("REF", {"memory": "x"}), ("REF", {"memory": None}), ("REF", {"memory": True}),
+        ("RAND", {"orderings": 1.5}), ("RAND", {"orderings": "x"}), ("RAND", {"orderings": True}),
+        ("RAND", {"orderings": 10**8}), ("RAND", {"confidence": "x"}), ("RAND", {"confidence": None}),
+    ],
+)  # fmt: skip
+def test_an_option_of_the_wrong_type_or_size_is_named(method: str, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(options))):
+        cotenant.solve(made(), method, **options)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("horizon", float("nan")), ("horizon", float("inf")), ("names", 5), ("names", "abc")]
+)
+def test_a_field_of_the_wrong_type_is_named(field: str, value: Any) -> None:
+    with pytest.raises(InvalidInstance, match=field):
+        made().replace(**{field: value})
+
+
+def test_fair_share_refuses_products_beyond_64_bits() -> None:
+    jobs = 1_000_000
+    vast = Scheduling(
+        machines=[9_000_000, 1],  # type: ignore[arg-type]
+        organization=np.arange(jobs) % 2,
+        release=np.zeros(jobs, dtype=np.int64),
+        processing=np.ones(jobs, dtype=np.int64),
+        horizon=2_000_000,
+    )
+    with pytest.raises(InvalidInstance, match="FAIRSHARE"):
+        fair_share(vast)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"load": np.inf}, {"batch": np.inf}, {"batch": 1e300}, {"spread": np.inf}, {"horizon": 10**20}, {"jobs": 1.5}, {"jobs": "x"},
+     {"machines": 2.5}, {"machines": 10**30}, {"organizations": 1.5}, {"split": "9" * 30}],
+)  # fmt: skip
+def test_a_generator_refuses_what_it_cannot_draw(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption):
+        made(**options)
+
+
+def test_a_number_of_machines_beyond_64_bits_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="machines"):
+        machine_split(10**25, 3)
+
+
+def test_an_swf_number_that_would_overflow_is_refused_with_its_line(tmp_path: Path) -> None:
+    row = "{} 0 0 {} 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
+    (tmp_path / "log.swf").write_text("; MaxProcs: 2\n" + row.format(1, 10) + row.format(2, 9 * 10**18))
+    with pytest.raises(InvalidFile, match="line 3, field 4"):
+        read_swf(tmp_path / "log.swf")
+
+
+def test_a_header_that_only_looks_like_a_number_is_no_number_of_machines(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    assert read_swf(tmp_path / "log.swf").machines is None
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["2|b|5|\u00b2|3|1", "2|b|5|7|\u00b2|1", "2|b|5|7|3|\u00b2", "2|b|5|" + "9" * 30 + "|3|1", "2|b|5|7|" + "9" * 30 + "|1",
+     "2|b|5|7|3|" + "9" * 30, "2|b|5"],
+)  # fmt: skip
+def test_an_accounting_line_that_does_not_parse_is_refused_with_its_number(tmp_path: Path, row: str) -> None:
+    (tmp_path / "log.csv").write_text(f"JobID|User|Submit|Start|Elapsed|AllocCPUS\n1|a|0|0|9|1\n{row}\n")
+    with pytest.raises(InvalidFile, match="line 3"):
+        read_accounting(tmp_path / "log.csv")
+
+
+def test_an_audit_refuses_utilities_beyond_64_bits_and_too_many_points() -> None:
+    jobs, horizon = 40_000, 2**31 - 10
+    crowd = Scheduling(
+        machines=[1], organization=np.zeros(jobs, dtype=np.int64), release=np.zeros(jobs, dtype=np.int64),  # type: ignore[arg-type]
+        processing=np.full(jobs, horizon), horizon=horizon,
+    )  # fmt: skip
+    judged = Window(crowd, np.zeros(jobs, dtype=np.int64), 0)
+    with pytest.raises(InvalidInstance, match="64 bits"):
+        audit(judged)
+    with pytest.raises(InvalidOption, match="points"):
+        audit(judged, points=10**8)

@@ -288,10 +288,10 @@ def reproduce(
         return
     entry = experiment_named(experiment)
     options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}")
-    begin = time.perfcounter()
+    begin = time.perf_counter()
     with waiting(experiment):
         findings = entry.run(seed=seed, **options)
-    seconds = time.perfcounter() - begin
+    seconds = time.perf_counter() - begin
     if as_json:
         print_json({"experiment": asdict(entry), "seconds": seconds, "findings": [asdict(finding) for finding in findings]})
     else:

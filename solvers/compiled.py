@@ -77,7 +77,9 @@ def _announce() -> None:
     """Have numba's compilations (not what it loads from its cache) timed, and said when they take long."""
     from numba.core import event
 
-    class Notice(event.Listener):  # type: ignore[misc]
+    register: Any = event.register
+
+    class Notice(event.Listener):
         """Adds up the seconds spent compiling; a timer speaks even while one function is being compiled."""
 
         def __init__(self) -> None:
@@ -103,4 +105,4 @@ def _announce() -> None:
             self.said = True
             print("compiling kernels (kept for the next run) ...", file=sys.stderr)
 
-    event.register("numba:compile", Notice())
+    register("numba:compile", Notice())

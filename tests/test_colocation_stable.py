@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def test_keys_find_what_ties_broken_by_index_miss() -> None:
         best = [feasible_pairing(instance)]
         values = []
         for pairing in by_keys(
-            instance, 0.0, "penalty-points", rng=np.random.default_rng(0), clock=Clock(20), best=lambda best=best: best[0]
+            instance, 0.0, "penalty-points", rng=np.random.default_rng(0), clock=Clock(20), best=partial(best.__getitem__, 0)
         ):
             check(instance, pairing)
             values.append(blocking_pairs(instance, pairing).count)

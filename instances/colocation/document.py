@@ -32,7 +32,7 @@ class ColocationDocument(BaseModel):
     )
     count: list[Annotated[int, Field(json_schema_extra={"minimum": 0})]] = Field(min_length=1, description="agents of each type")
     bandwidth: list[float] = Field(
-        default=None,  # type: ignore[assignment]
+        default=None,  # type: ignore[arg-type]
         json_schema_extra=_without_default,
         description="memory bandwidth demand of each type [GB/s]",
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .partition import partition_from
 from .ranks import UNRANKED, Lists, Ranks, lists_of
@@ -30,7 +33,7 @@ def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
     return partner
 
 
-def largest_matching(rank: Ranks, start: Ranks) -> Ranks:
+def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
     """Extend a matching of acceptable pairs to one of most pairs, by augmenting paths (Edmonds 1965).
 
     An agent that no path reaches stays without partner in some largest matching, so one try for each is enough. One path is

@@ -213,3 +213,11 @@ def test_no_scheme_is_faster_than_the_optimum_on_the_bundled_paper_instance() ->
     bound = cotenant.solve(instance, "optimal", time_limit=5).bound
     assert bound is not None
     assert all(total_speed(instance, policy(instance)) <= bound for policy in POLICIES.values())
+
+
+def test_blocking_pairs_do_not_depend_on_the_unit_of_speed() -> None:
+    for instance in drawn(20):
+        for policy in POLICIES.values():
+            answer = policy(instance)
+            slow = instance.replace(speed=instance.speed * 1e-9)
+            assert blocking_pairs(slow, answer).count == blocking_pairs(instance, answer).count

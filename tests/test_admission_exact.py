@@ -559,3 +559,35 @@ def test_an_interrupted_engine_ends_the_frontier(monkeypatch: pytest.MonkeyPatch
 def test_kicks_are_a_whole_number(kicks: Any) -> None:
     with pytest.raises(InvalidOption, match="kicks is"):
         local_search(cotenant.read("admission/tiny"), kicks=kicks)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_engine_ends_the_levels_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import search
+
+    instance = uniform(machines=3, jobs=8, types=2, cores=4, threads=6, rng=np.random.default_rng(0))
+    calls: list[int] = []
+
+    def interrupted(program: Any, **given: Any) -> Any:
+        calls.append(1)
+        answer = solve_program(program, **given | {"time_limit": 0.05})
+        return replace(answer, status=Status.UNKNOWN, stop=Stop.INTERRUPTED, point=None, bound=None)
+
+    monkeypatch.setattr(search, "solve_program", interrupted)
+    outcome = most_jobs(instance)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert len(calls) == 1
+
+
+def test_pairs_that_prices_rule_out_are_in_no_better_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import search
+
+    best = {
+        seed: optimal(uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))).bound for seed in range(8)
+    }
+    monkeypatch.setattr(search.Search, "_columns", lambda self, rng: None)
+    monkeypatch.setattr(search.Search, "_local_search", lambda self, rng, share, kicks: None)
+    for seed, value in best.items():
+        instance = uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))
+        outcome = optimal(instance, route="columns")
+        assert outcome.status is Status.OPTIMAL
+        assert outcome.bound == pytest.approx(value)

@@ -278,3 +278,10 @@ def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.Monke
     monkeypatch.setattr(experiments, "optimal", interrupted)
     with pytest.raises(KeyboardInterrupt):
         table_ii(simulations=2, optima=2, time_limit=0.5)
+
+
+def test_a_comparison_shows_speed_and_the_gap_to_the_proved_optimum() -> None:
+    command = [sys.executable, "-m", "cotenant.cli", "compare", "admission/tiny", "-m", "optimal", "-m", "SM"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for word in ("speed", "gap", "blocking", "19.0"):
+        assert word in printed

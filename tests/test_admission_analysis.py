@@ -246,3 +246,42 @@ def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
     assert run("check", path, answer)["ok"] is True
     rows = run("compare", "admission/tiny")
     assert {row["method"] for row in rows} == {method.name for method in cotenant.methods("admission")}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"simulations": 2.5}, {"simulations": "a"}, {"optima": "x"}, {"optima": -1}, {"seed": -1}, {"seed": "a"}, {"time_limit": 0}],
+)
+def test_options_of_the_tables_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):
+        table_ii(**options)
+
+
+@pytest.mark.parametrize("options", [{"instances": 0}, {"instances": "x"}, {"seed": -1}])
+def test_options_of_the_claims_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):
+        claims.claims(**options)
+
+
+def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from cotenant.analysis.admission import experiments
+    from cotenant.solvers.admission.optimal import optimal
+    from cotenant.solvers.outcome import Stop
+
+    def interrupted(instance: Admission, **options: Any) -> Any:
+        return replace(optimal(instance, time_limit=0.5), stop=Stop.INTERRUPTED)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_rounds(uniform(machines=1, jobs=9, cores=1, types=2, rng=np.random.default_rng(0)), interrupted)
+    monkeypatch.setattr(experiments, "optimal", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table_ii(simulations=2, optima=2, time_limit=0.5)
+
+
+def test_a_comparison_shows_speed_and_the_gap_to_the_proved_optimum() -> None:
+    command = [sys.executable, "-m", "cotenant.cli", "compare", "admission/tiny", "-m", "optimal", "-m", "SM"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for word in ("speed", "gap", "blocking", "19.0"):
+        assert word in printed

@@ -452,3 +452,142 @@ def test_the_routes_agree_on_larger_instances(seed: int) -> None:
         assert one.bound >= value * (1 - 1e-9)
         if one.status is Status.OPTIMAL:
             assert one.bound == pytest.approx(value, rel=1e-8)
+
+
+def test_nothing_is_called_optimal_because_speeds_are_small() -> None:
+    # Job 0 comes first and takes what job 1 needs: 2.9 in all, where 3.7 is possible.
+    instance = Admission([[1, 0], [0, 1]], [2, 1], [[1.9, 1.8], [1.9, 1.0]])  # type: ignore[arg-type]
+    for unit in (1.0, 1e-9):
+        outcome = optimal(instance.replace(speed=instance.speed * unit))
+        assert outcome.status is Status.OPTIMAL
+        assert total_speed(instance, outcome.solution) == pytest.approx(3.7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{"time_limit": 0.2}, {"report": None}])
+def test_a_second_level_cut_short_says_so(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = hard()
+    if "report" in options:  # the first level is proved at once, the second gets no time
+        from cotenant.solvers.admission import search
+
+        instance, options = Admission([[2]], [2, 2], [[1.0], [1.0]]), {"then": "jobs", "start": None}  # type: ignore[arg-type]
+        stopped = replace(solve_program(assignment_program(instance).program), point=None, bound=None, stop=Stop.TIME_LIMIT)
+        solve = solve_program
+
+        def short(program: Any, **given: Any) -> Any:
+            second = bool((program.cost[: instance.jobs] != 0).any())
+            return stopped if second else solve(program, **given)
+
+        monkeypatch.setattr(search, "solve_program", short)
+        outcome = optimal(instance, **options)
+    else:
+        outcome = most_jobs(instance, **options)
+    assert outcome.status is Status.OPTIMAL
+    assert [level["status"] for level in outcome.certificate["levels"]] == ["optimal", "feasible"]
+    assert outcome.stop is Stop.TIME_LIMIT
+
+
+def test_local_search_looks_at_the_clock_inside_a_crowded_vm(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import local_search as module
+
+    looks = itertools.count()
+
+    class Short(Clock):
+        @property
+        def over(self) -> bool:
+            return next(looks) >= 1
+
+    instance = uniform(machines=1, jobs=60, types=2, cores=100, threads=3, rng=np.random.default_rng(0))
+    search = module._Search(instance, Short())
+    calls: list[int] = []
+    real = search._changes
+    monkeypatch.setattr(search, "_changes", lambda *given: (calls.append(given[6]), real(*given))[1])
+    search.place(np.zeros(60, dtype=np.int64))
+    assert calls == [0, 8]
+
+
+def test_what_leaving_is_worth_does_not_depend_on_how_many_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import local_search as module
+
+    instance = uniform(machines=2, jobs=12, types=2, cores=6, threads=4, rng=np.random.default_rng(0))
+    tables = []
+    for at_once in (1, 5, 100):
+        monkeypatch.setattr(module, "_AT_ONCE", at_once)
+        search = module._Search(instance, Clock())
+        search.place(np.arange(12) % 2)
+        tables.append(np.concatenate([search._add.ravel(), search._remove, search._swap.ravel(), search._value]))
+    assert (tables[0] == tables[1]).all()
+    assert (tables[0] == tables[2]).all()
+    moved = np.arange(12) % 2
+    before = total_speed(instance, best_cores(instance, moved))
+    moved[3] = -1
+    assert search._remove[3] == pytest.approx(total_speed(instance, best_cores(instance, moved)) - before)
+
+
+def test_many_equal_vms_are_not_ordered_at_the_price_of_the_time_limit() -> None:
+    instance = Admission(np.ones((30, 1), dtype=int), np.ones(400, dtype=int), np.ones((400, 1)))
+    program = assignment_program(instance)
+    assert not program.ordered
+    assert program.program.matrix.nnz < 100_000
+
+
+def test_an_interrupted_point_ends_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+
+    best = optimal(tiny := cotenant.read("admission/tiny"))  # type: ignore[arg-type]
+    monkeypatch.setattr(module, "optimal", lambda *_, **__: replace(best, stop=Stop.INTERRUPTED))
+    with pytest.raises(KeyboardInterrupt):
+        frontier(tiny)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_engine_ends_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+
+    instance = uniform(machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(0))
+    calls: list[int] = []
+
+    def interrupted(program: Any, **given: Any) -> Any:
+        calls.append(1)
+        return replace(solve_program(program, **given | {"time_limit": 0.05}), stop=Stop.INTERRUPTED)
+
+    monkeypatch.setattr(module, "solve_program", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        frontier(instance)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("kicks", [-1, 2.5, "x", None, True])
+def test_kicks_are_a_whole_number(kicks: Any) -> None:
+    with pytest.raises(InvalidOption, match="kicks is"):
+        local_search(cotenant.read("admission/tiny"), kicks=kicks)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_engine_ends_the_levels_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import search
+
+    instance = uniform(machines=3, jobs=8, types=2, cores=4, threads=6, rng=np.random.default_rng(0))
+    calls: list[int] = []
+
+    def interrupted(program: Any, **given: Any) -> Any:
+        calls.append(1)
+        answer = solve_program(program, **given | {"time_limit": 0.05})
+        return replace(answer, status=Status.UNKNOWN, stop=Stop.INTERRUPTED, point=None, bound=None)
+
+    monkeypatch.setattr(search, "solve_program", interrupted)
+    outcome = most_jobs(instance)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert len(calls) == 1
+
+
+def test_pairs_that_prices_rule_out_are_in_no_better_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import search
+
+    best = {
+        seed: optimal(uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))).bound for seed in range(8)
+    }
+    monkeypatch.setattr(search.Search, "_columns", lambda self, rng: None)
+    monkeypatch.setattr(search.Search, "_local_search", lambda self, rng, share, kicks: None)
+    for seed, value in best.items():
+        instance = uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))
+        outcome = optimal(instance, route="columns")
+        assert outcome.status is Status.OPTIMAL
+        assert outcome.bound == pytest.approx(value)

@@ -208,3 +208,32 @@ def test_the_problem_is_registered_with_readers_that_exist() -> None:
     problem = problem_named("admission")
     assert problem.solution is Assignment
     assert set(problem.formats) == {"admission-csv"}
+
+
+def test_sums_of_huge_core_numbers_do_not_wrap_round_into_feasibility() -> None:
+    instance = Admission([[1] * 8], [4] * 4, [[1.0] * 8] * 4)  # type: ignore[arg-type]
+    huge = [[2**62] * 4 + [int(j == c) for c in range(4)] for j in range(4)]  # each row, and each column, adds up to 1 or 0
+    with pytest.raises(InfeasibleSolution, match=r"job 0 holds 4611686018427387904 cores of type 0; no VM has"):
+        check(instance, Assignment([0] * 4, huge))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cores", [5, None, "ab"])
+def test_cores_that_are_no_table_are_refused(cores: Any) -> None:
+    with pytest.raises(InvalidInstance, match="cores is"):
+        Admission(cores, [1], [[1.0]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"speed": "x"}, {"speed": True}, {"speed": 1e300}, {"cores": 2**63}, {"threads": 2**31}, {"lengths": "no"},
+     {"machines": 10**6, "types": 10**6}, {"machines": 2.0}],
+)  # fmt: skip
+def test_options_of_the_uniform_generator_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption):
+        uniform(**options, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("options", [{"comparison": []}, {"comparison": 1}, {"lengths": "no"}])
+def test_options_of_table_i_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption):
+        table_i(**options, rng=np.random.default_rng(0))

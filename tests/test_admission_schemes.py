@@ -213,3 +213,22 @@ def test_no_scheme_is_faster_than_the_optimum_on_the_bundled_paper_instance() ->
     bound = cotenant.solve(instance, "optimal", time_limit=5).bound
     assert bound is not None
     assert all(total_speed(instance, policy(instance)) <= bound for policy in POLICIES.values())
+
+
+def test_blocking_pairs_do_not_depend_on_the_unit_of_speed() -> None:
+    for instance in drawn(20):
+        for policy in POLICIES.values():
+            answer = policy(instance)
+            slow = instance.replace(speed=instance.speed * 1e-9)
+            assert blocking_pairs(slow, answer).count == blocking_pairs(instance, answer).count
+
+
+def test_simple_matching_serves_in_index_order_and_not_by_threads() -> None:
+    instance = Admission([[3]], [1, 3], [[1.0], [1.0]])  # type: ignore[arg-type]
+    assert POLICIES["SM"](instance).cores.tolist() == [[1], [2]]
+
+
+def test_the_quota_is_rounded_up() -> None:
+    instance = Admission([[4], [3]], [4, 1, 1], [[1.0], [1.0], [1.0]])  # type: ignore[arg-type]
+    assert deferred_quotas(instance).machine.tolist() == [0, -1, 1]
+    assert deferred_quotas(instance.replace(threads=np.array([1, 1, 1]))).machine.tolist() == [0, 0, 1]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...baselines.admission import POLICIES, proposed
 from ...instances.admission import Admission, blocking_pairs, job_speeds
-from ...instances.admission.generators import uniform
+from ...instances.admission.generators import uniform, whole_number
 from ...instances.admission.instance import Integers
 from ...instances.admission.rules import job_ranking, speed_on
 from ...solvers.admission.draft import Draft
@@ -51,6 +51,8 @@ def claims(*, seed: int = 0, instances: int = 300) -> list[Finding]:
     seed : of the instances drawn.
     instances : how many small ones are drawn to look for blocking pairs.
     """
+    whole_number("seed", seed, 0)
+    whole_number("instances", instances, 1)
     return [*_stability(seed, instances), *_utilization(seed, instances), *_completion(), *_fairness(seed)]
 
 

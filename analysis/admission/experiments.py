@@ -8,10 +8,9 @@ import numpy as np
 
 from ...baselines.admission import POLICIES
 from ...instances.admission import Admission, Assignment
-from ...instances.admission.generators import table_i, uniform
-from ...instances.problem.errors import InvalidOption
+from ...instances.admission.generators import table_i, uniform, whole_number
 from ...solvers.admission.optimal import optimal
-from ...solvers.outcome import Status
+from ...solvers.outcome import Status, Stop, validate_time_limit
 from ..experiments import Finding, Verdict
 from .frontier import frontier
 from .metrics import metrics
@@ -89,9 +88,10 @@ def table(comparison: str, seed: int, simulations: int, optima: int, time_limit:
     time_limit : seconds for each; where that is too little, what is said of the optimum is said of the best answer found,
         and shares of the optimum are shares of the proved bound.
     """
-    for name, value in (("simulations", simulations), ("optima", optima + 1)):
-        if value < 1:
-            raise InvalidOption(f"{name} is {value - (name == 'optima')}; expected a whole number of simulations")
+    whole_number("seed", seed, 0)
+    whole_number("simulations", simulations, 1)
+    whole_number("optima", optima, 0)
+    validate_time_limit(time_limit)
     draws = [table_i(comparison=comparison, rng=np.random.default_rng([seed, k])) for k in range(simulations)]  # type: ignore[arg-type]
     rows = {scheme: [metrics(one, POLICIES[scheme](one)) for one in draws] for scheme in SCHEMES}
     ours = {name: [_mean(rows[scheme], name) for scheme in SCHEMES] for name in WORDS if name != "change"}
@@ -110,6 +110,7 @@ def frontier_table(*, seed: int = 0, time_limit: float = 60.0) -> list[Finding]:
     seed : of the instance: 8 jobs, 3 VMs, 2 core types.
     time_limit : seconds in all.
     """
+    whole_number("seed", seed, 0)
     one = uniform(machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed))
     schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
     findings = [
@@ -135,6 +136,8 @@ def _optima(
     measured, bounds, gaps = [], [], []
     for one in draws:
         outcome = optimal(one, time_limit=time_limit)
+        if outcome.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
         assert isinstance(outcome.solution, Assignment)
         assert outcome.bound is not None
         measured.append(metrics(one, outcome.solution))

@@ -11,8 +11,9 @@ from ...instances.admission import Admission, Assignment, blocking_pairs, check,
 from ...instances.problem.errors import InvalidOption
 from ...models.admission.blocking import blocking_program
 from ...solvers.admission.optimal import optimal
+from ...solvers.admission.prices import heed
 from ...solvers.engines import solve_program
-from ...solvers.outcome import Clock, Report, Status
+from ...solvers.outcome import Clock, Report, Status, Stop
 
 LARGEST = 3_000
 """Entries of J x V x C up to which the exact frontier is attempted."""
@@ -67,6 +68,8 @@ def frontier(
     ------
     InvalidOption
         The instance is too large, or an option is out of range.
+    KeyboardInterrupt
+        It was interrupted: a part of a frontier could pass for the whole.
     """
     clock = Clock(time_limit, report)
     if instance.jobs * instance.cores.size > LARGEST:
@@ -75,6 +78,8 @@ def frontier(
             f"frontier; expected a product of at most {LARGEST}"
         )
     best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
+    if best.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
     assert isinstance(best.solution, Assignment)
     assert best.bound is not None
     points = [_point(instance, best.solution, best.bound, np.inf)]
@@ -98,12 +103,13 @@ def _solved(
     instance: Admission, allowed: int, start: Assignment, bound: float, clock: Clock, engine: str
 ) -> tuple[Assignment, float]:
     """The best assignment with at most so many blocking pairs, and a bound on all of them."""
-    program = blocking_program(instance, allowed)
     if clock.over:
         return start, bound
+    program = blocking_program(instance, allowed)
     answer = solve_program(
         program.base.program, engine=engine, time_limit=_half(clock), start=program.point(instance, start)
     )  # fmt: skip
+    heed(answer)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
         bound = min(bound, -answer.bound * program.base.scale)
     best = start
@@ -117,7 +123,7 @@ def _solved(
 
 def _point(instance: Admission, assignment: Assignment, bound: float, allowed: float) -> FrontierPoint:
     value, pairs = total_speed(instance, assignment), blocking_pairs(instance, assignment).count
-    met = bound - value <= 1e-8 * max(1.0, value)
+    met = bound - value <= 1e-8 * value
     return FrontierPoint(pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment)
 
 

@@ -11,13 +11,13 @@ from ...instances.admission import Admission, Assignment, blocking_pairs, job_sp
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
-    Metric("total_speed", "total speed", "max", digits=1),
-    Metric("speed_score", "mean speed of assigned jobs", "max", digits=1),
-    Metric("assigned", "share of jobs assigned", "max"),
-    Metric("threads_used", "threads used by assigned jobs", "max"),
-    Metric("cores_used", "cores used per VM", "max"),
-    Metric("resource_score", "speed against the empty VM", "max"),
-    Metric("blocking_pairs", "blocking pairs", digits=0),
+    Metric("total_speed", "total speed", "max", digits=1, short="speed"),
+    Metric("speed_score", "mean speed of assigned jobs", "max", digits=1, short="mean speed"),
+    Metric("assigned", "share of jobs assigned", "max", short="assigned"),
+    Metric("threads_used", "threads used by assigned jobs", "max", short="threads"),
+    Metric("cores_used", "cores used per VM", "max", short="cores"),
+    Metric("resource_score", "speed against the empty VM", "max", short="resources"),
+    Metric("blocking_pairs", "blocking pairs", digits=0, short="blocking"),
     Metric("computation_time", "sum of computation times", digits=2),
 )
 

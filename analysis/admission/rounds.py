@@ -15,7 +15,7 @@ from ...instances.admission.instance import Floats, Integers
 from ...instances.problem.errors import NoSolution, UnknownName
 from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import most_jobs, optimal
-from ...solvers.outcome import Outcome, validate_time_limit
+from ...solvers.outcome import Outcome, Stop, validate_time_limit
 
 Method = Callable[..., Any]
 
@@ -94,6 +94,8 @@ def run_rounds(
         There is no core at all, or the method assigns nobody in some round.
     UnknownName, InvalidOption
         Before any work starts.
+    KeyboardInterrupt
+        The method was interrupted in some round.
 
     Examples
     --------
@@ -112,6 +114,8 @@ def run_rounds(
     assignments: list[Assignment] = []
     while len(waiting):
         answer = call(instance.only(waiting))
+        if isinstance(answer, Outcome) and answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
         found = answer.solution if isinstance(answer, Outcome) else answer
         if not isinstance(found, Assignment) or not found.assigned.any():
             raise NoSolution(f"{method} assigns nobody in round {len(assignments)} with {len(waiting)} jobs waiting")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from .instance import Admission
+from .instance import LARGEST, LARGEST_COUNT, Admission
+
+LARGEST_TABLE = 10**8
+"""Entries of the table of cores, or of speeds, at most."""
 
 Comparison = Literal["I", "II", "III"]
 
@@ -45,7 +49,8 @@ def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.rand
     lengths : give jobs lengths too, uniform on [1, 1000] (not in the paper).
     rng : source of the draw.
     """
-    if comparison not in TABLE_I:
+    _yes_or_no(lengths)
+    if not isinstance(comparison, str) or comparison not in TABLE_I:
         raise InvalidOption(f"comparison is {comparison!r}; expected one of {', '.join(TABLE_I)}")
     ranges = TABLE_I[comparison]
     machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (ranges.machines, ranges.jobs, ranges.types))
@@ -76,13 +81,28 @@ def uniform(
     rng : source of the draw.
     """
     for name, value in (("machines", machines), ("jobs", jobs), ("types", types), ("cores", cores), ("threads", threads)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidOption(f"{name} is {value!r}; expected a whole number, at least 1")
-    if not 1 <= speed < np.inf:
-        raise InvalidOption(f"speed is {speed}; expected the largest speed, a number from 1 on")
+        whole_number(name, value, 1)
+        if value >= LARGEST_COUNT:
+            raise InvalidOption(f"{name} is {value}; expected a number below {LARGEST_COUNT}")
+    if max(machines, jobs) * types > LARGEST_TABLE:
+        raise InvalidOption(f"max(machines, jobs) x types is {max(machines, jobs) * types}; expected {LARGEST_TABLE} or less")
+    if isinstance(speed, bool) or not isinstance(speed, Real) or not 1 <= speed <= LARGEST:
+        raise InvalidOption(f"speed is {speed!r}; expected the largest speed, a number from 1 to {LARGEST:g}")
+    _yes_or_no(lengths)
     size = f"{jobs} jobs, {machines} VMs, {types} core types"
     name = f"uniform-{jobs}x{machines}x{types}"
     return _drawn(machines, jobs, types, cores, threads, speed, lengths, rng, name, f"synthetic: uniform, {size}")
+
+
+def whole_number(name: str, value: object, least: int) -> None:
+    """Refuse an option that is no whole number, or below the least."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidOption(f"{name} is {value!r}; expected a whole number, {least} or more")
+
+
+def _yes_or_no(lengths: object) -> None:
+    if not isinstance(lengths, bool):
+        raise InvalidOption(f"lengths is {lengths!r}; expected true or false")
 
 
 def _drawn(

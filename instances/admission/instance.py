@@ -180,6 +180,9 @@ def check(instance: Admission, assignment: Assignment) -> None:
     if (cores < 0).any():
         j, c = (int(i) for i in np.argwhere(cores < 0)[0])
         raise InfeasibleSolution(f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more")
+    if (cores >= LARGEST_COUNT).any():  # before anything is added up: sums of such numbers wrap round
+        j, c = (int(i) for i in np.argwhere(cores >= LARGEST_COUNT)[0])
+        raise InfeasibleSolution(f"job {j} holds {cores[j, c]} cores of type {c}; no VM has {LARGEST_COUNT} or more")
     number = cores.sum(axis=1)
     _refuse((machine < 0) & (number > 0), number, "is not assigned but holds {} cores")
     _refuse((machine >= 0) & (number == 0), machine, "is on VM {} without a core; the machine of such a job is -1")
@@ -199,7 +202,8 @@ def _refuse(broken: Booleans, value: Integers, text: str) -> None:
 
 
 def _valid_cores(given: Any) -> Integers:
-    cores = frozen_array("cores", given if len(given) else np.zeros((0, 0)), np.int64, 2)
+    nothing = hasattr(given, "__len__") and len(given) == 0
+    cores = frozen_array("cores", np.zeros((0, 0)) if nothing else given, np.int64, 2)
     if cores.size == 0:
         raise InvalidInstance("cores", "empty", "at least one VM with at least one core type", "One row per VM")
     _counts("cores", cores, 0, "a number of cores, 0 or more", "Write 0 where a VM has no core of a type")

@@ -14,7 +14,7 @@ import numpy as np
 from .instance import Admission, Assignment, Booleans, Floats, Integers
 
 STRICTLY = 1e-9
-"""A job is strictly faster elsewhere when it gains more than this, relative to the larger of 1 and its speed now."""
+"""A job is strictly faster elsewhere when it gains more than this, relative to its speed there."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs
     blocks: Booleans = np.zeros((instance.jobs, instance.machines), dtype=bool)
     for j in job_ranking(instance.threads).tolist():
         there = speed_on(offered, instance.speed[j], order[j], int(instance.threads[j]))
-        blocks[j] = there - now[j] > STRICTLY * max(1.0, now[j])
+        blocks[j] = there - now[j] > STRICTLY * there
         at = assignment.machine[j]
         if at >= 0:
             blocks[j, at] = False

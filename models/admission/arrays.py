@@ -12,6 +12,9 @@ from ..program import LinearProgram, ProgramBuilder
 
 Objective = Literal["speed", "jobs"]
 
+ORDERED_UP_TO = 200_000
+"""Entries that the rows ordering equal VMs may have, J^2 / 2 for each copy: beyond, they cost more than they save."""
+
 
 @dataclass(frozen=True, eq=False)
 class AdmissionProgram:
@@ -110,7 +113,7 @@ def assignment_program(
     least_jobs : assign at least so many jobs. When given, x[j, v] = 1 also needs a core, y being able to be 0 otherwise.
     least_speed : reach at least this total speed.
     whole : declare the cores whole numbers (for CP-SAT; without it they come out whole where it matters).
-    ordered : order VMs of equal cores.
+    ordered : order VMs of equal cores, unless that takes more than `ORDERED_UP_TO` entries.
     builder : where to build, for programs with more columns and rows; a new one when not given.
     """
     rows = ProgramBuilder() if builder is None else builder
@@ -132,6 +135,7 @@ def assignment_program(
     place = machine[pair] * instance.types + kind
     core_rows = _at_most(rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float))
     copies = _copies(instance.cores)
+    ordered = ordered and int((copies >= 0).sum()) * instance.jobs**2 <= 2 * ORDERED_UP_TO
     if ordered:
         _order_copies(rows, job, machine, x, copies, instance.jobs)
     if least_jobs is not None or objective == "jobs":

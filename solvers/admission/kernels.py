@@ -128,12 +128,14 @@ def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, 
 
 @compiled
 def changes(
-    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, add: Array, remove: Array, swap: Array
-) -> float:
+    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, begin: int, end: int,
+    add: Array, remove: Array, swap: Array,
+) -> float:  # fmt: skip
     """What each change of the jobs on VM v is worth, against its best sharing now; returns the value of that.
 
     add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j comes (all of other jobs
-    j; no columns when swaps are not wanted). Other entries are left as they are.
+    j; no columns when swaps are not wanted). Other entries are left as they are. Of the jobs on v only those from `begin` to
+    before `end`, counted on v, are made to leave; add is written when `begin` is 0.
     """
     jobs, types = speed.shape
     here = np.empty(jobs, np.int64)
@@ -150,6 +152,8 @@ def changes(
     rest = np.empty(types, np.int64)
     value = 0.0
     for out in range(-1, size):  # first everybody stays, then one after the other leaves
+        if out >= 0 and (out < begin or out >= end):
+            continue
         number = 0
         for i in range(size):
             if i != out:
@@ -160,6 +164,8 @@ def changes(
         now = share(rows, width, cores, held, free, number, noise)
         if out < 0:
             value = now
+            if begin > 0:
+                continue
         else:
             remove[here[out]] = now - value
             if swap.shape[1] == 0:

@@ -14,6 +14,7 @@ from .draft import serial_dictatorship
 SWAPS_UP_TO = 500
 """Jobs up to which swaps are looked at: they take a table of jobs x jobs."""
 
+_AT_ONCE = 8  # jobs of a VM whose leaving is worked out between two looks at the clock
 _WORTH = 1e-9  # a move must gain more than this times the largest speed
 
 
@@ -49,7 +50,7 @@ def local_search(
     A move costs two VMs' tables again: about J C^2 operations for each job on them.
     """
     clock = Clock(time_limit)
-    if isinstance(kicks, bool) or kicks < 0:
+    if isinstance(kicks, bool) or not isinstance(kicks, int | np.integer) or kicks < 0:
         raise InvalidOption(f"kicks is {kicks}; expected a whole number, 0 or more")
     return improved(instance, start_assignment(instance, start), clock, rng, kicks)[0]
 
@@ -59,16 +60,17 @@ def improved(
 ) -> tuple[Assignment, bool]:
     """What `local_search` makes of an assignment, and whether it was interrupted."""
     draw = rng or np.random.default_rng(0)
-    search = _Search(instance, first.machine)
     kept, total, interrupted = first.machine, -np.inf, False
+    search = _Search(instance, clock)
     try:
-        search.descend(clock)
+        search.place(first.machine)
+        search.descend()
         kept, total = search.machine.copy(), search.total
         for _ in range(kicks):
             if clock.over or (instance.machines == 1 and instance.jobs == 1):
                 break
             search.shake(draw)
-            search.descend(clock)
+            search.descend()
             if search.total < total:
                 search.place(kept)
             else:
@@ -107,10 +109,12 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
 class _Search:
     """The jobs' VMs, and what each change is worth."""
 
-    def __init__(self, instance: Admission, machine: Integers) -> None:
+    def __init__(self, instance: Admission, clock: Clock) -> None:
         from .kernels import RELATIVE, changes
 
         self.instance = instance
+        self.machine = np.full(instance.jobs, -1)
+        self._clock = clock
         self._changes = changes
         self._noise = RELATIVE * float(instance.speed.max())
         self._least = _WORTH * float(instance.speed.max())
@@ -119,7 +123,6 @@ class _Search:
         self._add = np.zeros((instance.machines, instance.jobs))
         self._remove = np.zeros(instance.jobs)
         self._swap = np.zeros((instance.jobs, swaps))
-        self.place(machine)
 
     @property
     def total(self) -> float:
@@ -131,9 +134,9 @@ class _Search:
         self.machine = np.array(machine, dtype=np.int64)
         self._refresh(range(self.instance.machines))
 
-    def descend(self, clock: Clock) -> None:
-        """Make the best move or swap until none gains."""
-        while not clock.over:
+    def descend(self) -> None:
+        """Make the best move or swap until none gains, or the time is up."""
+        while not self._clock.over:
             j, v, gain = self._best_move()
             i, k, other = self._best_swap()
             if max(gain, other) <= self._least:
@@ -157,10 +160,15 @@ class _Search:
     def _refresh(self, machines: object) -> None:
         given = self.instance
         for v in machines:  # type: ignore[attr-defined]
-            if v >= 0:
+            if v < 0:
+                continue
+            size = int((self.machine == v).sum())
+            for first in range(0, max(size, 1), _AT_ONCE):  # a crowded VM takes seconds: the clock is looked at in between
+                if first and self._clock.over:  # no change is looked at any more
+                    break
                 self._value[v] = self._changes(
                     given.speed, given.threads, given.cores[v], self.machine, v, self._noise,
-                    self._add[v], self._remove, self._swap,
+                    first, first + _AT_ONCE, self._add[v], self._remove, self._swap,
                 )  # fmt: skip
         away = self.machine < 0
         self._remove[away] = 0.0

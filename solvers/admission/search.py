@@ -37,12 +37,13 @@ class Search:
         self.value = total_speed(instance, start)
         self.bound = float(speeds_on(instance, instance.cores).max(axis=1).sum())  # everybody on an empty VM
         self.stop = Stop.FINISHED
+        self.later = Stop.FINISHED  # of the second level, when there is one
         self.certificate: dict[str, Any] = {}
 
     @property
     def proved(self) -> bool:
         """Whether the bound meets the value."""
-        return self.bound - self.value <= EXACT * max(1.0, abs(self.value))
+        return self.bound - self.value <= EXACT * abs(self.value)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -107,6 +108,7 @@ class Search:
             self._program(engine, least_jobs=most)
         elif not self.proved:
             self.stop = Stop.TIME_LIMIT
+        self.later = Stop.FINISHED if self.proved else self.stop
 
     def then_jobs(self, engine: str) -> None:
         """Among the assignments as fast as the best, one that serves most jobs."""
@@ -115,11 +117,13 @@ class Search:
         served = int(self.best.assigned.sum())
         most = most_possible(self.instance)
         bound = float(most)
-        if served < most and not self.time.over:
+        if served < most and self.time.over:
+            self.later = Stop.TIME_LIMIT
+        elif served < most:
             least = self.value * (1 - EXACT)
             program = assignment_program(self.instance, objective="jobs", least_speed=least, whole=True)
             answer = self._solved(program, engine, tells=False)
-            if answer.bound is not None:
+            if answer.bound is not None and answer.status is not Status.UNKNOWN:
                 bound = max(float(served), min(bound, np.floor(-answer.bound + 1e-6)))
             if answer.point is not None:
                 found = program.assignment(answer.point)
@@ -127,7 +131,8 @@ class Search:
                     check(self.instance, found)
                     self.best, self.value = found, total_speed(self.instance, found)
                     served = int(found.assigned.sum())
-            if answer.stop is not Stop.FINISHED:
+            self.later = answer.stop
+            if answer.stop is Stop.INTERRUPTED:
                 self.stop = answer.stop
         status = Status.OPTIMAL if served >= bound else Status.FEASIBLE
         second = {"objective": "assigned", "value": served / self.instance.jobs, "bound": bound / self.instance.jobs}
@@ -136,12 +141,12 @@ class Search:
     def outcome(self, objective: str, value: float, bound: float) -> Outcome:
         """The checked outcome."""
         check(self.instance, self.best)
-        if bound < value - 1e-6 * max(1.0, abs(value)):
+        if bound < value - 1e-6 * abs(value):
             self.certificate["contradiction"] = f"the bound {bound:.12g} is below the value {value:.12g}; neither is trusted"
             return Outcome(self.best, None, Status.UNKNOWN, self.stop, self.certificate, tuple(self.clock.trace))
-        met = bound - value <= EXACT * max(1.0, abs(value))
+        met = bound - value <= EXACT * abs(value)
         if met and self.stop is not Stop.INTERRUPTED:
-            self.stop = Stop.FINISHED
+            self.stop = self.later  # a first level that is proved says nothing of the second
         self.note("done")
         status = Status.OPTIMAL if met else Status.FEASIBLE
         bound = value if met else bound

@@ -287,7 +287,8 @@ def reproduce(
             console().print(facts_table(rows, "experiments"))
         return
     entry = experiment_named(experiment)
-    options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}")
+    # An experiment runs many cells: its time limit is for each of them, and an option like others.
+    options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}", house={"seed"})
     begin = time.perf_counter()
     with waiting(experiment):
         findings = entry.run(seed=seed, **options)

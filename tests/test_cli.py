@@ -183,6 +183,10 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
 
 def test_reproduce_lists_the_experiments_and_puts_the_paper_beside_ours() -> None:
     assert "colocation-figure-5" in run("reproduce").stdout
+    options = ["-o", "simulations=2", "-o", "optima=1", "-o", "time_limit=1"]
+    tables = run("reproduce", "admission-tables", *options)
+    assert tables.returncode == 0, tables.stderr
+    assert "Table IV" in tables.stdout
     done = run("reproduce", "colocation-figure-5", "--json")
     assert done.returncode == 0, done.stderr
     findings = json.loads(done.stdout)["findings"]

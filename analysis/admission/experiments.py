@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -74,6 +75,15 @@ def table_iii(*, seed: int = 0, simulations: int = 100, optima: int = 10, time_l
 def table_iv(*, seed: int = 0, simulations: int = 100, optima: int = 20, time_limit: float = 3.0) -> list[Finding]:
     """Table IV, comparison III: see `table`."""
     return table("III", seed, simulations, optima, time_limit)
+
+
+def tables(*, seed: int = 0, simulations: int = 100, optima: int = 10, time_limit: float = 3.0) -> list[Finding]:
+    """Tables II to IV, one after another: see `table`."""
+    findings = []
+    for number, comparison in (("II", "I"), ("III", "II"), ("IV", "III")):
+        rows = table(comparison, seed, simulations, optima, time_limit)
+        findings += [replace(row, what=f"Table {number}: {row.what}") for row in rows]
+    return findings
 
 
 def table(comparison: str, seed: int, simulations: int, optima: int, time_limit: float) -> list[Finding]:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from .errors import InvalidOption, suggest
 
 HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed"})
-"""Parameters the house fills itself; never options."""
+"""Parameters the house fills itself; no options of methods, generators and readers."""
 
 
 Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 
-def option_names(takers: Takers) -> list[str]:
+def option_names(takers: Takers, house: Set[str] = HOUSE) -> list[str]:
     """The options that a method, generator or reader takes (or that any of several functions takes), in order."""
     names = (name for function in _several(takers) for name in _keywords(function))
-    return list(dict.fromkeys(name for name in names if name not in HOUSE))
+    return list(dict.fromkeys(name for name in names if name not in house))
 
 
 def accepts(function: Callable[..., Any], parameter: str) -> bool:
@@ -29,17 +29,17 @@ def accepts(function: Callable[..., Any], parameter: str) -> bool:
     return parameter in parameters or any(entry.kind is entry.VAR_KEYWORD for entry in parameters.values())
 
 
-def check_options(takers: Takers, options: Mapping[str, Any], owner: str) -> None:
+def check_options(takers: Takers, options: Mapping[str, Any], owner: str, house: Set[str] = HOUSE) -> None:
     """Refuse an option that none of the functions takes, before any work starts."""
-    known = option_names(takers)
+    known = option_names(takers, house)
     for name in options:
-        if name in HOUSE:
+        if name in house:
             raise InvalidOption(f"{name} is not an option of {owner}; it has a parameter of its own")
         if not any(accepts(function, name) for function in _several(takers)):
             raise InvalidOption(f"{owner} has no option {name!r}; {suggest(name, known)}")
 
 
-def parse_options(takers: Takers, texts: Iterable[str], owner: str) -> dict[str, Any]:
+def parse_options(takers: Takers, texts: Iterable[str], owner: str, house: Set[str] = HOUSE) -> dict[str, Any]:
     """Options from `key=value` texts, converted to the types that the takers' signatures name.
 
     Raises
@@ -56,7 +56,7 @@ def parse_options(takers: Takers, texts: Iterable[str], owner: str) -> dict[str,
         key = key.strip().replace("-", "_")
         if not equals:
             raise InvalidOption(f"option {text!r} has no value; write {text}=VALUE")
-        check_options(takers, {key: value}, owner)
+        check_options(takers, {key: value}, owner, house)
         if key in options:
             raise InvalidOption(f"option {key!r} is given twice")
         options[key] = _convert(key, value.strip(), hints.get(key, str), owner)

@@ -287,3 +287,14 @@ def test_a_time_limit_that_is_over_at_once_is_told(method) -> None:
     start = drf(instance)
     outcome = method(instance, time_limit=1e-9, start=start)
     check(instance, outcome.solution)
+
+
+def test_the_price_of_anarchy_is_a_metric_when_it_is_asked_for() -> None:
+    import cotenant
+
+    instance = cotenant.read("packing/vm-types-8")
+    play = cotenant.solve(instance, "FUGA", eta=3, anarchy=True)
+    best = cotenant.solve(instance, "joint-optimum", eta=3)
+    assert play.metrics["price_of_anarchy"] == pytest.approx(play.metrics["disutility"] / best.bound)
+    assert play.metrics["price_of_anarchy"] >= 1 - 1e-9
+    assert "price_of_anarchy" not in cotenant.solve(instance, "FUGA", eta=3).metrics

@@ -438,3 +438,16 @@ def test_a_pricing_search_that_is_cut_still_bounds_every_pattern(brute) -> None:
             assert priced.best >= best
             cut += not priced.exact
     assert cut > 20
+
+
+def test_both_masters_give_the_same_number_of_servers() -> None:
+    for seed in range(6):
+        instance = caprara_toth(number=1 + seed % 3, items=16, rng=np.random.default_rng(seed))
+        values = {master: min_servers(instance, master=master, random_starts=0, time_limit=60) for master in ("highs", "cp-sat")}
+        assert values["highs"].bound == values["cp-sat"].bound
+        assert {outcome.status for outcome in values.values()} == {Status.OPTIMAL}
+
+
+def test_an_unknown_master_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="engine is 'gurobi'"):
+        min_servers(caprara_toth(number=1, items=5, rng=np.random.default_rng(0)), master="gurobi")

@@ -15,7 +15,7 @@ from ...solvers.packing.cluster import fixed_cluster
 from ...solvers.packing.game.joint import joint_optimum
 from ...solvers.packing.game.states import Space
 from ...solvers.packing.game.strategies import Eta, game_of
-from .metrics import enviers, metrics
+from .metrics import enviers, metrics, ratio
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,6 @@ def audit(
         least_disutility=least,
         price_of_anarchy=None if least is None else ratio(disutility, least),
     )
-
-
-def ratio(disutility: float, least: float) -> float:
-    """Disutility over the least one, 1 when both are 0."""
-    if abs(disutility) <= AGREE and abs(least) <= AGREE:
-        return 1.0
-    return disutility / least if least > 0 else float("inf")
 
 
 def pooled_split(instance: Packing) -> Integers:

@@ -6,6 +6,9 @@ import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare, min_utilization, server_utilization, skewness, validate_alpha
+from ...solvers.outcome import AGREE
+from ...solvers.packing.game.joint import joint_optimum
+from ...solvers.packing.game.strategies import Eta
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -21,10 +24,19 @@ METRICS: tuple[Metric, ...] = (
     Metric("utilization_most", "utilization of the most used resource", "max"),
     Metric("dominant_share_min", "least dominant share", "max", short="least share"),
     Metric("envy", "users who envy another", digits=0, short="envy"),
+    Metric("price_of_anarchy", "disutility over the joint optimum's", short="price of anarchy"),
 )
 
 
-def metrics(instance: Packing, placement: Placement, *, alpha: float = 2.0) -> dict[str, float]:
+def metrics(
+    instance: Packing,
+    placement: Placement,
+    *,
+    alpha: float = 2.0,
+    anarchy: bool = False,
+    eta: Eta = 5,
+    overload: float | None = None,
+) -> dict[str, float]:
     """Every metric of a feasible placement.
 
     `utilization` is (initial - free + placed) / initial of all servers there are (of those used, when there are as many as
@@ -33,6 +45,9 @@ def metrics(instance: Packing, placement: Placement, *, alpha: float = 2.0) -> d
     (servers x v + the skewnesses, the negative of all utilities of eq. 14 added up), `dominant_share_min` over the users
     who want something, and `envy`, the number of users for whom some other user's VMs hold more VMs of their own type than
     they have (by the other's total amounts: floor(min_j x_oj / r_ij) > n_i; a met request envies nobody).
+
+    With `anarchy`, which solves the game's joint optimum (at `eta` and `overload`, 30 seconds at most) besides:
+    `price_of_anarchy`, the disutility over the bound on the joint optimum's, 1 when both are 0; left out where the bound is 0.
     """
     validate_alpha(alpha)
     kind = placement.server_class
@@ -59,7 +74,19 @@ def metrics(instance: Packing, placement: Placement, *, alpha: float = 2.0) -> d
         result |= {f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)}
     if fixed:
         result |= _fixed(instance, placement, used, total, alpha)
+        if anarchy:
+            least = joint_optimum(instance, alpha=alpha, eta=eta, overload=overload, time_limit=30.0).bound
+            price = None if least is None else ratio(result["disutility"], least)
+            if price is not None and np.isfinite(price):
+                result["price_of_anarchy"] = price
     return result
+
+
+def ratio(disutility: float, least: float) -> float:
+    """Disutility over the least one, 1 when both are 0."""
+    if abs(disutility) <= AGREE and abs(least) <= AGREE:
+        return 1.0
+    return disutility / least if least > 0 else float("inf")
 
 
 def _fixed(instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float) -> dict[str, float]:

@@ -32,7 +32,7 @@ MOST_ASSIGNED = 4_000
 
 
 def by_master(search: Search, effort: float) -> None:
-    """The best answer made of the patterns met so far (HiGHS)."""
+    """The best answer made of the patterns met so far."""
     table, kind = search.pool.arrays()
     counts, _ = _integer_program(search, table, kind, search.upper - 1, 5.0 * effort)
     search.offer(counts, "programme over patterns")
@@ -111,8 +111,11 @@ def _integer_program(search: Search, table: Integers, kind: Integers, most: int,
     """An answer made of these patterns that costs at most `most`, and whether there is none."""
     problem = search.problem
     program = pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=True, most=most)
-    solve = solve_apart if len(table) > APART else solve_program
-    answer = solve(program, time_limit=_seconds(search, seconds))
+    limit = _seconds(search, seconds)
+    if search.master == "highs" and len(table) > APART:
+        answer = solve_apart(program, time_limit=limit)
+    else:
+        answer = solve_program(program, engine=search.master, time_limit=limit)
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.point is None:

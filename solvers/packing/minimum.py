@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
+from ..engines import validate_engine
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .cluster import validate_whole
@@ -28,12 +29,13 @@ def min_servers(
     start: Placement | None = None,
     report: Report | None = None,
     random_starts: int = 20,
+    master: Literal["highs", "cp-sat"] = "highs",
 ) -> Outcome:
     """The fewest servers that hold all requests, with a proof.
 
     A portfolio, each part of which runs only while bound and value differ: greedy packings (FF, FFD, BFD, dot, L2, random
     orders); bounds by volume, large items and exclusion; column generation over patterns; diving into its solution; the
-    programme over the patterns met (HiGHS); all patterns that an answer at the bound could use, listed by their reduced
+    programme over the patterns met; all patterns that an answer at the bound could use, listed by their reduced
     cost, and the programme over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
     servers fixed.
 
@@ -44,6 +46,7 @@ def min_servers(
     start : an answer to begin from.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
     random_starts : first fits and random fits in random order.
+    master : the engine of the integer programmes over patterns. HiGHS is the quicker by far; CP-SAT is the second route.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def min_servers(
     -----
     Server classes of limited number are held to it; when all of them are too few the status is `infeasible`.
     """
-    return _minimum(instance, rng, time_limit, start, report, random_starts, costs=False)
+    return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=False)
 
 
 def min_cost(
@@ -71,9 +74,10 @@ def min_cost(
     start: Placement | None = None,
     report: Report | None = None,
     random_starts: int = 20,
+    master: Literal["highs", "cp-sat"] = "highs",
 ) -> Outcome:
     """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost."""
-    return _minimum(instance, rng, time_limit, start, report, random_starts, costs=True)
+    return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=True)
 
 
 _DIVES = 12
@@ -89,6 +93,7 @@ class Search:
     problem: Reduced
     clock: Clock
     rng: np.random.Generator
+    master: str = "highs"
     best: Counts | None = None
     upper: int = 0
     lower: int = 1
@@ -141,12 +146,14 @@ def _minimum(
     start: Placement | None,
     report: Report | None,
     random_starts: int,
+    master: str,
     *,
     costs: bool,
 ) -> Outcome:
+    validate_engine(master)
     validate_whole("random_starts", random_starts, 0, "a number of random orders")
     clock = Clock(time_limit, report)
-    search = Search(reduce(instance, costs=costs), clock, rng or np.random.default_rng(0))
+    search = Search(reduce(instance, costs=costs), clock, rng or np.random.default_rng(0), master)
     given = _worth(start, instance, costs)
     stop = Stop.FINISHED
     try:

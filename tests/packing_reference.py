@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 
 import numpy as np
+from measured import DATA
 
 from cotenant.instances.packing import Packing
 
 
 def data_folder(name: str) -> Path | None:
     """A folder of development data, or None when it is absent."""
-    roots = [Path(__file__).resolve().parents[1].parent / "shared" / "data"]
-    if "COTENANT_DATA" in os.environ:
-        roots.insert(0, Path(os.environ["COTENANT_DATA"]))
-    return next((root / name for root in roots if (root / name).is_dir()), None)
+    folder = DATA / name
+    return folder if folder.is_dir() else None
 
 
 def fewest(instance: Packing, costs: bool = False) -> int | None:

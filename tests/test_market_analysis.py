@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from measured import DATA as MEASURED
 
 import cotenant
 from cotenant.analysis.experiments import experiment_named
@@ -22,7 +22,7 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import Profile, read_profile
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 
-DATA = Path(os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")) / "speedup"
+DATA = MEASURED / "speedup"
 
 
 def drawn() -> Market:

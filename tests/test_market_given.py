@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from measured import DATA as MEASURED
 
 import cotenant
 from cotenant.instances.market import Allocation, Market, memory
@@ -21,7 +21,7 @@ from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidI
 
 JOB: dict[str, Any] = {"user": [0, 1], "server": [0, 0], "parallel_fraction": [0.5, 0.9], "work": [1, 2]}
 TINY: dict[str, Any] = {"cotenant": 1, "problem": "market", "capacity": [10], "budget": [1, 1], "job": JOB}
-DATA = Path(os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")) / "speedup"
+DATA = MEASURED / "speedup"
 
 
 def put(folder: Path, content: Any, name: str = "instance.json") -> Path:

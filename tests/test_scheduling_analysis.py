@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from measured import DATA
 
 import cotenant
 from cotenant.analysis.experiments import experiment_named
@@ -33,11 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def lpc() -> Path | None:
     """The LPC trace, where it is."""
-    for folder in (Path(os.environ.get("COTENANT_DATA", "nowhere")), ROOT.parent / "shared" / "data"):
-        path = folder / "traces" / "LPC-EGEE-2004-1.2-cln.swf.gz"
-        if path.is_file():
-            return path
-    return None
+    path = DATA / "traces" / "LPC-EGEE-2004-1.2-cln.swf.gz"
+    return path if path.is_file() else None
 
 
 def made_log(jobs: int = 400, length: int = 4000, users: int = 12, seed: int = 0) -> Log:

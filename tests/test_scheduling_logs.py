@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from measured import DATA
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
@@ -41,11 +41,8 @@ def trace(tmp_path: Path) -> Path:
 
 def traces() -> Path | None:
     """The folder of real traces, where there is one."""
-    root = Path(__file__).resolve().parents[1]
-    for folder in (Path(os.environ.get("COTENANT_DATA", "nowhere")), root.parent / "shared" / "data"):
-        if (folder / "traces").is_dir():
-            return folder / "traces"
-    return None
+    folder = DATA / "traces"
+    return folder if folder.is_dir() else None
 
 
 def test_a_log_is_read_with_its_header_and_missing_values(trace: Path) -> None:

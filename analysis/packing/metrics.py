@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.packing import Packing, Placement
-from ...instances.packing.game import FairShare, min_utilization, server_utilization, skewness, validate_alpha
+from ...instances.packing.game import FairShare, min_utilization, skewness, validate_alpha
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
 from ...solvers.packing.game.strategies import Eta
@@ -126,9 +126,3 @@ def enviers(instance: Packing, total: np.ndarray) -> list[int]:
         if worth.max(initial=0) > total[i]:
             result.append(i)
     return result
-
-
-def utilization_by_server(instance: Packing, placement: Placement) -> np.ndarray:
-    """(servers used, k) utilization of each server that holds something; NaN where it never had the resource."""
-    kind = placement.server_class
-    return server_utilization(instance.capacity[kind], instance.start[kind], placement.count @ instance.demand)

@@ -15,7 +15,7 @@ import numpy as np
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import per_organization, units_done
+from ...instances.scheduling.utility import units_done
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
@@ -98,11 +98,6 @@ def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
         return None
     end = np.where(schedule.started, np.minimum(schedule.start + instance.processing, instance.horizon), instance.horizon)
     return float((end - instance.release)[released].mean())
-
-
-def machine_time(instance: Scheduling, schedule: Schedule) -> Integers:
-    """(k,) machine time each organization's jobs used before the horizon."""
-    return per_organization(instance, units_done(schedule.start, instance.processing, instance.horizon))
 
 
 def certificate_claims(

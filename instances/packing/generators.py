@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from ..problem.errors import InvalidOption
@@ -24,8 +22,6 @@ CLUSTER: tuple[tuple[str, int, tuple[int, int, int]], ...] = (
     ("Optiplex 745", 4, (4, 4 * 1024, 200)),
 )
 """The 8-node cluster of section 5.1: how many of each, CPU cores (sockets x cores), memory [MB], disk [GB]."""
-
-Which = Literal["paper", "all"]
 
 
 def vm_types(

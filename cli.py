@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .analysis.console import console, counter, print_json, progress, quiet_stdout, require_writable, waiting
+from .analysis.console import Form, console, counter, print_json, print_tables, progress, quiet_stdout, require_writable, waiting
 
 app = typer.Typer(
     name="cotenant",
@@ -27,6 +27,7 @@ INTERRUPTED = 130
 
 Options = Annotated[list[str] | None, typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")]
+As = Annotated[Form, typer.Option("--format", help="How tables are printed.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")]
 
 
@@ -40,6 +41,7 @@ def solve(
     out: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="Write the whole result here.")] = None,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")] = None,
     as_json: Json = False,
+    form: As = Form.TABLE,
 ) -> None:
     """Run one method on an instance; print its answer's value, bound, gap and metrics."""
     from . import catalog
@@ -61,7 +63,7 @@ def solve(
     else:
         from .analysis.tables import result_table
 
-        console().print(result_table(result, catalog.metric_table(instance.problem)))
+        print_tables([result_table(result, catalog.metric_table(instance.problem))], form)
     if result.solution is None:
         raise typer.Exit(NO_ANSWER)
     if result.stop.value == "interrupted":
@@ -81,6 +83,7 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
     as_json: Json = False,
+    form: As = Form.TABLE,
 ) -> None:
     """Run methods on instances and print how far each is from the proved bounds."""
     from . import catalog
@@ -111,10 +114,8 @@ def compare(
     if as_json:
         print_json(result.rows)
     else:
-        screen = console()
         sources = {fingerprint(instance): instance.source for instance in instances}
-        for table in comparison_tables(result, catalog.metric_table, sources):
-            screen.print(table)
+        print_tables(comparison_tables(result, catalog.metric_table, sources), form)
     if result.interrupted:
         _interrupted(f"{len(result.rows)} runs are kept")
     if not any(row["metrics"] for row in result.rows):
@@ -151,7 +152,9 @@ def check(
 
 @app.command()
 def methods(
-    problem: Annotated[str | None, typer.Argument(help="A problem; all when none.")] = None, as_json: Json = False
+    problem: Annotated[str | None, typer.Argument(help="A problem; all when none.")] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
 ) -> None:
     """List the methods: what each does, what it optimises, where it comes from, and its options."""
     from dataclasses import asdict
@@ -164,7 +167,7 @@ def methods(
     if as_json:
         print_json([asdict(m) | {"summary": m.summary, "options": option_names(m.resolve())} for m in found])
     else:
-        console().print(methods_table(found))
+        print_tables([methods_table(found)], form)
 
 
 @app.command()
@@ -173,6 +176,7 @@ def show(
         str | None, typer.Argument(help="Instance file or bundled instance; lists the bundled ones when none.")
     ] = None,
     as_json: Json = False,
+    form: As = Form.TABLE,
 ) -> None:
     """Show what an instance holds, or list the bundled instances."""
     from .analysis.tables import facts_table
@@ -187,7 +191,7 @@ def show(
     if as_json:
         print_json(rows)
     else:
-        console().print(facts_table(rows, title))
+        print_tables([facts_table(rows, title)], form)
 
 
 @app.command()
@@ -249,7 +253,7 @@ def fetch(
     from .instances.problem.datasets import fetch as download
 
     if dataset is None:
-        console().print(facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets"))
+        print_tables([facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets")])
         return
     path = download(dataset, folder)
     typer.echo(path)
@@ -270,9 +274,9 @@ def reproduce(
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
     as_json: Json = False,
+    form: As = Form.TABLE,
 ) -> None:
     """Redo a table or figure of a paper: what it says beside what comes out here."""
-    import time
     from dataclasses import asdict
 
     from .analysis.experiments import EXPERIMENTS, experiment_named
@@ -284,19 +288,18 @@ def reproduce(
         if as_json:
             print_json(rows)
         else:
-            console().print(facts_table(rows, "experiments"))
+            print_tables([facts_table(rows, "experiments")], form)
         return
     entry = experiment_named(experiment)
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
     options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}", house={"seed"})
-    begin = time.perf_counter()
     with waiting(experiment):
-        findings = entry.run(seed=seed, **options)
-    seconds = time.perf_counter() - begin
+        done = entry.run(seed=seed, **options)
     if as_json:
-        print_json({"experiment": asdict(entry), "seconds": seconds, "findings": [asdict(finding) for finding in findings]})
+        found = [asdict(finding) for finding in done.findings]
+        print_json({"experiment": asdict(entry), "command": done.command, "seconds": done.seconds, "findings": found})
     else:
-        console().print(findings_table(entry, findings, seconds))
+        print_tables([findings_table(done)], form)
 
 
 @app.command()
@@ -305,6 +308,7 @@ def audit(
     option: Options = None,
     out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
     as_json: Json = False,
+    form: As = Form.TABLE,
 ) -> None:
     """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over time."""
     from .analysis.scheduling.audit import audit_file, audit_tables
@@ -319,8 +323,7 @@ def audit(
     if as_json:
         print_json(found.document())
     else:
-        for table in audit_tables(found):
-            console().print(table)
+        print_tables(audit_tables(found), form)
 
 
 def main() -> None:

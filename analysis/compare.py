@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..instances.problem.base import Instance
@@ -18,7 +18,7 @@ from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
 from ..solvers.outcome import AGREE, Stop, validate_time_limit
 from .metric import Metric
-from .result import Result
+from .result import Result, fingerprint
 from .runs import Cell, Row, append_row, failed_row, finished_rows, run_cell
 
 if TYPE_CHECKING:
@@ -38,12 +38,17 @@ class Comparison:
     interrupted: bool = False
 
     @property
+    def runs(self) -> list[Row]:
+        """The rows of methods, without those of frontiers."""
+        return [row for row in self.rows if row.get("kind", "run") == "run"]
+
+    @property
     def table(self) -> pandas.DataFrame:
         """One line per run: problem, instance, method, seed, status, seconds, each metric, and its gap."""
         import pandas
 
         flat = []
-        for row in with_gaps(self.rows):
+        for row in with_gaps(self.runs):
             names = ("problem", "instance", "fingerprint", "method", "seed", "predict", "status", "stop")
             base = {name: row.get(name) for name in names}
             flat.append(base | row["metrics"] | row["gaps"] | {"seconds": row.get("seconds"), "error": row.get("error")})
@@ -52,7 +57,7 @@ class Comparison:
     def summary(self) -> list[Row]:
         """One row per problem, instance, method and predicted share: means over seeds, and failures counted."""
         groups: dict[tuple[Any, ...], list[Row]] = {}
-        for row in with_gaps(self.rows):
+        for row in with_gaps(self.runs):
             key = (row["problem"], row["instance"], row["fingerprint"], row["method"], row.get("predict"))
             groups.setdefault(key, []).append(row)
         result = []
@@ -124,6 +129,8 @@ def compare(
     time_limit: float | None = TIME_LIMIT,
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
+    frontier: bool = False,
+    files: Mapping[str, str] | None = None,
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
@@ -139,6 +146,8 @@ def compare(
         neither takes is an error.
     predict : share of the penalties that is sampled; methods then see penalties predicted from the sample and their
         answers are judged on the true ones (problems that have a predictor).
+    frontier : also find each instance's proved frontiers of efficiency against fairness, a row of their own.
+    files : where an instance was read from, by its fingerprint; for the commands that the report prints.
     jobs : processes; 1 runs in this one.
     out : JSONL file to append rows to; cells it already holds are skipped.
     progress : called with (done, total, row).
@@ -152,6 +161,9 @@ def compare(
     if predict is not None and not 0 < predict <= 1:
         raise InvalidOption(f"predict is {predict}; expected the share of penalties that is sampled, above 0 and at most 1")
     cells = _cells(instances, methods, seeds, time_limit, options or {}, predict, catalogue)
+    if frontier:
+        cells += _frontier_cells(instances, time_limit, options or {})
+    cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]
     finished = finished_rows(out)
     rows = [finished[cell.key] for cell in cells if cell.key in finished]
     todo = [cell for cell in cells if cell.key not in finished]
@@ -222,6 +234,16 @@ def _cells(
         raise InvalidOption(f"no method of this comparison takes the option {min(unknown)!r}, nor do its metrics")
     if predict is not None:
         cells = _with_true_bounds(cells, catalogue)
+    return list({cell.key: cell for cell in cells}.values())
+
+
+def _frontier_cells(instances: Sequence[Instance], time_limit: float | None, options: Mapping[str, Any]) -> list[Cell]:
+    """One cell for each different instance: its frontiers."""
+    cells = []
+    for instance in instances:
+        function = resolve(f"analysis.{instance.problem}.price_map:price_frontiers")
+        own = {name: value for name, value in options.items() if accepts(function, name)}
+        cells.append(Cell(instance, "frontier", 0, time_limit, own, kind="frontier"))
     return list({cell.key: cell for cell in cells}.values())
 
 

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,33 @@ from ..instances.problem.errors import InvalidFile
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from .table import Table
+
 WAIT_SECONDS = 2.0
 """A wait longer than this shows what is going on (terminals only)."""
+
+
+class Form(StrEnum):
+    """How a command prints its tables."""
+
+    TABLE = "table"
+    CSV = "csv"
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+
+
+def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
+    """Tables on standard output, for people or as text in one of the formats; notes that CSV has no place for go to stderr."""
+    screen = console()
+    for number, table in enumerate(tables):
+        if form is Form.TABLE:
+            screen.print(table.rich())
+            for note in table.notes:
+                screen.print(note)
+            continue
+        sys.stdout.write(("\n" if number else "") + table.write(form.value))
+        if form is Form.CSV:
+            sys.stderr.write("".join(f"{note}\n" for note in table.notes))
 
 
 def console() -> Console:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..instances.problem.errors import UnknownName
 from ..instances.problem.registry import resolve
+from .picture import Picture
 
 Verdict = Literal["reproduced", "differs", "not in the paper"]
 
@@ -41,7 +43,7 @@ class Experiment:
     name : what `cotenant reproduce` calls it, such as "market-figure-3.12".
     problem : which problem it belongs to.
     source : paper and place.
-    function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding]`.
+    function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding | Picture]`.
     what : one line for people.
     """
 
@@ -51,14 +53,43 @@ class Experiment:
     function: str
     what: str
 
-    def resolve(self) -> Callable[..., Sequence[Finding]]:
+    def resolve(self) -> Callable[..., Sequence[Finding | Picture]]:
         """The function itself."""
-        function: Callable[..., Sequence[Finding]] = resolve(self.function)
+        function: Callable[..., Sequence[Finding | Picture]] = resolve(self.function)
         return function
 
-    def run(self, **options: Any) -> list[Finding]:
+    def run(self, *, seed: int = 0, **options: Any) -> Reproduction:
         """Run it."""
-        return list(self.resolve()(**options))
+        begin = time.perf_counter()
+        parts = list(self.resolve()(seed=seed, **options))
+        seconds = time.perf_counter() - begin
+        command = self.command(seed=seed, **options)
+        pictures = tuple(replace(part, command=part.command or command) for part in parts if not isinstance(part, Finding))
+        return Reproduction(self, command, seconds, tuple(part for part in parts if isinstance(part, Finding)), pictures)
+
+    def command(self, *, seed: int = 0, **options: Any) -> str:
+        """What a person types to run it."""
+        drawn = [f"--seed {seed}"] if seed else []
+        return " ".join(["cotenant reproduce", self.name, *drawn, *(f"-o {key}={value}" for key, value in options.items())])
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """An experiment that was run.
+
+    Attributes
+    ----------
+    experiment, command : what, and what a person types to get it again.
+    seconds : wall time.
+    findings : the paper's numbers beside ours.
+    pictures : its figures redrawn.
+    """
+
+    experiment: Experiment
+    command: str
+    seconds: float
+    findings: tuple[Finding, ...]
+    pictures: tuple[Picture, ...] = ()
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

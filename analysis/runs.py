@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..instances.problem.base import Instance
 from ..instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
-from ..solvers.outcome import Stop
+from ..solvers.outcome import Status, Stop
+from .price_map import PriceFrontier
 from .result import Result, fingerprint, versions
 
 Row = dict[str, Any]
+"""A run: `Result.summary`, with `key`, `kind` ("run" or "frontier"), `predict`, `time_limit`, `file` (of the instance, or None),
+`record` (small numbers for the report's pictures, by the problem's `pictures.record`), and `error` when it failed. A row of kind
+"frontier" has no metrics but `frontiers`, the documents of the problem's `price_map.price_frontiers`."""
 
 ROW_BEGINS = '{"problem": "'
 """How every row's line begins."""
@@ -34,6 +39,8 @@ class Cell:
     time_limit: float | None
     options: Mapping[str, Any]
     predict: float | None = None
+    file: str | None = None
+    kind: Literal["run", "frontier"] = "run"
 
     @property
     def name(self) -> str:
@@ -50,57 +57,99 @@ class Cell:
         )
         parts = [self.instance.problem, self.instance.name, fingerprint(self.instance), self.name, where, self.seed]
         options = sorted([name, repr(value)] for name, value in self.options.items())
-        return json.dumps([*parts, self.time_limit, options, self.predict, versions().get("cotenant")])
+        return json.dumps([self.kind, *parts, self.time_limit, options, self.predict, versions().get("cotenant")])
 
 
 def run_cell(cell: Cell, solve: Callable[..., Result]) -> Row:
     """One row: the run's summary, or its error; only KeyboardInterrupt passes through."""
     try:
-        if cell.predict is None:
-            result = solve(cell.instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
-            return result.summary() | {"key": cell.key, "predict": None}
-        return _run_predicted(cell, solve)
+        if cell.kind == "frontier":
+            return _run_frontier(cell)
+        instance = cell.instance if cell.predict is None else _predicted(cell)
+        result = solve(instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
+        return result.summary() | _judged(cell, result) | _recorded(cell, result) | _identity(cell)
     except Exception as error:
         return failed_row(cell, error)
 
 
-def _run_predicted(cell: Cell, solve: Callable[..., Result]) -> Row:
-    """Solve the predicted instance, judge the answer on the true one; bounds on predictions are no bounds and are dropped."""
+def failed_row(cell: Cell, error: BaseException) -> Row:
+    """The row of a run that failed, with its reason."""
+    text = str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
+    return _identity(cell) | {"status": "error", "metrics": {}, "error": text}
+
+
+def _identity(cell: Cell) -> Row:
+    """What is known of a row before it is run; its key comes last, so that a line cut short has none."""
+    return {
+        "problem": cell.instance.problem,
+        "instance": cell.instance.name,
+        "fingerprint": fingerprint(cell.instance),
+        "kind": cell.kind,
+        "method": cell.name,
+        "seed": cell.seed,
+        "predict": cell.predict,
+        "time_limit": cell.time_limit,
+        "options": dict(cell.options),
+        "file": cell.file,
+        "versions": versions(),
+        "key": cell.key,
+    }
+
+
+def _run_frontier(cell: Cell) -> Row:
+    """The problem's proved frontiers of efficiency against fairness."""
+    begin = time.perf_counter()
+    frontiers = resolve(f"analysis.{cell.instance.problem}.price_map:price_frontiers")
+    found: Sequence[PriceFrontier] = frontiers(cell.instance, time_limit=cell.time_limit, **cell.options)
+    status = Status.OPTIMAL if all(each.status is Status.OPTIMAL for each in found) else Status.FEASIBLE
+    documents = [each.document() for each in found]
+    return _identity(cell) | {
+        "status": status.value,
+        "stop": Stop.FINISHED.value,
+        "seconds": time.perf_counter() - begin,
+        "metrics": {},
+        "frontiers": documents,
+    }
+
+
+def _predicted(cell: Cell) -> Instance:
+    """The instance as the predictor sees it."""
     try:
         predicted = resolve(f"analysis.{cell.instance.problem}.prediction:predicted_instance")
     except ImportError:
         raise InvalidOption(f"there is no predictor for {cell.instance.problem}") from None
     import numpy as np
 
-    instance = predicted(cell.instance, cell.predict, np.random.default_rng(cell.seed))
-    row = solve(instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
+    found: Instance = predicted(cell.instance, cell.predict, np.random.default_rng(cell.seed))
+    return found
+
+
+def _judged(cell: Cell, result: Result) -> Row:
+    """An answer to a predicted instance is judged on the true one; bounds on predictions are no bounds and are dropped."""
+    if cell.predict is None:
+        return {}
     measure = resolve(f"analysis.{cell.instance.problem}.metrics:metrics")
-    shared = {name: value for name, value in cell.options.items() if accepts(measure, name)}
-    metrics = {} if row.solution is None else measure(cell.instance, row.solution, **shared)
-    judged = {"metrics": metrics, "bound": None, "gap": None, "gap_absolute": None, "predict": cell.predict, "key": cell.key}
-    judged |= {"fingerprint": fingerprint(cell.instance)}
-    objective = None if row.objective_name is None else metrics.get(row.objective_name)
-    status = "feasible" if row.solution is not None else row.status.value
-    return row.summary() | judged | {"objective": objective, "instance": cell.instance.name, "status": status}
+    metrics = {} if result.solution is None else measure(cell.instance, result.solution, **_taken(measure, cell.options))
+    objective = None if result.objective_name is None else metrics.get(result.objective_name)
+    status = "feasible" if result.solution is not None else result.status.value
+    return {"metrics": metrics, "bound": None, "gap": None, "gap_absolute": None, "objective": objective, "status": status}
 
 
-def failed_row(cell: Cell, error: BaseException) -> Row:
-    """The row of a run that failed, with its reason."""
-    text = str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
-    return {
-        "problem": cell.instance.problem,
-        "instance": cell.instance.name,
-        "method": cell.name,
-        "seed": cell.seed,
-        "predict": cell.predict,
-        "status": "error",
-        "metrics": {},
-        "options": dict(cell.options),
-        "error": text,
-        "versions": versions(),
-        "fingerprint": fingerprint(cell.instance),
-        "key": cell.key,
-    }
+def _recorded(cell: Cell, result: Result) -> Row:
+    """Small numbers for the report's pictures; a picture that fails never takes the run with it."""
+    if result.solution is None:
+        return {"record": None}
+    try:
+        record = resolve(f"analysis.{cell.instance.problem}.pictures:record")
+        found = record(cell.instance, result.solution, **_taken(record, cell.options))
+        json.dumps(found, allow_nan=False)
+    except Exception as error:
+        return {"record": {"error": f"{type(error).__name__}: {error}"}}
+    return {"record": found}
+
+
+def _taken(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if accepts(function, name)}
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:

@@ -121,7 +121,7 @@ def test_every_experiment_gives_findings_with_the_thesis_s_claims_beside_ours() 
         "market-figure-3.13": {"largest": 20, "draws": 1},
     }
     for name, options in small.items():
-        findings = experiment_named(name).run(seed=0, **options)
+        findings = experiment_named(name).run(seed=0, **options).findings
         assert all(finding.ours for finding in findings)
         assert any(finding.verdict == "reproduced" for finding in findings)
 

@@ -99,14 +99,14 @@ SHORT: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("name", SHORT)
 def test_every_experiment_runs_and_puts_the_thesis_beside_what_came_out(name: str) -> None:
-    findings = experiment_named(name).run(seed=0, **SHORT[name])
+    findings = experiment_named(name).run(seed=0, **SHORT[name]).findings
     assert findings
     assert all(finding.ours for finding in findings)
     assert all(bool(finding.paper) == (finding.verdict != "not in the paper") or finding.paper for finding in findings)
 
 
 def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:
-    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000)}
+    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000).findings}
     assert findings["IB, S1 to S6: link power, PCIe alone for another blade"].verdict == "reproduced"
     order = [part.split()[0] for part in findings["power, most first, limit 10, 5300/s"].ours.split(", ")]
     assert order == ["IB", "Local", "IP-2", "IP-1"]
@@ -114,7 +114,7 @@ def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:
 
 @pytest.mark.slow
 def test_figure_4_7_gives_the_sustained_rates_of_k_means() -> None:
-    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.7").run(seed=0)}
+    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.7").run(seed=0).findings}
     assert findings["K-means, IB: sustained [tasks/s]"].verdict == "reproduced"
     assert findings["K-means, Local with refusal limit 1000: sustained [tasks/s]"].verdict == "reproduced"
     assert findings["K-means: policies by throughput"].verdict == "reproduced"

@@ -253,7 +253,7 @@ def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
 
 
 def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
-    verdicts = {finding.what: finding.verdict for finding in experiment_named("packing-figure-2").run()}
+    verdicts = {finding.what: finding.verdict for finding in experiment_named("packing-figure-2").run().findings}
     assert verdicts["dominant share"] == "reproduced"
     assert verdicts["SPNE on the printed strategy sets"] == "reproduced"
     assert verdicts["combinations of server 1"] == "differs"
@@ -270,7 +270,7 @@ def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
 )
 def test_every_experiment_runs(name: str, options: dict[str, int]) -> None:
     assert name in {experiment.name for experiment in EXPERIMENTS}
-    findings = experiment_named(name).run(**options)
+    findings = experiment_named(name).run(**options).findings
     assert len(findings) >= 3
     assert all(finding.ours for finding in findings)
 

@@ -246,7 +246,7 @@ def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
     words = " ".join(found.notes)
     assert "more than the 3 machines given" in words
     assert "were not started in the window" in words
-    text = [part for part in audit_tables(found) if isinstance(part, str)]
+    text = [note for table in audit_tables(found) for note in table.notes]
     assert any(part.startswith("unfairness") for part in text)
     document = json.loads(json.dumps(found.document(), allow_nan=False))
     assert sum(row[-1] for row in document["owed"]) == pytest.approx(0, abs=1e-3)
@@ -264,12 +264,12 @@ def test_an_audit_refuses_bad_options(options: dict[str, object], message: str, 
 
 
 def test_the_examples_of_the_paper_come_out() -> None:
-    findings = experiment_named("scheduling-examples").run()
+    findings = experiment_named("scheduling-examples").run().findings
     assert [finding.verdict for finding in findings] == [*["reproduced"] * 6, "differs", "reproduced"]
 
 
 def test_theorem_6_2_holds_where_the_optimum_is_proved() -> None:
-    findings = experiment_named("scheduling-theorem-6.2").run(instances=4)
+    findings = experiment_named("scheduling-theorem-6.2").run(instances=4).findings
     assert findings[0].verdict == "reproduced"
 
 
@@ -277,10 +277,12 @@ def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log()))
     for name in ("scheduling-table-1", "scheduling-table-2"):
-        findings = experiment_named(name).run(log=str(path), windows=3, length=500, machines=6, organizations=3)
+        findings = experiment_named(name).run(log=str(path), windows=3, length=500, machines=6, organizations=3).findings
         assert len(findings) == 2 * (2 * len(TABLE_RULES) - 1)
         assert "windows contended" in findings[0].note
-    grown = experiment_named("scheduling-figure-10").run(log=str(path), windows=2, least=2, most=3, length=500, machines=6)
+    grown = (
+        experiment_named("scheduling-figure-10").run(log=str(path), windows=2, least=2, most=3, length=500, machines=6).findings
+    )
     assert len(grown) == 2 + len(TABLE_RULES)
     with pytest.raises(InvalidOption, match="log is not given; download RICC"):
         experiment_named("scheduling-table-1").run(trace="RICC")
@@ -320,7 +322,7 @@ def test_an_analysis_is_no_method() -> None:
 @pytest.mark.skipif(lpc() is None, reason="the LPC trace is not here")
 def test_table_1_comes_from_one_command_on_the_lpc_trace() -> None:
     path = lpc()
-    findings = experiment_named("scheduling-table-1").run(log=str(path), windows=25)
+    findings = experiment_named("scheduling-table-1").run(log=str(path), windows=25).findings
     assert {finding.what for finding in findings} >= {
         f"{name}, {start} start" for name in TABLE_RULES for start in ("empty", "warm")
     }
@@ -333,7 +335,7 @@ def test_table_1_comes_from_one_command_on_the_lpc_trace() -> None:
 
 @pytest.mark.slow
 def test_the_strategy_experiment_runs() -> None:
-    findings = experiment_named("scheduling-strategy").run(instances=2, seeds=2)
+    findings = experiment_named("scheduling-strategy").run(instances=2, seeds=2).findings
     assert len(findings) == len(RULES) + 2
 
 

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from rich import box
-from rich.table import Table
 
 from ...baselines.scheduling import fair_share, fifo, sample_orderings, validate_orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
@@ -23,6 +21,7 @@ from ...solvers.scheduling.event_loop import simulate
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley import scale, scaled_shares
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
+from ..table import Column, Table
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
@@ -170,46 +169,39 @@ def audit(
     )
 
 
-def audit_tables(found: Audit) -> Iterator[Table | str]:
+def audit_tables(found: Audit) -> list[Table]:
     """Tables for people: the end of the window, debts over time, and how unfair the schedule was."""
     instance = found.instance
     count = np.bincount(instance.organization, minlength=instance.organizations)
-    table = Table(title=f"{instance.name}: who contributed, who received ({found.reference})", box=box.SIMPLE_HEAD)
-    headings = (
-        "organization",
-        "machines",
-        "jobs",
-        "machine time",
-        "share",
-        "contributed",
-        "received",
-        "owed",
-        "owed per unit of work",
+    columns = (
+        Column("organization", bold=True),
+        Column("machines", numeric=True),
+        Column("jobs", numeric=True),
+        Column("machine time", "{:,}".format, numeric=True),
+        Column("share", lambda value: f"{100 * value:.1f} %", numeric=True),
+        Column("contributed", "{:.4g}".format, numeric=True),
+        Column("received", "{:.4g}".format, numeric=True),
+        Column("owed", "{:+.4g}".format, numeric=True),
+        Column("owed per unit of work", lambda value: "-" if value is None else f"{value:+.1f} s", numeric=True),
     )
-    for column in headings:
-        table.add_column(column, justify="left" if column == "organization" else "right")
     total = max(1, int(found.work.sum()))
+    rows = []
     for u, name in enumerate(instance.names):
-        owed = float(found.owed[u, -1])
-        work = int(found.work[u])
-        table.add_row(
-            name, str(instance.machines[u]), str(count[u]), f"{work:,}", f"{100 * work / total:.1f} %",
-            f"{found.contributed[u, -1]:.4g}", f"{found.received[u, -1]:.4g}", f"{owed:+.4g}",
-            f"{owed / work:+.1f} s" if work else "-",
-        )  # fmt: skip
-    table.caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
-    yield table
-    course = Table(title="owed, over time, in unit-seconds", box=box.SIMPLE_HEAD)
-    course.add_column("organization")
-    for time in found.times.tolist():
-        course.add_column(f"at {time} s", justify="right")
-    for name, debts in zip(instance.names, found.owed.tolist(), strict=True):
-        course.add_row(name, *(f"{value:+.4g}" for value in debts))
-    yield course
+        owed, work = float(found.owed[u, -1]), int(found.work[u])
+        contributed, received = float(found.contributed[u, -1]), float(found.received[u, -1])
+        machines, jobs = int(instance.machines[u]), int(count[u])
+        rows.append((name, machines, jobs, work, work / total, contributed, received, owed, owed / work if work else None))
+    title = f"{instance.name}: who contributed, who received ({found.reference})"
+    caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
+    balance = Table("audit-balance", title, columns, tuple(rows), caption)
+    times = (Column(f"at {time} s", "{:+.4g}".format, numeric=True) for time in found.times.tolist())
+    debts = tuple((name, *values) for name, values in zip(instance.names, found.owed.tolist(), strict=True))
+    notes = [f"note: {note}" for note in found.notes]
     if found.unfairness:
         words = ", ".join(f"{name} {value:.4g}" for name, value in found.unfairness.items())
-        yield f"unfairness, mean unjustified delay or speed-up of a unit of work against REF, in seconds: {words}"
-    yield from (f"note: {note}" for note in found.notes)
+        notes.insert(0, f"unfairness, mean unjustified delay or speed-up of a unit of work against REF, in seconds: {words}")
+    course = Table("audit-debts", "owed, over time, in unit-seconds", (columns[0], *times), debts, notes=tuple(notes))
+    return [balance, course]
 
 
 def _shapley(instance: Scheduling, masks: Integers, values: Integers, received: Integers) -> Floats:

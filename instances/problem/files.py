@@ -110,10 +110,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write a file whole, then rename it into place; nothing half-written is ever left."""
-    target = Path(path)
     data = text.encode()
-    if target.name.endswith(".gz"):
+    if Path(path).name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)  # no time stamp: equal content, equal file
+    return write_bytes(path, data)
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
+    """Write a file whole, then rename it into place; nothing half-written is ever left."""
+    target = Path(path)
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -1,0 +1,150 @@
+"""A picture as data: what is drawn, in words too, so that the page, a paper and a reader who cannot see it get the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .table import Column, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Scale = Literal["linear", "log", "symlog"]
+Style = Literal["line", "points", "line+points", "step", "bars"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, cloud or group of bars.
+
+    Attributes
+    ----------
+    name : in the legend.
+    x, y : equally long; x may be names (a categorical axis, the same for all series of a chart); None in y leaves a hole.
+    style : "line", "points", "line+points", "step" (holds its value to the right) or "bars".
+    labels : beside each point; () for none. `tips` are said when a pointer rests on a point, and in the table.
+    low, high : ends of each point's interval; () for none.
+    strong : drawn thick and dark: what is proved.
+    """
+
+    name: str
+    x: tuple[Any, ...]
+    y: tuple[float | None, ...]
+    style: Style = "line"
+    labels: tuple[str, ...] = ()
+    tips: tuple[str, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Series over two axes.
+
+    Attributes
+    ----------
+    name : of files it is written to: lower-case words joined by hyphens.
+    title : one line.
+    x_label, y_label : with units in brackets.
+    series : what is drawn.
+    alt : the picture in words, for who cannot see it: what it shows and the main finding.
+    command : what draws it again; "" until it is known.
+    x_scale, y_scale : of the axes.
+    note : what a reader must know to read it right.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    alt: str
+    command: str = ""
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    note: str = ""
+
+    def table(self) -> Table:
+        """Its numbers."""
+        rows = []
+        for series in self.series:
+            tips = series.tips or series.labels or ("",) * len(series.x)
+            rows += [(series.name, x, y, tip) for x, y, tip in zip(series.x, series.y, tips, strict=True)]
+        said = any(row[3] for row in rows)
+        x_numeric = all(not isinstance(row[1], str) for row in rows)
+        columns = (
+            Column("series"), Column(self.x_label, numeric=x_numeric, text=_short),
+            Column(self.y_label, numeric=True, text=_short), Column("what"),
+        )  # fmt: skip
+        width = 4 if said else 3
+        return Table(self.name, self.title, columns[:width], tuple(row[:width] for row in rows))
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Values over two lists of names.
+
+    Attributes
+    ----------
+    name, title, x_label, y_label, alt, command, note : as of a Chart.
+    x_names, y_names : of columns and rows.
+    values : rows of columns; None leaves a hole.
+    value_label : what a value is, with its unit.
+    centre : the value in the middle of a scale of two colours; None for a scale of one.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    x_names: tuple[str, ...]
+    y_names: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    value_label: str
+    alt: str
+    command: str = ""
+    centre: float | None = None
+    note: str = ""
+
+    def table(self) -> Table:
+        """Its numbers."""
+        columns = (Column(f"{self.y_label} / {self.x_label}"), *(Column(name, _short, numeric=True) for name in self.x_names))
+        return Table(
+            self.name, self.title, columns, tuple((name, *row) for name, row in zip(self.y_names, self.values, strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that draws itself (a game tree).
+
+    Attributes
+    ----------
+    name, title, alt, command, note : as of a Chart.
+    draw : makes the matplotlib figure.
+    numbers : the table that says the same, if there is one.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[], Figure]
+    alt: str
+    command: str = ""
+    note: str = ""
+    numbers: Table | None = None
+
+    def table(self) -> Table | None:
+        """Its numbers."""
+        return self.numbers
+
+
+Picture = Chart | HeatMap | Drawing
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

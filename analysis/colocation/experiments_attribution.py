@@ -15,10 +15,23 @@ from ...baselines.colocation import Ties
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ...solvers.colocation import fair
-from ..experiments import Finding, beyond, judged
+from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .links import Rows, correlations, linked, mean_bars, spread
-from .populations import CONVENTIONAL, LEAST, POLICIES, STABLE, UNBLOCKED, Form, Order, Setting, least_penalty, setting, unblocked
+from .populations import (
+    CONVENTIONAL,
+    LEAST,
+    POLICIES,
+    STABLE,
+    UNBLOCKED,
+    Form,
+    Gpu,
+    Order,
+    Setting,
+    least_penalty,
+    setting,
+    unblocked,
+)
 
 FAIR = {"GR": False, "CO": False, "SMP": False, "SMR": True, "SR": True}
 """Under which policies the papers say that more demanding jobs lose more."""
@@ -31,13 +44,14 @@ SLACK_SECONDS = 10.0
 def figure_7(
     *, seed: int = 0, agents: int = 1000, draws: int = 10, order: Order = "random", ties: Ties = "own", model_seed: int = 2017,
     matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
+    gpu: Gpu = "p100",
 ) -> list[Finding | Picture]:  # fmt: skip
     """Mean penalty of each job type under every policy, the types by increasing contentiousness.
 
     Parameters
     ----------
     agents, draws : of a population, and how many populations are averaged (the papers do not say over how many).
-    order, ties, model_seed, matrix, form, bandwidth : see `populations.setting`.
+    order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     given = setting(
         seed=seed,
@@ -49,6 +63,7 @@ def figure_7(
         matrix=matrix,
         form=form,
         bandwidth=bandwidth,
+        gpu=gpu,
     )
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items()}
@@ -64,7 +79,7 @@ def figure_7(
     negative = np.mean([_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]])
     what = "some jobs run better colocated than alone (footnote 3)"
     note = "the contention model has noise of 0.2 points for this" if given.synthetic else ""
-    findings.append(judged(what, "occasionally", f"{100 * negative:.1f} % of placements", bool(0 < negative < 0.5), note))
+    findings.append(claim(what, "occasionally", f"{100 * negative:.1f} % of placements", bool(0 < negative < 0.5), note))
     for name, entries in rows.items():
         mean = float(np.mean([mean_penalty(entry, pairing) for entry, pairing in entries])) if entries else None
         ours = f"none in {draws} populations" if mean is None else f"{100 * mean:.2f} %"
@@ -81,6 +96,7 @@ def figure_7(
 def figure_8(
     *, seed: int = 0, agents: int = 1000, draws: int = 10, order: Order = "random", ties: Ties = "own", model_seed: int = 2017,
     matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
+    gpu: Gpu = "p100",
 ) -> list[Finding | Picture]:  # fmt: skip
     """Ranks of penalties against ranks of demands, and their correlation under every policy.
 
@@ -96,6 +112,7 @@ def figure_8(
         matrix=matrix,
         form=form,
         bandwidth=bandwidth,
+        gpu=gpu,
     )
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
@@ -106,10 +123,10 @@ def figure_8(
         said = "yes" if FAIR[name] else "no (unfair: unrelated)"
         ours = f"{'yes' if link else 'no'}: {spread(found[name])}"
         findings.append(
-            judged(f"{name}, ranked penalties follow ranked demands", said, ours, link == FAIR[name], _why(name, rank, given))
+            claim(f"{name}, ranked penalties follow ranked demands", said, ours, link == FAIR[name], _why(name, rank, given))
         )
     fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(found[name].mean() for name in ("GR", "CO", "SMP"))
-    findings.append(judged("SMR and SR are fairer than GR, CO and SMP", "yes", "yes" if fairer else "no", bool(fairer)))
+    findings.append(claim("SMR and SR are fairer than GR, CO and SMP", "yes", "yes" if fairer else "no", bool(fairer)))
     for name in (LEAST, UNBLOCKED):
         if name in found:
             findings.append(beyond(f"rank correlation, {name}", spread(found[name])))
@@ -137,7 +154,7 @@ def _rising(given: Setting, name: str, bars: Floats) -> Finding:
     rank, link = linked(bars, given.demands)
     ours = f"{'yes' if link else 'no'}: {100 * low:.1f} % for the less contentious half, {100 * high:.1f} % for the other"
     what = f"{name}, penalty rises with contentiousness"
-    return judged(what, "yes" if FAIR[name] else "no", ours, link == FAIR[name], _why(name, rank, given))
+    return claim(what, "yes" if FAIR[name] else "no", ours, link == FAIR[name], _why(name, rank, given))
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
@@ -169,10 +186,10 @@ def _named_jobs(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
     three = ", ".join(f"{job} {greedy[job]:.1f} %" for job in ("correlation", "canneal", "dedup"))
     printed = "the sentence (section II) is meant as unfair; as printed it is fair, correlation being the most contentious"
     return [
-        judged("GR, dedup's penalty", "the largest", f"{greedy['dedup']:.1f} %, place {first} of {number}", first == 1, why),
-        judged("GR, bodytrack and svm", "the same penalty", f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %", two, why),
-        judged("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes", three, no_less, printed),
-        judged("CO, dedup is penalized more than most (fig. 1)", "yes",
+        claim("GR, dedup's penalty", "the largest", f"{greedy['dedup']:.1f} %, place {first} of {number}", first == 1, why),
+        claim("GR, bodytrack and svm", "the same penalty", f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %", two, why),
+        claim("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes", three, no_less, printed),
+        claim("CO, dedup is penalized more than most (fig. 1)", "yes",
                f"{complementary['dedup']:.1f} %, place {among} of {number}", among <= number // 2, why),
     ]  # fmt: skip
 
@@ -187,11 +204,11 @@ def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
     for job, penalty, rank in (("swaptions", 1, 1), ("correlation", 10, 11)):
         note = "Table I has twenty jobs: vips asks for less than swaptions, and nothing for more than correlation"
         note += "; the ranks fit a drawing of eleven of them"
-        findings.append(judged(f"{job}, rank of demand", str(rank), f"{demand[job]} of {len(names)}", demand[job] == rank, note))
+        findings.append(claim(f"{job}, rank of demand", str(rank), f"{demand[job]} of {len(names)}", demand[job] == rank, note))
         place = {p: 1 + int((bars[p] < bars[p][names.index(job)]).sum()) for p in POLICIES}
         ours = ", ".join(f"{policy} {value}" for policy, value in place.items())
         hit = any(place[policy] == penalty for policy in ("SMR", "SR"))
-        findings.append(judged(f"{job}, rank of penalty", str(penalty), ours, hit, "under which policy is not said: SMR or SR"))
+        findings.append(claim(f"{job}, rank of penalty", str(penalty), ours, hit, "under which policy is not said: SMR or SR"))
     return findings
 
 
@@ -210,15 +227,11 @@ def _share_below_zero(population: Colocation, pairing: Pairing) -> float:
     return float(number[value < 0].sum() / number.sum())
 
 
-def _ticks(given: Setting) -> tuple[str, ...]:
-    return tuple(f"{given.base.names[kind]} {given.demands[kind]:.3g}" for kind in given.ascending)
-
-
 def _bars_chart(given: Setting, name: str, what: str, policies: list[str], bars: dict[str, Floats]) -> Chart:
     """Fig. 7: one group of bars a type, the types by increasing demand."""
     order = given.ascending
     series = tuple(
-        Series(policy, _ticks(given), _percent(bars[policy][order]), "bars", strong=policy in (LEAST, UNBLOCKED))
+        Series(policy, given.ticks, _percent(bars[policy][order]), "bars", strong=policy in (LEAST, UNBLOCKED))
         for policy in policies
     )
     half = len(order) // 2
@@ -239,7 +252,7 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
     from scipy.stats import rankdata
 
     order = given.ascending
-    ticks = _ticks(given)
+    ticks = given.ticks
     series = [Series("demand", ticks, tuple(rankdata(given.demands[order]).tolist()), "line", strong=True)]
     for policy in POLICIES:
         ranks = rankdata(np.round(bars[policy][order], 12), nan_policy="omit")

@@ -8,10 +8,10 @@ from ...baselines.colocation import Ties
 from ...instances.colocation.instance import Floats
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
-from ..experiments import Finding, beyond, judged
+from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .metrics import attribution
-from .populations import Form, Setting, setting
+from .populations import Form, Gpu, Setting, setting
 from .prediction import Accuracy, accuracy_curve, predicted_instance
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
@@ -29,6 +29,7 @@ _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
 def figure_12(
     *, seed: int = 0, repeats: int = 30, agents: int = 1000, draws: int = 5, ties: Ties = "own", model_seed: int = 2017,
     matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
+    gpu: Gpu = "p100",
 ) -> list[Finding | Picture]:  # fmt: skip
     """Share of preferences predicted correctly (eq. 2) against the share of colocations sampled.
 
@@ -36,10 +37,18 @@ def figure_12(
     ----------
     repeats : samples drawn for each share; the papers do not say how many.
     agents, draws : of the populations on which stable policies are run on predicted penalties.
-    ties, model_seed, matrix, form, bandwidth : see `populations.setting`.
+    ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     given = setting(
-        seed=seed, agents=agents, draws=draws, ties=ties, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth
+        seed=seed,
+        agents=agents,
+        draws=draws,
+        ties=ties,
+        model_seed=model_seed,
+        matrix=matrix,
+        form=form,
+        bandwidth=bandwidth,
+        gpu=gpu,
     )
     curve = accuracy_curve(given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(seed))
     points = {point.fraction: point for point in curve.points}
@@ -49,7 +58,7 @@ def figure_12(
         ours = f"{100 * point.mean:.1f} % ± {100 * point.deviation:.1f}"
         note = f"mean and deviation over {repeats} samples of our filter (recommenderlab's formulas are not in the text)"
         what = f"preferences right with {100 * share:.0f} % sampled"
-        findings.append(judged(what, f"{100 * paper:.0f} %", ours, abs(point.mean - paper) <= WITHIN, f"{note}; within 3 points"))
+        findings.append(claim(what, f"{100 * paper:.0f} %", ours, abs(point.mean - paper) <= WITHIN, f"{note}; within 3 points"))
     findings.append(_fall(points))
     findings += _desiderata(given, draws)
     return [*findings, beyond("what this ran on", given.note), _accuracy_chart(points, given)]
@@ -61,7 +70,7 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
     slow = (points[0.5].mean - points[0.3].mean) / 20
     ours = f"{100 * quick:.2f} points of accuracy per point sampled from 20 to 25 %, {100 * slow:.2f} from 30 to 50 %"
     holds = quick >= QUICKLY * slow
-    return judged("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes", ours, holds, "quickly: twice as fast")
+    return claim("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes", ours, holds, "quickly: twice as fast")
 
 
 def _desiderata(given: Setting, draws: int) -> list[Finding]:
@@ -86,13 +95,13 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
     rank = [float(np.nanmean(values[:, 0])) if np.isfinite(values[:, 0]).any() else float("nan") for values in (known, predicted)]
     blocking = [float(np.median(values[:, 1])) for values in (known, predicted)]
     penalty = [float(values[:, 2].mean()) for values in (known, predicted)]
-    claim = "the same with oracular knowledge and with 25 % sampled"
+    said = "the same with oracular knowledge and with 25 % sampled"
     fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
     return [
-        judged(f"{name}, fair attribution (rank correlation)", claim, f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
+        claim(f"{name}, fair attribution (rank correlation)", said, f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
                "the same: lower by at most 0.1"),
-        judged(f"{name}, stability (median blocking pairs)", claim, f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
-               stable, "the same: at most half as many again; a wrong order of two types' co-runners counts for all their agents"),
+        claim(f"{name}, stability (median blocking pairs)", said, f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
+               stable, "the same: at most half as many again; one wrong order counts for every agent of a type"),
         beyond(f"{name}, mean penalty", f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted"),
     ]  # fmt: skip
 

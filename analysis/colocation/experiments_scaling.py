@@ -9,10 +9,10 @@ import numpy as np
 from ...instances.colocation.instance import Floats
 from ...instances.colocation.objective import type_penalties
 from ...instances.problem.errors import InvalidOption
-from ..experiments import Finding, beyond, judged
+from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .links import Rows, correlations, linked
-from .populations import POLICIES, UNBLOCKED, Form, setting, unblocked
+from .populations import POLICIES, UNBLOCKED, Form, Gpu, setting, unblocked
 
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
@@ -20,6 +20,7 @@ _SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 def figure_13(
     *, seed: int = 0, policy: Literal["GR", "CO", "SMP", "SMR", "SR"] = "SMR", largest: int = 2000, draws: int = 50,
     proved: int = 10, model_seed: int = 2017, matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
+    gpu: Gpu = "p100",
 ) -> list[Finding | Picture]:  # fmt: skip
     """Correlation of penalty with demand as populations grow.
 
@@ -29,11 +30,13 @@ def figure_13(
     largest : most agents; sizes are 10, 20, 50, 100 and so on, which the papers do not print.
     draws : populations of each size.
     proved : how many of them are also paired without blocking pairs, by the exact method; 0 leaves it out.
-    model_seed, matrix, form, bandwidth : see `populations.setting`.
+    model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     if largest < 20 or not 0 <= proved <= draws:
         raise InvalidOption(f"largest is {largest}, proved {proved}; expected at least 20 agents, and 0 to draws = {draws}")
-    given = setting(seed=seed, agents=10, draws=draws, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth)
+    given = setting(
+        seed=seed, agents=10, draws=draws, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth, gpu=gpu
+    )
     if policy not in POLICIES:
         raise InvalidOption(f"policy is {policy!r}; expected one of {', '.join(POLICIES)}")
     sizes = [size for size in _SIZES if size <= largest]
@@ -57,13 +60,13 @@ def _scaling_claims(policy: str, rows: dict[int, Rows], found: dict[int, Floats]
     wobble = {size: float(values.std()) for size, values in found.items() if len(values)}
     first, last = sizes[0], sizes[-1]
     findings = [
-        judged(f"{policy}, the correlation strengthens with more agents", "yes", _by_size(mean, ".2f"), mean[last] > mean[first],
+        claim(f"{policy}, the correlation strengthens with more agents", "yes", _by_size(mean, ".2f"), mean[last] > mean[first],
                "mean rank correlation by number of agents; the paper prints no sizes"),
-        judged("the link is weak in small systems", "yes", f"significant in {100 * share[first]:.0f} % of populations of {first}",
+        claim("the link is weak in small systems", "yes", f"significant in {100 * share[first]:.0f} % of populations of {first}",
                share[first] < 0.5, "one-sided at 5 %; weak: in less than half of the populations"),
-        judged("in larger systems more contentious jobs have larger penalties", "yes",
+        claim("in larger systems more contentious jobs have larger penalties", "yes",
                f"significant in {100 * share[last]:.0f} % of populations of {last}", share[last] >= 0.95, "in at least 95 %"),
-        judged("standard deviations shrink with population size", "yes", _by_size(deviation, ".2f") + " points",
+        claim("standard deviations shrink with population size", "yes", _by_size(deviation, ".2f") + " points",
                deviation[last] < deviation[first] and _falling(deviation), "of a job type's mean penalty over populations"),
         beyond("standard deviation of the rank correlation", _by_size(wobble, ".2f")),
         beyond("which policy the figure shows", policy, "caption and text say SMR, the figure's heading SR: -o policy=SR"),

@@ -66,7 +66,7 @@ def figure_7(
         gpu=gpu,
     )
     rows = _pairings(given, draws)
-    bars = {name: mean_bars(entries) for name, entries in rows.items()}
+    bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
     findings = [*_named_jobs(given, bars), *(_rising(given, name, bars[name]) for name in POLICIES)]
     other: Order = "index" if order == "random" else "random"
     swapped = replace(given, order=other)

@@ -100,7 +100,9 @@ class Cluster:
             time.sleep(0.2)
             found = self._workers()
         if not found:
-            raise InvalidOption(f"dask is {self._address!r}: that cluster has no workers; start some: dask worker {self._address}")
+            raise InvalidOption(
+                f"dask is {self._address!r}: that cluster has no workers; start some: dask worker {self._address}"
+            )
         told = _within(ANSWER_SECONDS, lambda: self._client.run(looked, list(own), on_error="return"))
         if told is None:
             raise InvalidOption(f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s")
@@ -220,9 +222,9 @@ def _require_fit(told: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
     here = versions().get("cotenant")
     for worker, found in told.items():
         if isinstance(found, BaseException):
-            why = f"{type(found).__name__}: {found}"
             raise InvalidOption(
-                f"the Dask worker {worker} cannot run this package ({why}); install cotenant {here} where it runs and start it again"
+                f"the Dask worker {worker} cannot run this package ({type(found).__name__}: {found}); install cotenant {here} "
+                "where it runs and start it again"
             )
         there, reasons = found
         if there != here:

@@ -45,6 +45,11 @@ class Comparison:
         return [row for row in self.rows if row.get("kind", "run") == "run"]
 
     @property
+    def frontiers(self) -> list[Row]:
+        """The rows of frontiers, of kind "frontier"."""
+        return [row for row in self.rows if row.get("kind") == "frontier"]
+
+    @property
     def table(self) -> pandas.DataFrame:
         """One line per run: problem, instance, method, seed, status, seconds, each metric, and its gap."""
         import pandas
@@ -57,14 +62,18 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance, method and predicted share: means over seeds, and failures counted."""
+        """One row per problem, instance, method and predicted share: means over the seeds that were answered, and the others counted.
+
+        A mean is None when a seed has no such value: a mean over the others would be of other runs than its neighbours.
+        """
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.runs):
             key = (row["problem"], row["instance"], row["fingerprint"], row["method"], row.get("predict"))
             groups.setdefault(key, []).append(row)
         result = []
         for (problem, instance, mark, method, predict), rows in groups.items():
-            done = [row for row in rows if not row.get("error") and row["metrics"]]
+            done = [row for row in rows if not row.get("error")]  # an instance proved infeasible is no failure
+            answered = [row for row in done if row["metrics"]]
             line: Row = {
                 "problem": problem,
                 "instance": instance,
@@ -72,13 +81,14 @@ class Comparison:
                 "method": method,
                 "runs": len(rows),
                 "failed": len(rows) - len(done),
+                "unanswered": len(done) - len(answered),
             }
             line["predict"] = predict
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
             line["levels"] = done[0].get("levels", []) if done else []
             for part in ("metrics", "gaps"):
-                names = dict.fromkeys(name for row in done for name in row[part])
-                line[part] = {name: _mean([row[part][name] for row in done if row[part].get(name) is not None]) for name in names}
+                names = dict.fromkeys(name for row in answered for name in row[part])
+                line[part] = {name: _mean([row[part].get(name) for row in answered]) for name in names}
             line["seconds"] = _mean([row["seconds"] for row in done])
             line["errors"] = sorted({row["error"] for row in rows if row.get("error")})
             result.append(line)
@@ -145,7 +155,7 @@ def compare(
     Parameters
     ----------
     instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem. A name that only some
-        of the problems know is run where it is known. An exact method does not depend on the seed and runs once.
+        of the problems know is run where it is known. What is exact, or takes no `rng`, runs once: no seed changes it.
     time_limit : seconds for each run; None for no limit, with which an exact method may never end.
     options : given to every method that takes them (engine, ...), and to the metrics of all (alpha); an option that
         neither takes is an error.
@@ -189,7 +199,7 @@ def compare(
     todo = [cell for cell in cells if cell.key not in finished]
     interrupted = False
     try:
-        with _runner(solve, jobs, dask, hard_limit) as runner:
+        with _runner(solve, jobs, dask, hard_limit) if todo else Here(solve) as runner:
             runner.prepare(todo)
             file = None if out is None else RowFile(out)
             with closing(runner.rows()) as coming:
@@ -302,7 +312,6 @@ def _cells(
         metrics = resolve(f"analysis.{instance.problem}.metrics:metrics")
         entries = {entry.name: {instance.problem: entry} for entry in catalogue(instance.problem)}
         for method in methods if methods is not None else entries:
-            exact = False
             function: Callable[..., Any]
             if isinstance(method, str):
                 entry = (named if methods is not None else entries)[method].get(instance.problem)
@@ -310,11 +319,12 @@ def _cells(
                     continue
                 exact, function, method = entry.kind == "exact", entry.resolve(), entry.name
             else:
-                function = method
+                exact, function = False, method
             takers = (function, metrics)
             own = {name: value for name, value in options.items() if any(accepts(taker, name) for taker in takers)}
             taken |= set(own)
-            for seed in list(seeds)[:1] if exact and predict is None else seeds:
+            once = predict is None and (exact or not accepts(function, "rng"))
+            for seed in seeds[:1] if once else seeds:
                 cells.append(Cell(instance, method, seed, time_limit, own, None if exact and predict is None else predict))
     if predict is not None:
         cells = _with_true_bounds(cells, catalogue)
@@ -366,5 +376,6 @@ def _judged_together(row: Row) -> tuple[Any, ...]:
     return (row["problem"], row["fingerprint"], options.get("alpha", 0.0), options.get("alpha_mode"))
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None

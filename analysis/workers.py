@@ -221,6 +221,7 @@ class Processes:
 
     def __init__(self, solve: Solve, jobs: int, limit: float | None = None) -> None:
         self._solve, self._jobs, self._limit = solve, jobs, limit
+        self._waiting: deque[tuple[Cell, bytes]] = deque()
         self._workers: list[Worker] = []
         self._threads: list[threading.Thread] = []
 
@@ -236,7 +237,7 @@ class Processes:
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse, before any work, what cannot be had in another process."""
-        self._waiting: deque[tuple[Cell, bytes]] = deque((cell, sealed(cell, self._solve)) for cell in cells)
+        self._waiting.extend((cell, sealed(cell, self._solve)) for cell in cells)
         self._workers = [Worker() for _ in range(min(self._jobs, len(cells)))]
         if found := strangers(cells, self._solve):
             refuse_strangers(found, self._workers[0].opened)

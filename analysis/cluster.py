@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -79,7 +79,8 @@ class Cluster:
         # The library tells of every connection that breaks; what matters of it becomes an error or a row here.
         self._level = logging.getLogger("distributed").level
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
-        self._client = Client(self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant")
+        connect: Any = Client  # not typed
+        self._client = connect(self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -108,7 +109,7 @@ class Cluster:
             raise InvalidOption(f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s")
         _require_fit(told, own)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Generator[Row]:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then KeyboardInterrupt."""
         came: SimpleQueue[Any] = SimpleQueue()
         with Interrupts(lambda: came.put(None)) as interrupts:
@@ -130,7 +131,7 @@ class Cluster:
                 raise KeyboardInterrupt
 
     def _workers(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        found: Mapping[str, Any] = self._client.nthreads()
         return found
 
     def _submitted(self, came: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
@@ -198,8 +199,10 @@ def _require_scheduler(address: str) -> None:
     """Raise InvalidOption unless a Dask scheduler answers at the address."""
     from distributed.core import rpc
 
+    connect: Any = rpc  # not typed
+
     async def identity() -> Mapping[str, Any]:
-        async with rpc(address, timeout=ANSWER_SECONDS) as scheduler:
+        async with connect(address, timeout=ANSWER_SECONDS) as scheduler:
             found: Mapping[str, Any] = await scheduler.identity()
             return found
 

@@ -7,7 +7,7 @@ file as they come, and finished cells are skipped when the same comparison is st
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -62,7 +62,7 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance, method and predicted share: means over the seeds that were answered, and the others counted.
+        """One row per problem, instance, method and predicted share: means over the seeds with an answer, the others counted.
 
         A mean is None when a seed has no such value: a mean over the others would be of other runs than its neighbours.
         """
@@ -225,7 +225,7 @@ class Runner(Protocol):
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Take the cells; refuse before any work what cannot be run."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Generator[Row]:
         """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that could be kept."""
 
 
@@ -246,7 +246,7 @@ class Here:
         """Take the cells."""
         self._cells = cells
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Generator[Row]:
         """The rows as they come."""
         for cell in self._cells:
             row = run_cell(cell, self._solve)

@@ -80,7 +80,10 @@ def failed_row(cell: Cell, error: BaseException) -> Row:
 
 def _as_read(row: Row) -> Row:
     """The row as it will be read from a file: it must not matter whether it comes from there, from here or from afar."""
-    found: Row = json.loads(json.dumps(plain(row), allow_nan=False))
+    try:
+        found: Row = json.loads(json.dumps(plain(row), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise CotenantError(f"what came out cannot be kept in a file: {error}") from None
     return found
 
 

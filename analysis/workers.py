@@ -6,7 +6,7 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 from queue import SimpleQueue
 from types import TracebackType
@@ -242,7 +242,7 @@ class Processes:
         if found := strangers(cells, self._solve):
             refuse_strangers(found, self._workers[0].opened)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Generator[Row]:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then KeyboardInterrupt."""
         came: SimpleQueue[tuple[Cell, Came] | BaseException | None] = SimpleQueue()
         going = len(self._workers)

@@ -174,6 +174,10 @@ class _Sweep:
                 self.clock.note(found[-1].penalty, found[-1].bound, f"{self.against} {limit:g}")
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
+        if stop is Stop.INTERRUPTED and limits is None and self.against != "alpha":  # the loosest limit is known anyway
+            loosest = self._reached(self.cheapest, 0.0)
+            if not found or found[-1].limit < loosest:
+                found.append(self._record(loosest, free, 0.0))
         return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)), stop)
 
     def _spread(self, number: int) -> list[float]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
-from ...baselines.colocation import complementary, greedy, marriage_partition, marriage_random
+from ...baselines.colocation import complementary, greedy, marriage_partition, marriage_random, roommates
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import AlphaMode, validate_alpha
+from ...instances.colocation.stability import validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...solvers.colocation import optimal
-from ...solvers.colocation.stable import stable
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ..price_map import PriceFrontier, PricePoint, settled
 from .frontier import Against, frontier
@@ -72,7 +69,7 @@ def price_frontiers(
             note += f" An agent breaks away for a gain of more than {alpha:g}."
         if instance.types > MOST_TYPES:
             note += f" More than {MOST_TYPES} types: the limits between are not solved for; the bound is that of any pairing."
-            marks, stop = _ends(instance, against, known, free, alpha, alpha_mode, left)
+            marks, stop = _ends(instance, against, known, free, alpha, alpha_mode), free.stop
         else:
             line = frontier(
                 instance, against, points=points, alpha=alpha, alpha_mode=alpha_mode, time_limit=left, known=known, free=free
@@ -85,29 +82,19 @@ def price_frontiers(
 
 
 def _ends(
-    instance: Colocation, against: Against, known: list[Pairing], free: Outcome, alpha: float, alpha_mode: str,
-    seconds: float | None,
-) -> tuple[list[PricePoint], Stop]:  # fmt: skip
-    """The cheapest pairing, the stablest where stability is asked for, and the policies' at what they reach."""
+    instance: Colocation, against: Against, known: list[Pairing], free: Outcome, alpha: float, alpha_mode: str
+) -> list[PricePoint]:
+    """The policies' pairings at what each reaches, and the cheapest, whose bound holds for all; none beyond the cheapest."""
     assert isinstance(free.solution, Pairing)
-    points, stop, pairings = [], Stop.FINISHED, [free.solution, *known]
-    if against == "blocking":
-        best = stable(instance, alpha=alpha, alpha_mode=cast(AlphaMode, alpha_mode), time_limit=seconds)
-        stop = best.stop
-        if isinstance(best.solution, Pairing):
-            pairings.append(best.solution)
-        if best.bound:  # proved: every pairing has so many
-            points.append(PricePoint(best.bound - 1, None, None, None, Status.INFEASIBLE))
     priced = []
-    for pairing in pairings:
+    for pairing in [*known, roommates(instance), free.solution]:
         if against == "blocking":
             reached = float(blocking_pairs(instance, pairing, alpha, alpha_mode).count)
         else:
             reached = attribution_slack(instance, pairing)
         priced.append((reached, mean_penalty(instance, pairing)))
-    cheapest = {reached: value for reached, value in sorted(priced, reverse=True)}  # of equals the least value comes last
-    points += [PricePoint(at, cheapest[at], free.bound, at, Status.FEASIBLE) for at in sorted(cheapest)]
-    return points, stop
+    cheapest = {at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]}  # of equals the least value
+    return [PricePoint(at, cheapest[at], free.bound, at, Status.FEASIBLE) for at in sorted(cheapest)]
 
 
 def _known(instance: Colocation) -> list[Pairing]:

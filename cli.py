@@ -1,4 +1,4 @@
-"""The command line: `cotenant solve compare check methods show generate convert fetch schema reproduce audit`."""
+"""The command line: `cotenant solve compare report check methods show generate convert fetch schema reproduce audit`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from .analysis.console import Form, console, counter, print_json, print_tables, progress, quiet_stdout, require_writable, waiting
+from .analysis.console import (
+    Form,
+    console,
+    counter,
+    print_json,
+    print_tables,
+    progress,
+    quiet_stdout,
+    require_folder,
+    require_writable,
+    waiting,
+)
 
 app = typer.Typer(
     name="cotenant",
@@ -82,11 +93,14 @@ def compare(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Run methods on instances and print how far each is from the proved bounds."""
     from . import catalog
+    from .analysis.overview import overview_tables
+    from .analysis.report import require_report, write_report
     from .analysis.result import fingerprint
     from .analysis.tables import comparison_tables
     from .instances.problem import read
@@ -94,6 +108,7 @@ def compare(
 
     instances = [read(file) for file in files]
     require_writable(out, *files)
+    require_report(report, *files, *([] if out is None else [out]))
     options: dict[str, Any] = {}
     for problem in dict.fromkeys(instance.problem for instance in instances):
         names = method or [entry.name for entry in catalog.methods(problem)]
@@ -107,6 +122,8 @@ def compare(
             time_limit=time_limit,
             options=options,
             predict=predict,
+            frontier=report is not None,
+            files={fingerprint(instance): file for instance, file in zip(instances, files, strict=True)},
             jobs=jobs,
             out=out,
             progress=step,
@@ -115,11 +132,37 @@ def compare(
         print_json(result.rows)
     else:
         sources = {fingerprint(instance): instance.source for instance in instances}
-        print_tables(comparison_tables(result, catalog.metric_table, sources), form)
+        tables = list(comparison_tables(result, catalog.metric_table, sources))
+        print_tables(overview_tables(result, catalog.metric_table, tables), form)
+    if report is not None and any(row["metrics"] for row in result.rows):
+        with waiting("writing the page") as show:
+            _written(write_report(result.rows, report, progress=show))
     if result.interrupted:
         _interrupted(f"{len(result.rows)} runs are kept")
     if not any(row["metrics"] for row in result.rows):
         raise typer.Exit(NO_ANSWER)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote.")],
+    out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
+    figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG.")] = None,
+    tables: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX.")] = None,
+) -> None:
+    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness costs, pictures."""
+    import shlex
+
+    from .analysis.gather import gather
+    from .analysis.report import require_report, write_report
+
+    require_report(out, *runs)
+    require_folder(figures)
+    require_folder(tables)
+    rows = gather(runs)
+    command = shlex.join(["cotenant", "report", *map(str, runs), "--out", str(out)])
+    with waiting("writing the page") as show:
+        _written(write_report(rows, out, figures=figures, tables=tables, command=command, progress=show))
 
 
 @app.command()
@@ -362,6 +405,11 @@ def _interrupted(what: str) -> None:
 def _fail(error: Exception, code: int) -> None:
     typer.echo(f"error: {error}", err=True)
     sys.exit(code)
+
+
+def _written(paths: list[Path]) -> None:
+    others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
+    typer.echo(f"{paths[0]}: {paths[0].stat().st_size / 1e6:.1f} MB{others}", err=True)
 
 
 def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:

@@ -136,6 +136,7 @@ class Score:
     instances : on how many it was run.
     answered : on how many of them every run gave an answer.
     proved : on how many of them every run proved its (first) objective, or certified its equilibrium.
+    certified : whether it is an equilibrium that it certifies.
     runs, failed : runs, and those without an answer.
     gaps : metric -> mean gap to the best proved bound, as a fraction, or as a difference for the metrics of `in_units`.
     seconds : mean over the instances answered.
@@ -149,6 +150,7 @@ class Score:
     failed: int
     gaps: Mapping[str, Mean]
     seconds: Mean
+    certified: bool = False
 
 
 def label(line: Row) -> str:
@@ -216,6 +218,7 @@ def _score(method: str, lines: Sequence[Row], metrics: Sequence[Metric], units: 
         failed=sum(line["failed"] for line in lines),
         gaps=gaps,
         seconds=_mean([line["seconds"] for line in good if line["seconds"] is not None], SECONDS_SHIFT),
+        certified=any(line["certified"] for line in lines),
     )
 
 

@@ -258,8 +258,12 @@ def _frontier_cells(instances: Sequence[Instance], time_limit: float | None, opt
     """One cell for each different instance: its frontiers."""
     cells = []
     for instance in instances:
-        function = resolve(f"analysis.{instance.problem}.price_map:price_frontiers")
-        own = {name: value for name, value in options.items() if accepts(function, name)}
+        try:
+            function = resolve(f"analysis.{instance.problem}.price_map:price_frontiers")
+        except ImportError:  # a problem without frontiers: the row says so
+            own = {}
+        else:
+            own = {name: value for name, value in options.items() if accepts(function, name)}
         cells.append(Cell(instance, "frontier", 0, time_limit, own, kind="frontier"))
     return list({cell.key: cell for cell in cells}.values())
 

@@ -33,7 +33,7 @@ INK = "#010203"
 """The colour of text and axes; in an SVG it becomes that of the page's text."""
 
 FORMATS = ("pdf", "png", "svg")
-_SIZE = (6.4, 4.0)
+_SIZE = (5.8, 3.7)
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
 _MOST_NUMBERS = 12
@@ -182,7 +182,7 @@ def _chart(chart: Chart) -> Figure:
 
 def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[Any]) -> None:
     """Set an axis' scale; a logarithmic one that has to show zeros is linear up to the least positive value."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     known = [float(value) for value in values if value is not None and math.isfinite(value)]
     positive = [value for value in known if value > 0]
@@ -194,8 +194,11 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
         return
     change("log")
     if max(positive) / min(positive) < 30:  # ticks at powers of ten alone would be one or two
-        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.set_minor_formatter(NullFormatter())
+        low = math.floor(math.log10(min(positive)))
+        ticks = [step * 10.0**power for power in range(low, low + 4) for step in (1, 1.5, 2, 3, 5, 7)]
+        narrow = max(positive) < 2 * min(positive)
+        axis.set_major_locator(MaxNLocator(5) if narrow else FixedLocator(ticks))
+        axis.set_minor_locator(NullLocator())
     if 1e-4 < min(positive) and max(positive) < 1e5:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 

@@ -142,10 +142,9 @@ def profile_charts(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]
 
 def _profile_chart(problem: str, name: str, what: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     widest = max(corners[-1][0] for corners in found.values())
-    end = widest * 1.05 if widest > 1 else 2.0
-    series = tuple(_steps(method, corners, end) for method, corners in found.items())
+    series = _curves(found, widest * 1.05 if widest > 1 else 2.0)
     first = {method: corners[0][1] for method, corners in found.items()}
-    leader = max(first, key=lambda method: first[method])
+    leaders = [method for method, share in first.items() if share == max(first.values())]
     said = "; ".join(f"{method} {100 * share:.0f} %" for method, share in first.items())
     return Chart(
         name=f"{problem}-profile-{name.replace('_', '-')}",
@@ -153,7 +152,10 @@ def _profile_chart(problem: str, name: str, what: str, count: int, found: Mappin
         x_label="at most this many times worse than the best method",
         y_label="share of instances",
         series=series,
-        alt=f"Over {count} instances, {leader} is best in {what} most often. Share of instances on which each is best: {said}.",
+        alt=(
+            f"Over {count} instances, most often best in {what}: {', '.join(leaders)}. "
+            f"Share of instances on which each is best: {said}."
+        ),
         x_scale="log",
         note=(
             "Higher is better. At 1: how often a method is the best of all; at the right end: how often it gave an answer. "
@@ -163,8 +165,7 @@ def _profile_chart(problem: str, name: str, what: str, count: int, found: Mappin
 
 
 def _proof_chart(problem: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
-    end = 1.2 * max(corners[-1][0] for corners in found.values())
-    series = tuple(_steps(method, corners, end) for method, corners in found.items())
+    series = _curves(found, 1.2 * max(corners[-1][0] for corners in found.values()))
     said = "; ".join(f"{method} {100 * corners[-1][1]:.0f} %" for method, corners in found.items())
     scale: Scale = "log" if min(corners[0][0] for corners in found.values()) > 0 else "linear"
     return Chart(
@@ -179,15 +180,22 @@ def _proof_chart(problem: str, count: int, found: Mapping[str, Sequence[tuple[fl
     )
 
 
-def _steps(method: str, corners: Sequence[tuple[float, float]], end: float) -> Series:
-    whole = [*corners, (end, corners[-1][1])]
-    return Series(method, tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step")
+def _curves(found: Mapping[str, Sequence[tuple[float, float]]], end: float) -> tuple[Series, ...]:
+    """One step function for each different curve, named after all methods that share it; drawn to one right end."""
+    together: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    for method, corners in found.items():
+        together.setdefault(tuple(corners), []).append(method)
+    drawn = []
+    for corners, methods in together.items():
+        whole = [*corners, (end, corners[-1][1])]
+        drawn.append(Series(", ".join(methods), tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step"))
+    return tuple(drawn)
 
 
 def _mean_text(mean: Mean | None, metric: Metric, in_units: bool) -> Any:
     if mean is None or mean.value is None:
         return None
-    text = figure(mean.value, metric) if in_units else percent(mean.value)
+    text = figure(mean.value, replace(metric, unit="")) if in_units else percent(mean.value)
     return mean.value, f"{text}{'*' if mean.negative else ''}"
 
 
@@ -198,6 +206,8 @@ def _gap_notes(scores: Sequence[aggregate.Score], shown: Sequence[Metric], units
             f"Gaps: to the best bound proved on each instance, shifted geometric means (shift {100 * GAP_SHIFT:g} %) of "
             f"means over seeds; seconds with shift {SECONDS_SHIFT:g} s."
         )
+    if any(score.certified for score in scores):
+        notes.append("Proved, for an equilibrium: certified within its tolerance.")
     if several := [metric.short or metric.label for metric in shown if units[metric.name]]:
         notes.append(
             f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, shift {EXCESS_SHIFT:g}, in the metric's unit."

@@ -202,10 +202,11 @@ def _maps(
 
 def _pictures(problem: str, instance: str, runs: Sequence[Row]) -> tuple[list[Picture], list[str]]:
     """The problem's own pictures of an instance, and why some are missing."""
-    notes = []
+    unable: dict[str, list[str]] = {}
     for row in runs:
         if isinstance(row.get("record"), dict) and "error" in row["record"]:
-            notes.append(f"No picture of {row['method']}, seed {row.get('seed', 0)}: {row['record']['error']}")
+            unable.setdefault(str(row["record"]["error"]), []).append(row["method"])
+    notes = [f"No picture of {', '.join(dict.fromkeys(methods))}: {why}" for why, methods in unable.items()]
     good = [row for row in runs if isinstance(row.get("record"), dict) and "error" not in row["record"]]
     if not good:
         return [], notes

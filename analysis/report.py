@@ -13,6 +13,7 @@ from typing import Any
 
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.files import write_text
+from .console import require_writable
 from .drawing import require_matplotlib, save, svg
 from .gather import require_answers
 from .page_content import Content, Shown, content
@@ -24,10 +25,8 @@ from .tables import slug
 _PAGE = Path(__file__).resolve().parent / "page"
 
 
-def require_report(path: Path | None) -> None:
+def require_report(path: Path | None, *inputs: str | Path) -> None:
     """Refuse a page that could not be made, before any work: a library is missing, or its path cannot be written."""
-    from .console import require_writable
-
     if path is None:
         return
     try:
@@ -35,7 +34,7 @@ def require_report(path: Path | None) -> None:
     except ImportError:
         raise InvalidOption("a report needs jinja2 and matplotlib; pip install 'cotenant[plot]'") from None
     require_matplotlib()
-    require_writable(path)
+    require_writable(path, *inputs)
 
 
 def write_report(
@@ -68,6 +67,9 @@ def write_report(
     listed = list(rows)
     require_report(Path(path))
     require_answers(listed, "the report")
+    for folder in (figures, tables):
+        if folder is not None:
+            _make_folder(Path(folder))
     made = content(listed, command)
     page = _html(made, progress or (lambda words: None))
     written = [write_text(path, page)]
@@ -76,6 +78,13 @@ def write_report(
     if tables is not None:
         written += _write_tables(made.tables(), Path(tables))
     return written
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidFile(f"{folder} cannot be made: {error.strerror}; choose a folder that can be written") from None
 
 
 def _html(made: Content, progress: Callable[[str], None]) -> str:
@@ -144,10 +153,6 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 def _write_tables(tables: Sequence[Table], folder: Path) -> list[Path]:
     """Every table as NAME.csv and NAME.tex."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidFile(f"{folder} cannot be made: {error.strerror}; choose a folder that can be written") from None
     written = []
     for table, name in zip(tables, _unique([table.name for table in tables]), strict=True):
         named = replace(table, name=name)

@@ -42,7 +42,7 @@ def _gap_sentence(metric: Metric, scores: Sequence[Score], in_units: bool, insta
     known = {method: value for method, value in means.items() if value is not None}
     at, others = [m for m, v in known.items() if v <= aggregate.WIN_TOLERANCE], {}
     others = {method: value for method, value in known.items() if method not in at}
-    where = "" if instances == 1 else " on every instance they answered"
+    where = "" if instances == 1 else f" on every instance {'it' if len(at) == 1 else 'each'} answered"
     label = metric.label[:1].upper() + metric.label[1:]
     said = f"{label}: {_names(at)} {'reaches' if len(at) == 1 else 'reach'} the best proved bound{where}" if at else (
         f"{label}: nobody reaches the best proved bound"

@@ -62,7 +62,8 @@ def figure(picture: Picture) -> Figure:
 def svg(picture: Picture, prefix: str = "") -> str:
     """The picture as an SVG element for a page: titled, described, in the page's own text colour.
 
-    A page may give the colours of series as the custom properties `--series-1`, `--series-2`, ...
+    A page may give the colours of series as the custom properties `--series-1`, `--series-2`, ...; `--wide` of the element is
+    its width at which text is as large as in print.
 
     Parameters
     ----------
@@ -86,7 +87,9 @@ def svg(picture: Picture, prefix: str = "") -> str:
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
     text = re.sub(r' (?:d|x|y|width|height)="[^"]*"', _rounded, text)
     title, description = f"{mark}title", f"{mark}description"
-    label = f' role="img" aria-labelledby="{title} {description}" style="stroke-linejoin:round"'
+    wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
+    style = f"stroke-linejoin:round;--wide:{float(wide[1]) if wide else 72 * _SIZE[0]:.0f}px"
+    label = f' role="img" aria-labelledby="{title} {description}" style="{style}"'
     inside = f'<title id="{title}">{escape(picture.title)}</title><desc id="{description}">{escape(picture.alt)}</desc>'
     opening = text[: text.index(">")]
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)

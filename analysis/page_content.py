@@ -212,8 +212,9 @@ def _pictures(problem: str, instance: str, runs: Sequence[Row]) -> tuple[list[Pi
         return [], notes
     try:
         drawn: list[Picture] = list(resolve(f"analysis.{problem}.pictures:pictures")(good))
-    except ImportError:
-        return [], notes
+    except ModuleNotFoundError as error:
+        absent = str(error.name).endswith(f"{problem}.pictures")  # the problem has no pictures of its own
+        return [], notes if absent else [*notes, f"The pictures of {problem} could not be made: {error}"]
     except Exception as error:  # a picture never takes the page with it
         return [], [*notes, f"The pictures of {problem} could not be made: {type(error).__name__}: {error}"]
     return [replace(picture, name=slug(f"{problem} {instance} {picture.name}")) for picture in drawn], notes

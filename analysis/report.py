@@ -22,6 +22,8 @@ from .runs import Row
 from .table import Table
 from .tables import slug
 
+_WIDE = 560
+"""Pictures wider than this, in points, take the page's whole width."""
 _PAGE = Path(__file__).resolve().parent / "page"
 
 
@@ -103,6 +105,7 @@ def _html(made: Content, progress: Callable[[str], None]) -> str:
     page = template.render(
         made=made,
         draw=lambda shown: Markup(drawn[id(shown)]),
+        wide=lambda shown: _width(drawn[id(shown)]) > _WIDE,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
         style=Markup(style),
         script=Markup(script),
@@ -120,6 +123,11 @@ def _svg(shown: Shown, prefix: str) -> str:
         return svg(shown.picture, prefix)
     except Exception as error:  # a picture that cannot be drawn never takes the page with it
         return f"<p class='problem'>This picture cannot be drawn: {escape(f'{type(error).__name__}: {error}')}</p>"
+
+
+def _width(drawn: str) -> int:
+    found = re.search(r"--wide:(\d+)px", drawn)
+    return int(found[1]) if found else 0
 
 
 def _text(name: str) -> str:

@@ -136,7 +136,9 @@ def _tipped(text: str, picture: Picture) -> str:
         if start < 0:
             continue
         tips = iter([tip for tip, x, y in zip(entry.tips, entry.x, entry.y, strict=True) if x is not None and y is not None])
-        end = start + re.sub(r"<defs>.*?</defs>", lambda found: " " * len(found[0]), text[start:], flags=re.DOTALL).index("</g>\n   </g>")
+        end = start + re.sub(r"<defs>.*?</defs>", lambda found: " " * len(found[0]), text[start:], flags=re.DOTALL).index(
+            "</g>\n   </g>"
+        )
 
         def told(found: re.Match[str], tips: Iterator[str] = tips) -> str:
             return f"<use{found[1]}><title>{escape(next(tips, ''))}</title></use>"
@@ -312,7 +314,9 @@ def _heat_map(chart: HeatMap) -> Figure:
         spread = max(most - chart.centre, chart.centre - least, 1e-9)
         norm = TwoSlopeNorm(chart.centre, chart.centre - spread, chart.centre + spread)
     shown = axes.imshow(values, cmap="cividis" if norm is None else "PuOr", norm=norm, aspect="auto", interpolation="nearest")
-    axes.set_xticks(range(len(chart.x_names)), map(_said, chart.x_names), rotation=60, ha="right", fontsize=7 if columns > 12 else 8)
+    axes.set_xticks(
+        range(len(chart.x_names)), map(_said, chart.x_names), rotation=60, ha="right", fontsize=7 if columns > 12 else 8
+    )
     axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names), fontsize=7 if rows > 12 else 8)
     axes.set_xlabel(_said(chart.x_label))
     axes.set_ylabel(_said(chart.y_label))

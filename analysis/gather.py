@@ -29,7 +29,9 @@ def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
     for path in paths:
         for row in read_rows(path):
             if wrong := _wrong(row):
-                raise InvalidFile(f"{os.fspath(path)} holds a row that this version cannot read: {wrong}; run the comparison again")
+                raise InvalidFile(
+                    f"{os.fspath(path)} holds a row that this version cannot read: {wrong}; run the comparison again"
+                )
             rows.pop(row["key"], None)
             rows[row["key"]] = row
     names = ", ".join(os.fspath(path) for path in paths)

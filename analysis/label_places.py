@@ -58,9 +58,7 @@ def _boxes(point: tuple[float, float], size: tuple[float, float]) -> list[tuple[
     return found
 
 
-def _cost(
-    box: Box, markers: Sequence[Box], labels: Iterable[Box], frame: Box, lines: Sequence[tuple[float, float]]
-) -> float:
+def _cost(box: Box, markers: Sequence[Box], labels: Iterable[Box], frame: Box, lines: Sequence[tuple[float, float]]) -> float:
     inside = _overlap(box, frame)
     outside = (box[2] - box[0]) * (box[3] - box[1]) - inside
     over = sum(_overlap(box, other) for other in labels)

@@ -75,7 +75,9 @@ def mean_gaps(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> 
     ]  # fmt: skip
     for metric in shown:
         unit = f" [{metric.unit}]" if metric.unit and units[metric.name] else ""
-        columns.append(Column(f"{metric.short or metric.label}: {'above bound' if units[metric.name] else 'gap'}{unit}", numeric=True))
+        columns.append(
+            Column(f"{metric.short or metric.label}: {'above bound' if units[metric.name] else 'gap'}{unit}", numeric=True)
+        )
     columns.append(Column("seconds", seconds_text, numeric=True))
     rows = []
     for score in scores:
@@ -213,9 +215,13 @@ def _gap_notes(scores: Sequence[aggregate.Score], shown: Sequence[Metric], units
             f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, shift {EXCESS_SHIFT:g}, in the metric's unit."
         )
     if below := sum(mean.negative for score in scores for mean in score.gaps.values()):
-        notes.append(f"* {below} values are better than the bound, which was proved under other constraints; they count as gap 0.")
+        notes.append(
+            f"* {below} values are better than the bound, which was proved under other constraints; they count as gap 0."
+        )
     if any(score.answered < score.instances for score in scores):
-        notes.append("A mean is over the instances a method answered: means of methods that failed are not of the same instances.")
+        notes.append(
+            "A mean is over the instances a method answered: means of methods that failed are not of the same instances."
+        )
     return notes
 
 

@@ -96,7 +96,9 @@ def test_a_profile_climbs_from_the_share_of_wins_to_the_share_answered(values: d
 
 @settings(max_examples=60)
 @given(tables_of_values(least=2), st.sampled_from(["min", "max"]), st.randoms(use_true_random=False))
-def test_names_and_the_order_of_instances_change_no_profile(values: dict[str, list[float | None]], sense: Any, random: Any) -> None:
+def test_names_and_the_order_of_instances_change_no_profile(
+    values: dict[str, list[float | None]], sense: Any, random: Any
+) -> None:
     size = len(next(iter(values.values())))
     order = random.sample(range(size), size)
     renamed = {f"x{method}": [row_of[place] for place in order] for method, row_of in reversed(values.items())}

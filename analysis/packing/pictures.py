@@ -1,0 +1,236 @@
+"""The pictures of placements: how full servers are, what each user gets, and the game played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing import Packing, Placement
+from ...instances.packing.game import FairShare
+from ...instances.packing.instance import Floats
+from ...instances.problem.errors import InvalidInstance
+from ...solvers.packing.game.strategies import Eta, game_of
+from ..picture import Chart, Drawing, HeatMap, Picture, Series
+from ..runs import Row
+from .drawing import MOST_LEAVES, draw_tree
+from .trees import play_of, tree_from_lists, tree_lists, tree_table
+
+MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
+"""More servers are drawn by this many quantiles; of more users or resources the first are drawn."""
+
+
+def record(
+    instance: Packing, placement: Placement, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None
+) -> dict[str, Any]:
+    """What the pictures of a placement are drawn from, a few kB.
+
+    `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the fullest first; of all servers
+    when their number is fixed, else of those used; 100 quantiles of them when there are more, of `servers`. `vms`, `wanted`
+    (null when elastic) and, with fixed servers, `shares` (dominant): of the first 40 users. `tree`: the extensive game as
+    nested lists, where the placement is its equilibrium play and it has at most 200 leaves.
+
+    Parameters
+    ----------
+    alpha, eta, overload : of the game, as for `FUGA`.
+    """
+    fixed = bool(np.isfinite(instance.available).all())
+    total = placement.totals(instance.types)
+    shown = slice(0, MOST_USERS)
+    found: dict[str, Any] = {
+        "servers": placement.servers,
+        "of_servers": int(instance.available.sum()) if fixed else None,
+        "fill": dict(zip(instance.resources[:MOST_RESOURCES], _fill(instance, placement, fixed), strict=False)),
+        "users": list(instance.names[shown]),
+        "of_users": instance.types,
+        "vms": total[shown].tolist(),
+        "wanted": [None if np.isinf(wanted) else int(wanted) for wanted in instance.wanted[shown]],
+    }
+    if fixed:
+        found["shares"] = _rounded(total * FairShare.of(instance).dominant_unit)[shown]
+        tree = _played_tree(instance, placement, alpha, eta, overload)
+        if tree is not None:
+            found["tree"] = tree
+    return found
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """How full the servers are, each user's dominant share and VMs, and the game tree; of one instance's runs."""
+    kept = _kept(rows)
+    if not kept:
+        return []
+    first = next(iter(kept.values()))[0]
+    drawn: list[Picture] = [_fill_chart(resource, kept) for resource in first["fill"]]
+    if "shares" in first:
+        drawn.append(_share_map(kept))
+    if any(wanted != placed for records in kept.values() for r in records for wanted, placed in _wanted(r)):
+        drawn.append(_vm_map(kept))
+    trees = [(method, r["tree"]) for method, records in kept.items() for r in records if "tree" in r]
+    if trees:
+        drawn.append(_tree_drawing(*trees[0]))
+    return drawn
+
+
+Kept = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _kept(rows: Sequence[Row]) -> dict[str, list[Mapping[str, Any]]]:
+    """The records of each method, one for each seed."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        kept = row.get("record")
+        if kept and "error" not in kept:
+            found.setdefault(row["method"], []).append(kept)
+    return found
+
+
+def _wanted(kept: Mapping[str, Any]) -> list[tuple[int | None, int]]:
+    return list(zip(kept["wanted"], kept["vms"], strict=True))
+
+
+def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[float]]:
+    """Sorted utilizations per resource, the fullest server first."""
+    kind = placement.server_class
+    used = np.bincount(kind, minlength=instance.classes)
+    load = placement.count @ instance.demand if placement.servers else np.zeros((0, len(instance.resources)), dtype=np.int64)
+    idle = np.repeat(np.arange(instance.classes), (instance.available - used).astype(np.int64) if fixed else 0)
+    load = np.concatenate([load, np.zeros((len(idle), load.shape[1]), dtype=np.int64)])
+    kind = np.concatenate([kind, idle])
+    start = instance.start[kind]
+    busy = start - instance.capacity[kind] + load
+    result = []
+    for j in range(min(len(instance.resources), MOST_RESOURCES)):
+        here = start[:, j] > 0
+        rates = np.sort(busy[here, j] / start[here, j])[::-1]
+        if len(rates) > MOST_SERVERS:
+            rates = rates[np.round(np.linspace(0, len(rates) - 1, MOST_SERVERS)).astype(np.int64)]
+        result.append(_rounded(rates))
+    return result
+
+
+def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None) -> Any:
+    """The tree of the game that the placement is the equilibrium play of; None when it is not, or the tree is too large."""
+    try:
+        game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
+    except InvalidInstance:
+        return None
+    if game.leaves > MOST_LEAVES:
+        return None
+    tree = play_of(game, placement)
+    return None if tree is None else tree_lists(tree)
+
+
+def _fill_chart(resource: str, kept: Kept) -> Chart:
+    """Utilization of one resource on each server, the fullest first; methods that fill alike share a line."""
+    fixed = next(iter(kept.values()))[0]["of_servers"]
+    alike: dict[tuple[float, tuple[float, ...]], list[str]] = {}
+    ends: dict[str, float] = {}
+    for method, records in kept.items():
+        rates = tuple(records[0]["fill"].get(resource, ()))
+        number = fixed or records[0]["servers"]
+        alike.setdefault((number, rates), []).append(method)
+        ends[method] = float(np.mean(rates)) if fixed and rates else float(number)
+    long = max(len(rates) for _, rates in alike) > 25
+    series = []
+    for (number, rates), methods in alike.items():
+        places = np.linspace(1, number, len(rates)) if number > MOST_SERVERS else np.arange(1, len(rates) + 1)
+        name = ", ".join(methods) if len(", ".join(methods)) < 25 else f"{methods[0]} +{len(methods) - 1}"
+        tips = () if long else (f"{', '.join(methods)}",) * len(rates)
+        series.append(Series(name, tuple(places.tolist()), rates, "step" if long else "line+points", tips=tips))
+    if fixed is None:
+        finding = f"Fewest servers: {_most(ends, '{:.0f}', least=True)}; most: {_most(ends, '{:.0f}')}."
+    else:
+        finding = f"Highest mean over the servers: {_most(ends, '{:.3f}')}; lowest: {_most(ends, '{:.3f}', least=True)}."
+    called = f"resource {resource}" if resource.isdigit() else resource
+    more = [f"{', '.join(methods)} fill alike." for methods in alike.values() if len(methods) > 1]
+    return Chart(
+        f"fill-{_slug(resource)}",
+        f"How full the servers are: {called}",
+        "server, the fullest first",
+        f"utilization of {called}",
+        tuple(series),
+        f"Utilization of {called} on each server, sorted from full to empty, by method. {finding}",
+        note=" ".join(["Of each method, the first seed.", _which(fixed, kept), *more]),
+    )
+
+
+def _most(values: Mapping[str, float], form: str, *, least: bool = False) -> str:
+    """The largest (or least) value in words, with who has it."""
+    best = (min if least else max)(values.values())
+    names = [name for name, value in values.items() if value == best]
+    return form.format(best) + " by " + ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _which(fixed: int | None, kept: Kept) -> str:
+    which = "Servers without VMs are drawn too." if fixed else "Only servers in use are drawn."
+    largest = fixed or max(records[0]["servers"] for records in kept.values())
+    return which if largest <= MOST_SERVERS else f"{which} {MOST_SERVERS} quantiles stand for the {largest} servers."
+
+
+def _share_map(kept: Kept) -> HeatMap:
+    values = {method: np.mean([r["shares"] for r in records], axis=0) for method, records in kept.items()}
+    least = {method: float(row.min()) for method, row in values.items()}
+    finding = f"The poorest user has most, {_most(least, '{:.4f}')}, and least, {_most(least, '{:.4f}', least=True)}."
+    return _user_map("dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding)
+
+
+def _vm_map(kept: Kept) -> HeatMap:
+    values: dict[str, Floats] = {}
+    wanted = next(iter(kept.values()))[0]["wanted"]
+    if any(number is not None for number in wanted):
+        values["wanted"] = np.array([np.nan if number is None else number for number in wanted], dtype=float)
+    placed = {method: np.mean([r["vms"] for r in records], axis=0) for method, records in kept.items()}
+    totals = {method: float(row.sum()) for method, row in placed.items()}
+    finding = f"Most VMs are placed, {_most(totals, '{:g}')}, and fewest, {_most(totals, '{:g}', least=True)}."
+    title = "VMs placed, beside those wanted" if values else "VMs placed for each user"
+    return _user_map("vms-placed", title, "VMs", kept, values | placed, finding)
+
+
+def _user_map(name: str, title: str, what: str, kept: Kept, values: Mapping[str, Floats], finding: str) -> HeatMap:
+    first = next(iter(kept.values()))[0]
+    users, number = first["users"], first["of_users"]
+    note = "Means over the seeds." if any(len(records) > 1 for records in kept.values()) else ""
+    if number > len(users):
+        note = f"{note} The first {len(users)} of {number} users are drawn.".strip()
+    return HeatMap(
+        name,
+        title,
+        "user",
+        "method",
+        tuple(users),
+        tuple(values),
+        tuple(tuple(None if np.isnan(value) else float(value) for value in row) for row in values.values()),
+        what,
+        f"{title}, by method. {finding}",
+        note=note,
+    )
+
+
+def _tree_drawing(method: str, lists: Any) -> Drawing:
+    tree = tree_from_lists(lists)
+    table = tree_table(tree)
+    leaves = sum(1 for node in tree if tree.out_degree(node) == 0)
+    payoffs = ", ".join(f"{value:.4f}" for value in tree.nodes[0]["payoffs"])
+    players = len(tree.nodes[0]["payoffs"])
+    draw: Callable[[], Any] = partial(draw_tree, tree)
+    return Drawing(
+        "game-tree",
+        "The servers' game, and how it is played",
+        draw,
+        f"The extensive game of {players} servers with {leaves} outcomes, solved by backward induction. The equilibrium path, "
+        f"which {method} plays, is drawn red; it gives the servers, in the order of their moves, the utilities {payoffs}.",
+        note="A label on an edge is the VMs of each user that the server takes; beside an outcome stand the servers' "
+        "utilities in the order of their moves. Dark: what backward induction chooses there; red: what is played.",
+        numbers=table,
+    )
+
+
+def _rounded(values: Floats) -> list[float]:
+    return [float(f"{value:.6g}") for value in values.tolist()]
+
+
+def _slug(text: str) -> str:
+    letters = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in text.lower())
+    return "-".join(part for part in letters.split("-") if part) or "resource"

@@ -50,23 +50,23 @@ def price_frontiers(instance: Packing, *, time_limit: float | None = None, point
 
 def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
     free = max_utilization(instance, time_limit=_part(clock, points + 1))
-    reached = _reached(instance, free.solution)
+    reached = _reached(instance, _placement(free))
     if free.stop is Stop.INTERRUPTED:
         return PriceFrontier(EFFICIENCY, FAIRNESS, (_point(instance, None, free),), "interrupted before any limit")
     fairest = max_min_share(instance, levels=1, time_limit=_part(clock, points))
-    limits = _limits(instance, reached or 0.0, _reached(instance, fairest.solution), points - 1)
+    limits = _limits(instance, reached or 0.0, _reached(instance, _placement(fairest)), points - 1)
     answers: list[tuple[float | None, Outcome]] = []
-    before, stop = fairest.solution, fairest.stop
+    before, stop = _placement(fairest), fairest.stop
     for place, limit in enumerate(limits):
         if stop is Stop.INTERRUPTED:
             answers.append((limit, Outcome(before, free.bound, Status.FEASIBLE, stop)))
             continue
         share = _part(clock, len(limits) - place)
         outcome = max_utilization(instance, time_limit=share, start=before, least_share=limit)
-        before, stop = outcome.solution or before, outcome.stop
+        before, stop = _placement(outcome) or before, outcome.stop
         answers.append((limit, outcome))
     if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in (stop, fairest.stop):  # once more, from a better start
-        free = _both(free, max_utilization(instance, time_limit=_part(clock, 1), start=before or free.solution))
+        free = _both(free, max_utilization(instance, time_limit=_part(clock, 1), start=before or _placement(free)))
     answers.append((None, _better(instance, free, before)))
     found = [_point(instance, limit, outcome) for limit, outcome in answers]
     note = "the limit is on the least dominant share of the users who want something, in whole VMs"
@@ -85,8 +85,10 @@ def _limits(instance: Packing, least: float, most: float | None, number: int) ->
     steps: set[float] = {most} if most > least else set()
     for unit in units.tolist():
         first, last = int(least / unit + VM_NOISE) + 1, int(most / unit + VM_NOISE)
-        few = np.unique(np.linspace(first, last, min(last - first + 1, 50 * number)).astype(np.int64)) if last >= first else []
-        steps |= {min(int(count) * unit, most) for count in few}
+        if last < first:
+            continue
+        few = np.unique(np.linspace(first, last, min(last - first + 1, 50 * number)).astype(np.int64))
+        steps |= {min(count * unit, most) for count in few.tolist()}
     listed = sorted(steps, reverse=True)
     listed = [share for place, share in enumerate(listed) if place == 0 or listed[place - 1] - share > VM_NOISE * units.min()]
     if len(listed) <= number:
@@ -101,6 +103,10 @@ def _part(clock: Clock, programs: int) -> float | None:
     return None if clock.left is None else max(clock.left / programs, 0.01)
 
 
+def _placement(outcome: Outcome) -> Placement | None:
+    return outcome.solution if isinstance(outcome.solution, Placement) else None
+
+
 def _reached(instance: Packing, placement: Placement | None) -> float | None:
     return None if placement is None else metrics(instance, placement)[FAIRNESS]
 
@@ -112,17 +118,20 @@ def _both(first: Outcome, second: Outcome) -> Outcome:
 
 
 def _better(instance: Packing, free: Outcome, other: Placement | None) -> Outcome:
-    """The answer without limit, or one with a limit that uses more, when the time was short."""
-    known = [placement for placement in (free.solution, other) if placement is not None]
-    best = max(known, key=lambda placement: metrics(instance, placement)[EFFICIENCY], default=None)
-    return Outcome(best, free.bound, free.status if best is free.solution else Status.FEASIBLE, free.stop)
+    """The answer without limit, or one with a limit that uses more, or as much and is fairer."""
+    known = [placement for placement in (_placement(free), other) if placement is not None]
+    measured = [metrics(instance, placement) for placement in known]
+    worth = [(round(values[EFFICIENCY], 9), values[FAIRNESS]) for values in measured]
+    best = known[worth.index(max(worth))] if known else None
+    return Outcome(best, free.bound, free.status if best is _placement(free) else Status.FEASIBLE, free.stop)
 
 
 def _point(instance: Packing, limit: float | None, outcome: Outcome) -> PricePoint:
     """What a program's answer says, measured again."""
-    if outcome.solution is None:
+    placement = _placement(outcome)
+    if placement is None:
         return PricePoint(limit, None, outcome.bound, None, outcome.status)
-    measured = metrics(instance, outcome.solution)
+    measured = metrics(instance, placement)
     return PricePoint(limit, measured[EFFICIENCY], outcome.bound, measured[FAIRNESS], outcome.status)
 
 

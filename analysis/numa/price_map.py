@@ -33,7 +33,7 @@ def price_frontiers(
     pcie_energy: float = THESIS.pcie_energy,
     pcie_hops: float = THESIS.pcie_hops,
 ) -> tuple[PriceFrontier, ...]:
-    """Least link power against the rate served: from the most that any placement sustains down to the rate all run locally.
+    """Least link power against the rate served, from the most that any placement sustains down to where all can run locally.
 
     A linear program for each rate, its bound proved by prices (`power_bound`); the instance's own rate is one of them where it
     can be sustained. Below the rate that every memory's own cores sustain, the least is 0.

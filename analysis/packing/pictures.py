@@ -136,7 +136,7 @@ def _fill_chart(resource: str, kept: Kept) -> Chart:
     series = []
     for (number, rates), methods in alike.items():
         places = np.linspace(1, number, len(rates)) if number > MOST_SERVERS else np.arange(1, len(rates) + 1)
-        name = ", ".join(methods) if len(", ".join(methods)) < 25 else f"{methods[0]} +{len(methods) - 1}"
+        name = ", ".join(methods) if len(", ".join(methods)) < 20 else f"{methods[0]} +{len(methods) - 1}"
         tips = () if long else (f"{', '.join(methods)}",) * len(rates)
         series.append(Series(name, tuple(places.tolist()), rates, "step" if long else "line+points", tips=tips))
     if fixed is None:

@@ -105,11 +105,16 @@ def _run_frontier(cell: Cell) -> Row:
     documents = [each.document() for each in found]
     return _identity(cell) | {
         "status": status.value,
-        "stop": Stop.FINISHED.value,
+        "stop": _stopped([each.stop for each in found]).value,
         "seconds": time.perf_counter() - begin,
         "metrics": {},
         "frontiers": documents,
     }
+
+
+def _stopped(stops: Sequence[Stop]) -> Stop:
+    """Why several searches ended, in one word: interrupted before out of time before finished."""
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
 
 
 def _predicted(cell: Cell) -> Instance:

@@ -45,9 +45,12 @@ def figure(picture: Picture) -> Figure:
     import matplotlib as mpl
 
     ink: dict[Any, Any] = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
-    look: dict[Any, Any] = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
-            "legend.frameon": False, "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
-            "grid.color": INK, "axes.axisbelow": True, "svg.fonttype": "none", "pdf.fonttype": 42}  # fmt: skip
+    look: dict[Any, Any] = {
+        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+        **{"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False},
+        **{"axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.25, "grid.color": INK},
+        **{"svg.fonttype": "none", "pdf.fonttype": 42},
+    }
     with mpl.rc_context({**ink, **look}):
         if isinstance(picture, Chart):
             return _chart(picture)

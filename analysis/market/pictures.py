@@ -148,7 +148,8 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
         "envy index (1: no envy)",
         f"Envy between pairs of users under {method}, dark where the user of the row would rather have what the user of the "
         f"column has. The worst pair: {names[row]} looks at {names[column]}, index {values[row, column]:.2f}.",
-        note=f"{shown}Indices are rounded down to percents. " + (f"{others} methods with less envy are not shown." if others else ""),
+        note=f"{shown}Indices are rounded down to percents. "
+        + (f"{others} methods with less envy are not shown." if others else ""),
     )
 
 

@@ -62,7 +62,9 @@ def price_frontiers(
     marks.append(PricePoint(None, best.total, search.bound(0.0), best.index, Status.OPTIMAL))
     note = "Each limit: every user has at least so many times the utility of its endowment (its budget's part of every server)."
     if np.isfinite(search.highest):
-        note += f" Proved: no allocation has an index above {search.highest:.6g}; the largest found is {search.fairest.index:.6g}."
+        note += (
+            f" Proved: no allocation has an index above {search.highest:.6g}; the largest found is {search.fairest.index:.6g}."
+        )
     return (PriceFrontier("total_utility", "sharing_index", settled(marks, "max", PROVED), note, stop),)
 
 

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from ...instances.numa.answer import CURVE, Flow, Simulation, flow_by_distance
-from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ..picture import Chart, Picture, Series
+from ..records import Record, extremes, over_seeds, records_by_method, rounded
 from ..runs import Row
 from .metrics import link_power
 
 WIDE, LOWEST = 5.0, 0.05
 """Curves whose ends differ by more than this factor are drawn from this quantile on, over a logarithmic axis."""
 
-Kept = Mapping[str, Sequence[Mapping[str, Any]]]
+Kept = Mapping[str, Sequence[Record]]
 
 
 def record(
@@ -39,107 +40,94 @@ def record(
     ht_energy, pcie_energy, pcie_hops : see `link_energy`.
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
-    flow = isinstance(solution, Flow)
     rate = flow_by_distance(instance, solution) if isinstance(solution, Flow) else solution.served / solution.window
     total = float(rate.sum())
     found: dict[str, Any] = {
-        "kind": "flow" if flow else "simulation",
         "rate": instance.rate,
         "served": total,
-        "shares": _rounded(rate.sum(axis=0) / total) if total > 0 else [],
-        "power": float(f"{link_power(instance, solution, **energy):.6g}"),
+        "shares": rounded((rate.sum(axis=0) / total).tolist(), 5) if total > 0 else [],
+        "power": link_power(instance, solution, **energy),
     }
     if isinstance(solution, Simulation):
         found["stable"] = solution.stable
         found["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
         if solution.stable and len(solution.curve):
-            found["levels"], found["curve"] = list(CURVE), _rounded(solution.curve)
+            found["levels"], found["curve"] = list(CURVE), rounded(solution.curve.tolist(), 5)
     return found
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Response-time curves, shares by distance, link power against the rate served, refusals; of one instance's runs."""
-    kept = _kept(rows)
+    kept = records_by_method(rows, "served")
     drawn: list[Picture] = []
-    curves = {method: [r for r in records if "curve" in r] for method, records in kept.items()}
-    if any(curves.values()):
-        drawn.append(_response_chart(kept, {method: records for method, records in curves.items() if records}))
-    placed = {method: [r for r in records if r["shares"]] for method, records in kept.items()}
-    placed = {method: records for method, records in placed.items() if records}
+    if curves := _with(kept, "curve"):
+        drawn.append(_response_chart(kept, curves))
+    placed = {method: records for method, records in kept.items() if all(each["shares"] for each in records)}
     if placed:
         drawn += [_distance_chart(placed), _power_chart(placed)]
-    refused = {method: records for method, records in kept.items() if "refusals" in records[0]}
-    if refused:
+    if refused := _with(kept, "refusals"):
         drawn.append(_refusal_chart(refused))
     return drawn
 
 
-def _kept(rows: Sequence[Row]) -> dict[str, list[Mapping[str, Any]]]:
-    """The records of each method, one for each seed."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        kept = row.get("record")
-        if kept and "error" not in kept:
-            found.setdefault(row["method"], []).append(kept)
-    return found
-
-
-def _mean(records: Sequence[Mapping[str, Any]], name: str) -> Floats:
-    """Mean of an entry over the seeds."""
-    return np.mean(np.array([entry[name] for entry in records], dtype=float), axis=0)
+def _with(kept: Kept, name: str) -> dict[str, list[Record]]:
+    """The records that have an entry."""
+    chosen = {method: [each for each in records if name in each] for method, records in kept.items()}
+    return {method: records for method, records in chosen.items() if records}
 
 
 def _response_chart(kept: Kept, curves: Kept) -> Chart:
     """The share of tasks answered within each time; on a logarithmic axis where policies differ much."""
+    times = {method: np.array(over_seeds([each["curve"] for each in records])[0]) for method, records in curves.items()}
+    ends = [float(curve[-1]) for curve in times.values()]
+    wide = max(ends) > WIDE * min(ends)
     series, tails = [], {}
-    ends = [float(_mean(records, "curve")[-1]) for records in curves.values()]
-    wide = max(ends) > WIDE * min(ends) and min(ends) > 0
     for method, records in curves.items():
-        shown = np.array(records[0]["levels"]) >= (LOWEST if wide else 0.0)  # the very fastest would fill a logarithmic axis
-        levels, times = np.array(records[0]["levels"])[shown].tolist(), _mean(records, "curve")[shown]
-        tips = tuple(f"{method}: {100 * level:g} % within {time:.4g} s" for level, time in zip(levels, times, strict=True))
-        series.append(Series(method, tuple(times.tolist()), tuple(levels), "line+points", tips=tips))
-        tails[method] = float(np.interp(0.95, levels, times))
-    positive = wide and all(x > 0 for entry in series for x in entry.x)
-    unstable = [method for method, records in kept.items() if any(r.get("stable") is False for r in records)]
+        levels = np.array(records[0]["levels"])
+        shown = (levels >= LOWEST) & (times[method] > 0) if wide else levels >= 0  # the fastest would fill a log axis
+        pairs = list(zip(levels[shown].tolist(), times[method][shown].tolist(), strict=True))
+        tips = tuple(f"{method}: {100 * level:g} % within {time:.4g} s" for level, time in pairs)
+        x, y = tuple(time for _, time in pairs), tuple(level for level, _ in pairs)
+        series.append(Series(method, x, y, "line+points", tips=tips))
+        tails[method] = float(np.interp(0.95, levels, times[method]))
+    unstable = [method for method, records in kept.items() if any(each.get("stable") is False for each in records)]
     left_out = f" Left out, because the queue grew: {', '.join(unstable)}." if unstable else ""
     return Chart(
         "response-times",
         "Response times",
         "response time [s]",
         "share of tasks answered within it",
-        tuple(series),
-        f"Share of tasks answered within each time, one curve for each policy. 95 % are answered within {_extremes(tails, ' s')}."
-        f"{left_out}",
-        x_scale="log" if positive else "linear",
+        tuple(entry for entry in series if entry.x),
+        f"Share of tasks answered within each time, one curve for each policy. 95th percentile in seconds: "
+        f"{extremes(tails, '.4g')}.{left_out}",
+        x_scale="log" if wide else "linear",
         note=f"Quantiles of the simulated response times{_seeds(curves)}.{left_out}",
     )
 
 
 def _distance_chart(kept: Kept) -> Chart:
     """Where tasks run, by distance from their data."""
-    names = _distances(len(next(iter(kept.values()))[0]["shares"]))
-    series = [Series(method, names, tuple(_mean(records, "shares").tolist()), "bars") for method, records in kept.items()]
-    local = {method: 100 * float(_mean(records, "shares")[0]) for method, records in kept.items()}
+    shares = {method: over_seeds([each["shares"] for each in records])[0] for method, records in kept.items()}
+    names = _distances(len(next(iter(shares.values()))))
+    local = {method: 100 * share[0] for method, share in shares.items()}
     return Chart(
         "shares-by-distance",
         "Where tasks run",
         "distance from the task's data",
         "share of the tasks",
-        tuple(series),
-        f"Share of the tasks at each distance from their data, by method. Local are {_extremes(local, ' %', most_first=True)}.",
+        tuple(Series(method, names, share, "bars") for method, share in shares.items()),
+        f"Share of the tasks at each distance from their data, by method. Local, in percent: {extremes(local, '.4g')}.",
         note=f"Of the tasks that finished{_seeds(kept)}.",
     )
 
 
 def _power_chart(kept: Kept) -> Chart:
     """What the links draw at the rate that each method serves."""
-    series = []
+    series, power = [], {}
     for method, records in kept.items():
-        served, power = _mean(records, "served"), _mean(records, "power")
-        tip = f"{method}: {served:.6g} tasks/s, {power:.4g} W"
-        series.append(Series(method, (float(served),), (float(power),), "points", tips=(tip,)))
-    power = {method: float(_mean(records, "power")) for method, records in kept.items()}
+        served, power[method] = over_seeds([(each["served"], each["power"]) for each in records])[0]
+        tip = f"{method}: {served:.6g} tasks/s, {power[method]:.4g} W"
+        series.append(Series(method, (served,), (power[method],), "points", tips=(tip,)))
     every = "; ".join(entry.tips[0] for entry in series)
     arriving = next(iter(kept.values()))[0]["rate"]
     return Chart(
@@ -148,21 +136,21 @@ def _power_chart(kept: Kept) -> Chart:
         "served [tasks/s]",
         "link power [W]",
         tuple(series),
-        f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. It is {_extremes(power, ' W')}. {every}.",
-        note=f"{arriving:g} tasks/s arrive; flows are of the rate that their program asks for, which may be more{_seeds(kept)}.",
+        f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
+        note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, which may be more{_seeds(kept)}.",
     )
 
 
 def _refusal_chart(kept: Kept) -> Chart:
     """How often a task declines a core."""
-    refused = {method: float(_mean(records, "refusals")) for method, records in kept.items()}
+    refused = {method: over_seeds([(each["refusals"],) for each in records])[0][0] for method, records in kept.items()}
     return Chart(
         "refusals",
         "Refusals",
         "policy",
         "refusals per task",
         (Series("refusals per task", tuple(refused), tuple(refused.values()), "bars"),),
-        f"Mean number of cores that a task declines before it runs, by policy: {_extremes(refused, '', most_first=True)}.",
+        f"Mean number of cores that a task declines before it runs, by policy: {extremes(refused, '.4g')}.",
         note=f"Of the tasks that finished in the window{_seeds(kept)}.",
     )
 
@@ -172,18 +160,5 @@ def _distances(number: int) -> tuple[str, ...]:
     return (*hops[: number - 1], "another blade")
 
 
-def _extremes(values: Mapping[str, float], unit: str, *, most_first: bool = False) -> str:
-    """The least and the most with their methods, in words."""
-    order = sorted(values, key=lambda method: values[method], reverse=most_first)
-    first, last = order[0], order[-1]
-    if len(order) == 1 or values[first] == values[last]:
-        return f"{values[first]:.4g}{unit} ({', '.join(order[:3])}{' and others' if len(order) > 3 else ''})"
-    return f"{values[first]:.4g}{unit} ({first}) to {values[last]:.4g}{unit} ({last})"
-
-
 def _seeds(kept: Kept) -> str:
-    return ", means over the seeds" if any(len(records) > 1 for records in kept.values()) else ""
-
-
-def _rounded(values: Floats) -> list[float]:
-    return [float(f"{value:.5g}") for value in np.asarray(values).tolist()]
+    return "; means over the seeds" if any(len(records) > 1 for records in kept.values()) else ""

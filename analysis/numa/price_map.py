@@ -11,16 +11,16 @@ from ...instances.numa.bounds import link_energy
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import InvalidOption
-from ...solvers.numa.fluid import fluid, fluid_power
+from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
 from ...solvers.outcome import Clock, Status, Stop
-from ..price_map import PriceFrontier, PricePoint
+from ..price_map import PriceFrontier, PricePoint, settled
 from .metrics import link_power
 
 EFFICIENCY, LIMITED = "link_power", "served_rate"
 
 NOTE = (
-    "nothing is fair or unfair here: the limit is on the rate served [tasks/s], at least, and the line is the least link power "
-    "[W] of any placement that sustains it in the long run, without regard to response times"
+    "Nothing is fair or unfair here: the limit is on the rate served [tasks/s], at least, and the line is the least link power "
+    "[W] of any placement that sustains it in the long run, without regard to response times."
 )
 
 
@@ -59,7 +59,7 @@ def price_frontiers(
             found.append(PricePoint(rate, None, None, None, Status.UNKNOWN))
             continue
         outcome = fluid_power(instance, throughput=rate, time_limit=_part(clock, len(rates) - place), **energy)
-        stop = outcome.stop
+        stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop
         flow = outcome.solution
         if isinstance(flow, Flow):
             power = link_power(instance, flow, **energy)
@@ -68,10 +68,8 @@ def price_frontiers(
             found.append(PricePoint(rate, None, None, None, outcome.status))
     note = NOTE
     if most.status is Status.OPTIMAL:
-        note += f"; no placement sustains more than the first, {most.bound:.6g} (proved)"
-    if stop is Stop.INTERRUPTED:
-        note += "; interrupted: the points without a value were not worked out"
-    return (PriceFrontier(EFFICIENCY, LIMITED, tuple(found), note),)
+        note += f" No placement sustains more than the first, {most.bound:.6g} (proved)."
+    return (PriceFrontier(EFFICIENCY, LIMITED, settled(found, "min", CLOSE), note, stop),)
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:

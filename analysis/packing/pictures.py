@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
-from ...instances.packing.instance import Floats
 from ...instances.problem.errors import InvalidInstance
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..picture import Chart, Drawing, HeatMap, Picture, Series
+from ..records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
 from ..runs import Row
 from .drawing import MOST_LEAVES, draw_tree
 from .trees import play_of, tree_from_lists, tree_lists, tree_table
@@ -49,7 +49,7 @@ def record(
         "wanted": [None if np.isinf(wanted) else int(wanted) for wanted in instance.wanted[shown]],
     }
     if fixed:
-        found["shares"] = _rounded(total * FairShare.of(instance).dominant_unit)[shown]
+        found["shares"] = rounded((total * FairShare.of(instance).dominant_unit)[shown].tolist(), 6)
         tree = _played_tree(instance, placement, alpha, eta, overload)
         if tree is not None:
             found["tree"] = tree
@@ -58,7 +58,7 @@ def record(
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """How full the servers are, each user's dominant share and VMs, and the game tree; of one instance's runs."""
-    kept = _kept(rows)
+    kept = records_by_method(rows, "fill")
     if not kept:
         return []
     first = next(iter(kept.values()))[0]
@@ -73,20 +73,10 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     return drawn
 
 
-Kept = Mapping[str, Sequence[Mapping[str, Any]]]
+Kept = Mapping[str, Sequence[Record]]
 
 
-def _kept(rows: Sequence[Row]) -> dict[str, list[Mapping[str, Any]]]:
-    """The records of each method, one for each seed."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        kept = row.get("record")
-        if kept and "error" not in kept:
-            found.setdefault(row["method"], []).append(kept)
-    return found
-
-
-def _wanted(kept: Mapping[str, Any]) -> list[tuple[int | None, int]]:
+def _wanted(kept: Record) -> list[tuple[int | None, int]]:
     return list(zip(kept["wanted"], kept["vms"], strict=True))
 
 
@@ -106,7 +96,7 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
         rates = np.sort(busy[here, j] / start[here, j])[::-1]
         if len(rates) > MOST_SERVERS:
             rates = rates[np.round(np.linspace(0, len(rates) - 1, MOST_SERVERS)).astype(np.int64)]
-        result.append(_rounded(rates))
+        result.append(rounded(rates.tolist()))
     return result
 
 
@@ -125,42 +115,27 @@ def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta
 def _fill_chart(resource: str, kept: Kept) -> Chart:
     """Utilization of one resource on each server, the fullest first; methods that fill alike share a line."""
     fixed = next(iter(kept.values()))[0]["of_servers"]
-    alike: dict[tuple[float, tuple[float, ...]], list[str]] = {}
-    ends: dict[str, float] = {}
-    for method, records in kept.items():
-        rates = tuple(records[0]["fill"].get(resource, ()))
-        number = fixed or records[0]["servers"]
-        alike.setdefault((number, rates), []).append(method)
-        ends[method] = float(np.mean(rates)) if fixed and rates else float(number)
-    long = max(len(rates) for _, rates in alike) > 25
-    series = []
-    for (number, rates), methods in alike.items():
-        places = np.linspace(1, number, len(rates)) if number > MOST_SERVERS else np.arange(1, len(rates) + 1)
-        name = ", ".join(methods) if len(", ".join(methods)) < 20 else f"{methods[0]} +{len(methods) - 1}"
-        tips = () if long else (f"{', '.join(methods)}",) * len(rates)
-        series.append(Series(name, tuple(places.tolist()), rates, "step" if long else "line+points", tips=tips))
-    if fixed is None:
-        finding = f"Fewest servers: {_most(ends, '{:.0f}', least=True)}; most: {_most(ends, '{:.0f}')}."
-    else:
-        finding = f"Highest mean over the servers: {_most(ends, '{:.3f}')}; lowest: {_most(ends, '{:.3f}', least=True)}."
+    groups = alike(kept, lambda entry: (entry["servers"], entry["fill"][resource]))
+    long = max(len(group.record["fill"][resource]) for group in groups) > 25
+    series: list[Series] = []
+    found: dict[str, float] = {}
+    for group in groups:
+        rates, number = group.record["fill"][resource], fixed or group.record["servers"]
+        places = np.linspace(1, number, len(rates)) if len(rates) == MOST_SERVERS else np.arange(1, len(rates) + 1)
+        tips = () if long else (", ".join(group.methods),) * len(rates)
+        series.append(Series(group.name, tuple(places.tolist()), tuple(rates), "step" if long else "line+points", tips=tips))
+        found |= dict.fromkeys(group.methods, float(np.mean(rates)) if fixed and rates else float(number))
     called = f"resource {resource}" if resource.isdigit() else resource
-    more = [f"{', '.join(methods)} fill alike." for methods in alike.values() if len(methods) > 1]
+    finding = f"Mean over the servers: {extremes(found, '.3f')}" if fixed else f"Servers used: {extremes(found, '.0f')}"
     return Chart(
-        f"fill-{_slug(resource)}",
+        f"fill-{file_name(called)}",
         f"How full the servers are: {called}",
         "server, the fullest first",
         f"utilization of {called}",
-        tuple(series),
-        f"Utilization of {called} on each server, sorted from full to empty, by method. {finding}",
-        note=" ".join(["Of each method, the first seed.", _which(fixed, kept), *more]),
+        tuple(entry for entry in series if entry.x),
+        f"Utilization of {called} on each server, sorted from full to empty, by method. {finding}.",
+        note=f"Of each method, the first seed. {_which(fixed, kept)} {sharing(groups)}".strip(),
     )
-
-
-def _most(values: Mapping[str, float], form: str, *, least: bool = False) -> str:
-    """The largest (or least) value in words, with who has it."""
-    best = (min if least else max)(values.values())
-    names = [name for name, value in values.items() if value == best]
-    return form.format(best) + " by " + ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _which(fixed: int | None, kept: Kept) -> str:
@@ -170,42 +145,41 @@ def _which(fixed: int | None, kept: Kept) -> str:
 
 
 def _share_map(kept: Kept) -> HeatMap:
-    values = {method: np.mean([r["shares"] for r in records], axis=0) for method, records in kept.items()}
-    least = {method: float(row.min()) for method, row in values.items()}
-    finding = f"The poorest user has most, {_most(least, '{:.4f}')}, and least, {_most(least, '{:.4f}', least=True)}."
+    values = {method: over_seeds([entry["shares"] for entry in records])[0] for method, records in kept.items()}
+    least = {method: min(row) for method, row in values.items()}
+    finding = f"Share of the poorest user: {extremes(least, '.4f')}."
     return _user_map("dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding)
 
 
 def _vm_map(kept: Kept) -> HeatMap:
-    values: dict[str, Floats] = {}
     wanted = next(iter(kept.values()))[0]["wanted"]
-    if any(number is not None for number in wanted):
-        values["wanted"] = np.array([np.nan if number is None else number for number in wanted], dtype=float)
-    placed = {method: np.mean([r["vms"] for r in records], axis=0) for method, records in kept.items()}
-    totals = {method: float(row.sum()) for method, row in placed.items()}
-    finding = f"Most VMs are placed, {_most(totals, '{:g}')}, and fewest, {_most(totals, '{:g}', least=True)}."
-    title = "VMs placed, beside those wanted" if values else "VMs placed for each user"
-    return _user_map("vms-placed", title, "VMs", kept, values | placed, finding)
+    asked = {} if all(number is None for number in wanted) else {"wanted": tuple(wanted)}
+    placed = {method: over_seeds([entry["vms"] for entry in records])[0] for method, records in kept.items()}
+    total = {method: sum(row) for method, row in placed.items()}
+    title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
+    return _user_map("vms-placed", title, "VMs", kept, asked | placed, f"VMs of all of them: {extremes(total)}.")
 
 
-def _user_map(name: str, title: str, what: str, kept: Kept, values: Mapping[str, Floats], finding: str) -> HeatMap:
+def _user_map(
+    name: str, title: str, what: str, kept: Kept, values: Mapping[str, tuple[float | None, ...]], finding: str
+) -> HeatMap:
     first = next(iter(kept.values()))[0]
     users, number = first["users"], first["of_users"]
     note = "Means over the seeds." if any(len(records) > 1 for records in kept.values()) else ""
     if number > len(users):
         note = f"{note} The first {len(users)} of {number} users are drawn.".strip()
-    return HeatMap(
-        name,
-        title,
-        "user",
-        "method",
-        tuple(users),
-        tuple(values),
-        tuple(tuple(None if np.isnan(value) else float(value) for value in row) for row in values.values()),
-        what,
-        f"{title}, by method. {finding}",
-        note=note,
-    )
+    alt = f"{title}, by method. {finding}"
+    return HeatMap(name, title, "user", "method", tuple(users), tuple(values), tuple(values.values()), what, alt, note=note)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Draws a tree of nested lists; equal where they are."""
+
+    lists: Any
+
+    def __call__(self) -> Any:
+        return draw_tree(tree_from_lists(self.lists))
 
 
 def _tree_drawing(method: str, lists: Any) -> Drawing:
@@ -214,23 +188,13 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
     leaves = sum(1 for node in tree if tree.out_degree(node) == 0)
     payoffs = ", ".join(f"{value:.4f}" for value in tree.nodes[0]["payoffs"])
     players = len(tree.nodes[0]["payoffs"])
-    draw: Callable[[], Any] = partial(draw_tree, tree)
     return Drawing(
         "game-tree",
         "The servers' game, and how it is played",
-        draw,
+        _Drawn(lists),
         f"The extensive game of {players} servers with {leaves} outcomes, solved by backward induction. The equilibrium path, "
         f"which {method} plays, is drawn red; it gives the servers, in the order of their moves, the utilities {payoffs}.",
         note="A label on an edge is the VMs of each user that the server takes; beside an outcome stand the servers' "
         "utilities in the order of their moves. Dark: what backward induction chooses there; red: what is played.",
         numbers=table,
     )
-
-
-def _rounded(values: Floats) -> list[float]:
-    return [float(f"{value:.6g}") for value in values.tolist()]
-
-
-def _slug(text: str) -> str:
-    letters = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in text.lower())
-    return "-".join(part for part in letters.split("-") if part) or "resource"

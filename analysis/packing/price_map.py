@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...instances.packing import Packing, Placement
@@ -10,7 +12,7 @@ from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.packing.cluster import fixed_cluster, validate_whole
 from ...solvers.packing.shares import VM_NOISE, max_min_share, max_utilization
-from ..price_map import PriceFrontier, PricePoint
+from ..price_map import PriceFrontier, PricePoint, settled
 from .metrics import metrics
 
 EFFICIENCY, FAIRNESS = "utilization", "dominant_share_min"
@@ -45,36 +47,40 @@ def price_frontiers(instance: Packing, *, time_limit: float | None = None, point
     try:
         return (_frontier(instance, points, clock),)
     except InvalidOption as error:  # too many combinations of VMs for an exact program
-        return (PriceFrontier(EFFICIENCY, FAIRNESS, (), f"not worked out: {error}"),)
+        return (PriceFrontier(EFFICIENCY, FAIRNESS, (), f"Not worked out: {error}."),)
 
 
 def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
-    free = max_utilization(instance, time_limit=_part(clock, points + 1))
+    free = max_utilization(instance, time_limit=_part(clock, points + 2))
     reached = _reached(instance, _placement(free))
-    if free.stop is Stop.INTERRUPTED:
-        return PriceFrontier(EFFICIENCY, FAIRNESS, (_point(instance, None, free),), "interrupted before any limit")
-    fairest = max_min_share(instance, levels=1, time_limit=_part(clock, points))
-    limits = _limits(instance, reached or 0.0, _reached(instance, _placement(fairest)), points - 1)
+    stops = [free.stop]
+    fairest = Outcome(None, None, Status.UNKNOWN)
+    if Stop.INTERRUPTED not in stops:
+        fairest = max_min_share(instance, levels=1, time_limit=_part(clock, points + 1))
+        stops.append(fairest.stop)
     answers: list[tuple[float | None, Outcome]] = []
-    before, stop = _placement(fairest), fairest.stop
+    before = _placement(fairest)
+    limits = _limits(instance, reached or 0.0, _reached(instance, before), points - 1)
     for place, limit in enumerate(limits):
-        if stop is Stop.INTERRUPTED:
-            answers.append((limit, Outcome(before, free.bound, Status.FEASIBLE, stop)))
-            continue
-        share = _part(clock, len(limits) - place)
-        outcome = max_utilization(instance, time_limit=share, start=before, least_share=limit)
-        before, stop = _placement(outcome) or before, outcome.stop
+        outcome = Outcome(before, None, Status.FEASIBLE)
+        if Stop.INTERRUPTED not in stops:
+            share = _part(clock, len(limits) + 1 - place)
+            outcome = max_utilization(instance, time_limit=share, start=before, least_share=limit)
+            before = _placement(outcome) or before
+            stops.append(outcome.stop)
         answers.append((limit, outcome))
-    if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in (stop, fairest.stop):  # once more, from a better start
-        free = _both(free, max_utilization(instance, time_limit=_part(clock, 1), start=before or _placement(free)))
-    answers.append((None, _better(instance, free, before)))
+    if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in stops:  # once more, from a better start
+        again = max_utilization(instance, time_limit=_part(clock, 1), start=before or _placement(free))
+        answers.append((None, again))
+        stops.append(again.stop)
     found = [_point(instance, limit, outcome) for limit, outcome in answers]
-    note = "the limit is on the least dominant share of the users who want something, in whole VMs"
+    loosest = [point for point in found if point.limit is None] + [_point(instance, None, free)]
+    loosest += [replace(point, limit=None, bound=None) for point in found if point.limit is not None]
+    marks = [point for point in found if point.limit is not None] + [_both(loosest)]
+    note = "The limit is on the least dominant share of the users who want something, in whole VMs."
     if fairest.status is Status.OPTIMAL:
-        note += "; no placement gives everyone more than the tightest"
-    if Stop.INTERRUPTED in (stop, fairest.stop):
-        note += "; interrupted: the points after that are what was known"
-    return PriceFrontier(EFFICIENCY, FAIRNESS, tuple(_tightened(found)), note)
+        note += " No placement gives everyone more than the tightest (proved)."
+    return PriceFrontier(EFFICIENCY, FAIRNESS, settled(marks, "max", CLOSE), note, _stopped(stops))
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:
@@ -111,19 +117,15 @@ def _reached(instance: Packing, placement: Placement | None) -> float | None:
     return None if placement is None else metrics(instance, placement)[FAIRNESS]
 
 
-def _both(first: Outcome, second: Outcome) -> Outcome:
-    """The second answer, with the better of both bounds."""
-    bound = min((each.bound for each in (first, second) if each.bound is not None), default=None)
-    return Outcome(second.solution or first.solution, bound, second.status, second.stop)
+def _both(points: list[PricePoint]) -> PricePoint:
+    """The better answer of several for one point, the fairer of equals, and the best bound."""
+    bound = min((point.bound for point in points if point.bound is not None), default=None)
+    best = max(points, key=lambda point: (round(point.value or 0.0, 9), point.reached or 0.0))
+    return replace(best, bound=bound)
 
 
-def _better(instance: Packing, free: Outcome, other: Placement | None) -> Outcome:
-    """The answer without limit, or one with a limit that uses more, or as much and is fairer."""
-    known = [placement for placement in (_placement(free), other) if placement is not None]
-    measured = [metrics(instance, placement) for placement in known]
-    worth = [(round(values[EFFICIENCY], 9), values[FAIRNESS]) for values in measured]
-    best = known[worth.index(max(worth))] if known else None
-    return Outcome(best, free.bound, free.status if best is _placement(free) else Status.FEASIBLE, free.stop)
+def _stopped(stops: list[Stop]) -> Stop:
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
 
 
 def _point(instance: Packing, limit: float | None, outcome: Outcome) -> PricePoint:
@@ -133,18 +135,3 @@ def _point(instance: Packing, limit: float | None, outcome: Outcome) -> PricePoi
         return PricePoint(limit, None, outcome.bound, None, outcome.status)
     measured = metrics(instance, placement)
     return PricePoint(limit, measured[EFFICIENCY], outcome.bound, measured[FAIRNESS], outcome.status)
-
-
-def _tightened(points: list[PricePoint]) -> list[PricePoint]:
-    """Each with the least bound of its own and the looser limits, and a status that value and bound bear out."""
-    result: list[PricePoint] = []
-    bound: float | None = None
-    for point in reversed(points):
-        bounds = [value for value in (bound, point.bound) if value is not None]
-        bound = min(bounds, default=None)
-        status = point.status
-        if point.value is not None:
-            proved = bound is not None and abs(bound - point.value) <= CLOSE
-            status = Status.OPTIMAL if proved else Status.FEASIBLE
-        result.append(PricePoint(point.limit, point.value, bound, point.reached, status))
-    return result[::-1]

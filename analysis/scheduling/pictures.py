@@ -14,13 +14,14 @@ from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..picture import Chart, HeatMap, Picture, Series
+from ..records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
 from ..runs import Row
 
 LARGE = 1e5
 """Larger numbers are drawn in thousands, millions, ..."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Kept = Mapping[str, Sequence[Mapping[str, Any]]]
+Kept = Mapping[str, Sequence[Record]]
 
 TIMES, MOST_NAMES, MOST_OVER_TIME = 40, 20, 8
 """Times looked at; organizations that are drawn; organizations up to which debts are followed over time."""
@@ -52,21 +53,21 @@ def record(
         "organizations": instance.organizations,
         "names": list(instance.names[shown]),
         "times": times.tolist(),
-        "busy": _rounded(_busy(instance, schedule, times)),
+        "busy": rounded(_busy(instance, schedule, times).tolist()),
         "psi": psi[shown].tolist(),
     }
     if reference == "REF" or (reference == "auto" and affordable(instance)):
         phi = shapley_reference(instance, reading).phi(psi)
         owed = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
-        found["owed"] = _rounded(np.array(owed[shown]))
+        found["owed"] = rounded(owed[shown], 6)
         if instance.organizations <= MOST_OVER_TIME:
-            found["debts"] = [_rounded(row) for row in _debts(instance, schedule, times, reading).T]
+            found["debts"] = [rounded(row, 6) for row in _debts(instance, schedule, times, reading).T.tolist()]
     return found
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Debts over time and at the horizon, utility against contribution, busy machines; of one instance's runs."""
-    kept = _kept(rows)
+    kept = records_by_method(rows, "busy")
     if not kept:
         return []
     drawn: list[Picture] = []
@@ -80,16 +81,6 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     else:
         drawn.append(_utility_map(kept))
     return [*drawn, _busy_chart(kept)]
-
-
-def _kept(rows: Sequence[Row]) -> dict[str, list[Mapping[str, Any]]]:
-    """The records of each method, one for each seed."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        kept = row.get("record")
-        if kept and "error" not in kept:
-            found.setdefault(row["method"], []).append(kept)
-    return found
 
 
 def _busy(instance: Scheduling, schedule: Schedule, times: Integers) -> Floats:
@@ -125,49 +116,51 @@ def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> I
 
 def _most_owed_chart(kept: Kept) -> Chart:
     """The largest debt to any organization over time, a line for each method."""
-    series, last = [], {}
     unit, word = _unit(value for records in kept.values() for row in records[0]["debts"] for value in row)
-    for methods, entry in _alike(kept, "debts"):
-        most = np.max(np.array(entry["debts"]), axis=0) / unit
-        series.append(Series(_named(methods), tuple(entry["times"]), tuple(most.tolist()), "line"))
-        last |= dict.fromkeys(methods, float(most[-1]))
+    series: list[Series] = []
+    last: dict[str, float] = {}
+    groups = alike(kept, lambda entry: entry["debts"])
+    for group in groups:
+        most = np.max(np.array(group.record["debts"]), axis=0) / unit
+        series.append(Series(group.name, tuple(group.record["times"]), tuple(most.tolist()), "line"))
+        last |= dict.fromkeys(group.methods, float(most[-1]))
     return Chart(
         "most-owed-over-time",
         "The most owed to any organization, over time",
         "time",
         f"largest phi - psi [{word}]",
         tuple(series),
-        f"The largest debt to one organization over time, by method. At the horizon it is {_ends(last)}, in {word}.",
-        note="phi is the Shapley share in what the coalitions' REF schedules are worth at that time; psi is what the organization "
-        f"got. Of each method, the first seed.{_fellows(kept, 'debts')}",
+        f"The largest debt to one organization over time, by method. At the horizon, in {word}: {extremes(last, '.4g')}.",
+        note="phi is the Shapley share in what the coalitions' REF schedules are worth at that time, psi what the organization "
+        f"got. Of each method, the first seed. {sharing(groups)}".strip(),
     )
 
 
-def _debt_chart(method: str, entry: Mapping[str, Any]) -> Chart:
+def _debt_chart(method: str, entry: Record) -> Chart:
     """What each organization is owed over time under one method."""
     unit, word = _unit(value for row in entry["debts"] for value in row)
     debts = dict(zip(_organizations(entry), (np.array(row) / unit for row in entry["debts"]), strict=True))
     series = [Series(name, tuple(entry["times"]), tuple(row.tolist()), "line") for name, row in debts.items()]
     last = {name: float(row[-1]) for name, row in debts.items()}
     return Chart(
-        f"owed-over-time-{_slug(method)}",
+        f"owed-over-time-{file_name(method)}",
         f"Who is owed what over time: {method}",
         "time",
         f"phi - psi [{word}]",
         tuple(series),
-        f"What {method} owes each organization over time; below 0 it got more than its share. At the horizon: "
-        f"{_ends(last)}, in {word}.",
-        note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one organization least and most; compare with "
-        "one method alone to see another.",
+        f"What {method} owes each organization over time; below 0 it got more than its share. "
+        f"At the horizon, in {word}: {extremes(last, '.4g')}.",
+        note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one organization least and most; "
+        "a comparison of one method alone draws that one.",
     )
 
 
 def _owed_map(kept: Kept) -> HeatMap:
-    values = {method: _mean(records, "owed") for method, records in kept.items()}
+    values = {method: _means(records, "owed") for method, records in kept.items()}
     unit, word = _unit(value for row in values.values() for value in row.tolist())
     values = {method: row / unit for method, row in values.items()}
     most = {method: float(row.max()) for method, row in values.items()}
-    text = f"phi minus psi of each organization at the horizon, by method. The most owed to one, in {word}, is {_ends(most)}."
+    text = f"phi minus psi of each organization at the horizon, by method. Most owed to one, in {word}: {extremes(most, '.4g')}."
     return _map("owed", "Who is owed what at the horizon", f"phi - psi [{word}]", kept, values, text, 0.0)
 
 
@@ -175,25 +168,24 @@ def _share_map(kept: Kept) -> HeatMap:
     """psi over phi; a hole where phi is 0."""
     values = {}
     for method, records in kept.items():
-        psi, owed = _mean(records, "psi"), _mean(records, "owed")
+        psi, owed = _means(records, "psi"), _means(records, "owed")
         phi = psi + owed
         values[method] = np.divide(psi, phi, out=np.full(len(psi), np.nan), where=phi > 0)
     worst = {method: float(np.nanmin(row)) for method, row in values.items() if np.isfinite(row).any()}
     text = "What each organization got of the utility it contributed, psi over phi, by method."
     if worst:
-        text += f" Of that the worst served organization got {_ends(worst)}."
+        text += f" Of the worst served organization: {extremes(worst, '.3g')}."
     return _map("psi-over-phi", "What each organization got of what it is due", "psi / phi", kept, values, text, 1.0)
 
 
 def _utility_map(kept: Kept) -> HeatMap:
-    values = {method: _mean(records, "psi") for method, records in kept.items()}
+    values = {method: _means(records, "psi") for method, records in kept.items()}
     unit, word = _unit(value for row in values.values() for value in row.tolist())
     values = {method: row / unit for method, row in values.items()}
     total = {method: float(row.sum()) for method, row in values.items()}
-    text = (
-        f"Utility psi_sp of each organization, by method; in all {_ends(total)}. REF, which says what is due, was not worked out."
-    )
-    return _map("utilities", "Utility of each organization", "psi_sp [unit-time]", kept, values, text, None)
+    text = f"Utility psi_sp of each organization, by method. In all, in {word}: {extremes(total, '.4g')}. "
+    text += "What is due was not worked out: REF takes too long."
+    return _map("utilities", "Utility of each organization", f"psi_sp [{word}]", kept, values, text, None)
 
 
 def _map(name: str, title: str, what: str, kept: Kept, values: Mapping[str, Floats], text: str, centre: float | None) -> HeatMap:
@@ -208,59 +200,38 @@ def _map(name: str, title: str, what: str, kept: Kept, values: Mapping[str, Floa
 
 def _busy_chart(kept: Kept) -> Chart:
     """Share of the machines in use over time."""
-    series, means = [], {}
-    for methods, entry in _alike(kept, "busy"):
-        edges = (0, *entry["times"])
-        busy = (*entry["busy"], entry["busy"][-1])
-        series.append(Series(_named(methods), edges, busy, "step"))
-        means |= dict.fromkeys(methods, float(np.average(entry["busy"], weights=np.diff(edges))))
+    series: list[Series] = []
+    means: dict[str, float] = {}
+    groups = alike(kept, lambda entry: entry["busy"])
+    for group in groups:
+        edges = (0, *group.record["times"])
+        busy = (*group.record["busy"], group.record["busy"][-1])
+        series.append(Series(group.name, edges, busy, "step"))
+        means |= dict.fromkeys(group.methods, float(np.average(busy[:-1], weights=np.diff(edges))))
     return Chart(
         "busy-machines",
         "Machines busy over time",
         "time",
         "share of the machines that are busy",
         tuple(series),
-        f"Share of the machines that are busy, over time, by method. Over all time it is {_ends(means)}.",
-        note=f"Means over stretches of time. Of each method, the first seed.{_fellows(kept, 'busy')}",
+        f"Share of the machines that are busy, over time, by method. Over all time: {extremes(means, '.4g')}.",
+        note=f"Means over stretches of time. Of each method, the first seed. {sharing(groups)}".strip(),
     )
 
 
-def _extreme(kept: Kept) -> dict[str, Sequence[Mapping[str, Any]]]:
+def _extreme(kept: Kept) -> dict[str, Sequence[Record]]:
     """The methods that owe one organization least and most at the horizon."""
     most = {method: max(row[-1] for row in records[0]["debts"]) for method, records in kept.items()}
     chosen = dict.fromkeys([min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])])
     return {method: kept[method] for method in chosen}
 
 
-def _alike(kept: Kept, name: str) -> list[tuple[list[str], Mapping[str, Any]]]:
-    """Methods whose first seeds agree in an entry share a line."""
-    groups: list[tuple[list[str], Mapping[str, Any]]] = []
-    for method, records in kept.items():
-        group = next((methods for methods, entry in groups if entry[name] == records[0][name]), None)
-        if group is None:
-            groups.append(([method], records[0]))
-        else:
-            group.append(method)
-    return groups
+def _means(records: Sequence[Record], name: str) -> Floats:
+    """Means of an entry over the seeds."""
+    return np.array(over_seeds([entry[name] for entry in records])[0])
 
 
-def _named(methods: Sequence[str]) -> str:
-    joined = ", ".join(methods)
-    return joined if len(joined) < 20 else f"{methods[0]} +{len(methods) - 1}"
-
-
-def _fellows(kept: Kept, name: str) -> str:
-    """Which methods share a line."""
-    return "".join(f" {', '.join(methods)} are alike." for methods, _ in _alike(kept, name) if len(methods) > 1)
-
-
-def _mean(records: Sequence[Mapping[str, Any]], name: str) -> Floats:
-    """Mean of an entry over the seeds."""
-    mean: Floats = np.mean(np.array([entry[name] for entry in records], dtype=float), axis=0)
-    return mean
-
-
-def _organizations(entry: Mapping[str, Any]) -> list[str]:
+def _organizations(entry: Record) -> list[str]:
     """Names for a legend; a bare number says what it numbers."""
     return [f"organization {name}" if name.isdigit() else name for name in entry["names"]]
 
@@ -270,21 +241,3 @@ def _unit(values: Iterable[float]) -> tuple[float, str]:
     largest = max((abs(value) for value in values), default=0.0)
     power = 3 * ((len(f"{largest:.0f}") - 1) // 3) if largest >= LARGE else 0
     return (10.0**power, f"10^{power} unit-time") if power else (1.0, "unit-time")
-
-
-def _ends(values: Mapping[str, float]) -> str:
-    """The least and the most with whose they are, in words."""
-    order = sorted(values, key=lambda name: values[name])
-    first, last = order[0], order[-1]
-    if values[first] == values[last]:
-        return f"{values[first]:.4g} for {first}" + (" and all others" if len(order) > 1 else "")
-    return f"{values[first]:.4g} ({first}) to {values[last]:.4g} ({last})"
-
-
-def _rounded(values: Floats) -> list[float]:
-    return [float(f"{value:.6g}") for value in np.asarray(values).tolist()]
-
-
-def _slug(text: str) -> str:
-    letters = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in text.lower())
-    return "-".join(part for part in letters.split("-") if part) or "method"

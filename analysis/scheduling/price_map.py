@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import get_args
+
+import numpy as np
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, utilities
@@ -15,15 +18,13 @@ from ...solvers.scheduling.near import most_near, nearest, quicker_engine
 from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, worth_of
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
-from ..price_map import PriceFrontier, PricePoint
+from ..price_map import PriceFrontier, PricePoint, settled
 
 FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
 
 MOST_JOBS = 60
 """Up to so many jobs released before the horizon every limit has its program; beyond, only cheap bounds are given."""
-
-_ANY = "any schedule first in, first out inside an organization, told everything beforehand, idle machines allowed"
 
 
 def price_frontiers(
@@ -55,7 +56,9 @@ def price_frontiers(
     clock = Clock(time_limit)
     fair = ref(instance, reading=reading, time_limit=time_limit) if affordable(instance) else None
     if fair is None or fair.stop is not Stop.FINISHED or not isinstance(fair.solution, Schedule):
-        return tuple(_unlimited(instance, objective) for objective in OBJECTIVES)
+        nobody = Schedule(np.full(instance.jobs, -1), np.full(instance.jobs, -1))
+        frontiers = (_Map(instance, objective, nobody, 1, clock).unlimited() for objective in OBJECTIVES)
+        return tuple(replace(each, stop=Stop.FINISHED if fair is None else fair.stop) for each in frontiers)
     units = reference(instance, reading).units
     if units == 0:
         return ()
@@ -65,12 +68,9 @@ def price_frontiers(
     for place, objective in enumerate(OBJECTIVES):
         left = None if clock.left is None else max(clock.left / (len(OBJECTIVES) - place), 0.01)
         found.append(_Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points)))
-        if found[-1].note.endswith(_INTERRUPTED):
+        if found[-1].stop is Stop.INTERRUPTED:
             break
     return tuple(found)
-
-
-_INTERRUPTED = "interrupted; the points after that are what was known"
 
 
 class _Map:
@@ -89,44 +89,55 @@ class _Map:
     def frontier(self, points: int) -> PriceFrontier:
         """All points, the tightest limit first."""
         free = self._free(self.fair, points + 2)
-        best, bound, stop = _schedule(free), self._whole(free), free.stop
+        bounds, stops = [free.bound], [free.stop]
+        best = _schedule(free)
         close: Outcome | None = None
-        if stop is not Stop.INTERRUPTED:
+        if Stop.INTERRUPTED not in stops:
             close = self._nearest(best, points + 1)
-            best, stop = _schedule(close), close.stop
+            best = _schedule(close)
+            stops.append(close.stop)
         far = distance(self.instance, best, self.psi)
-        limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far})
-        answers: list[tuple[int, Schedule, int | None]] = []
+        limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far}) or [0]
+        marks: list[PricePoint] = []
         before = self.fair
         for place, limit in enumerate(limits):
-            proved = None
-            if stop is not Stop.INTERRUPTED:
+            bound = None
+            if Stop.INTERRUPTED not in stops and far > 0:  # at 0 the best of all is as fair as can be
                 outcome = most_near(
                     self.instance, self.objective, Nearness(self.psi, limit),
                     start=before, engine=self.engine, time_limit=self._part(len(limits) + 1 - place),
                 )  # fmt: skip
-                before, proved, stop = _schedule(outcome), self._whole(outcome), outcome.stop
-            answers.append((limit, before, proved))
+                before, bound = _schedule(outcome), outcome.bound
+                stops.append(outcome.stop)
+            marks.append(self._point(limit / self.units, before if far > 0 else best, bound))
         best = max(best, before, key=self._worth)
-        if stop is not Stop.INTERRUPTED and self._worth(best) != bound:  # once more, with what is left
+        if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in stops:  # once more, with what is left
             again = self._free(best, 1)
-            stop, best = again.stop, _schedule(again)
-            bound = min((each for each in (bound, self._whole(again)) if each is not None), default=None)
-        if far == 0:  # efficient and fair at once
-            answers.append((0, best, bound))
-        answers.append((-1, best, bound))
-        return PriceFrontier(self.objective, FAIRNESS, self._points(answers), self._note(close, stop))
+            best = max(best, _schedule(again), key=self._worth)  # the first of equals is the less unfair one
+            bounds.append(again.bound)
+            stops.append(again.stop)
+        marks.append(self._point(None, best, min((each for each in bounds if each is not None), default=None)))
+        return self._frontier(marks, self._note(close), _stopped(stops))
 
     def cheap(self) -> PriceFrontier:
         """What REF's schedule, first in, first out, and the fluid bound say."""
         most = fluid_bound(self.instance, self.objective)
         best = max(self.fair, simulate(self.instance, "FIFO").schedule, key=self._worth)
         fair = int(self.psi.sum()) if self.objective == "utility" else most  # no schedule with REF's utilities has another total
+        marks = [self._point(0.0, self.fair, self._scaled(fair)), self._point(None, best, self._scaled(most))]
         note = (
-            f"more than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first in, first out, beside the most that "
-            "cutting jobs at will could do; the limits between have no proof here"
+            f"More than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first in, first out, beside the most that "
+            "cutting jobs at will could do. The limits between are not worked out."
         )
-        return PriceFrontier(self.objective, FAIRNESS, self._points([(0, self.fair, fair), (-1, best, most)]), note)
+        return self._frontier(marks, note, Stop.FINISHED)
+
+    def unlimited(self) -> PriceFrontier:
+        """One point, where REF takes too long to know what is fair."""
+        schedule = simulate(self.instance, "FIFO").schedule
+        bound = self._scaled(fluid_bound(self.instance, self.objective))
+        mark = PricePoint(None, self._scaled(self._worth(schedule)), bound, None, Status.FEASIBLE)
+        note = "REF was not worked out in the time given, so that no unfairness is known. The point is first in, first out."
+        return self._frontier([mark], note, Stop.FINISHED)
 
     def _free(self, start: Schedule, programs: int) -> Outcome:
         method = max_utilization if self.objective == "utilization" else max_utility
@@ -143,48 +154,33 @@ class _Map:
     def _worth(self, schedule: Schedule) -> int:
         return worth_of(self.instance, schedule.start, self.objective)
 
-    def _whole(self, outcome: Outcome) -> int | None:
-        """A bound in whole units."""
-        unit = _scaled(self.instance, self.objective, 1)
-        return None if outcome.bound is None else round(outcome.bound / unit)
+    def _scaled(self, whole: int) -> float:
+        """Units of work as a share of the machines' time, or utility as it is."""
+        if self.objective == "utility":
+            return float(whole)
+        return whole / (self.instance.total_machines * self.instance.horizon)
 
-    def _points(self, answers: list[tuple[int, Schedule, int | None]]) -> tuple[PricePoint, ...]:
-        """Each with the least bound of its own and the looser limits; limit -1 is none."""
-        result: list[PricePoint] = []
-        least: int | None = None
-        for limit, schedule, bound in reversed(answers):
-            least = min((each for each in (least, bound) if each is not None), default=None)
-            value = self._worth(schedule)
-            point = PricePoint(
-                limit=None if limit < 0 else limit / self.units,
-                value=_scaled(self.instance, self.objective, value),
-                bound=None if least is None else _scaled(self.instance, self.objective, least),
-                reached=distance(self.instance, schedule, self.psi) / self.units,
-                status=Status.OPTIMAL if value == least else Status.FEASIBLE,
-            )
-            result.append(point)
-        return tuple(result[::-1])
+    def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
+        """What a schedule says, counted again; a bound in whole units, so that it and a value are equal or are not."""
+        proved = None if bound is None else self._scaled(round(bound / self._scaled(1)))
+        reached = distance(self.instance, schedule, self.psi) / self.units
+        return PricePoint(limit, self._scaled(self._worth(schedule)), proved, reached, Status.FEASIBLE)
 
-    def _note(self, close: Outcome | None, stop: Stop) -> str:
-        note = f"the limit is on unfairness, the distance from REF's utilities over the work it does; {_ANY}"
+    def _frontier(self, marks: list[PricePoint], note: str, stop: Stop) -> PriceFrontier:
+        return PriceFrontier(self.objective, FAIRNESS, settled(marks, "max", 0.0), note, stop)
+
+    def _note(self, close: Outcome | None) -> str:
+        note = (
+            "The limit is on unfairness: the distance from REF's utilities, over the work REF does. The most is of any schedule "
+        )
+        note += "that keeps first in, first out inside an organization, told everything beforehand, idle machines allowed."
         if close is not None and close.status is Status.OPTIMAL:
-            note += "; the last point is the least unfair of its efficiency"
-        return f"{note}; {_INTERRUPTED}" if stop is Stop.INTERRUPTED else note
+            note += " The last point is the least unfair of those that reach its value (proved)."
+        return note
 
 
-def _unlimited(instance: Scheduling, objective: Objective) -> PriceFrontier:
-    """One point, of first in, first out, where REF takes too long to know what is fair."""
-    schedule = simulate(instance, "FIFO").schedule
-    value, most = worth_of(instance, schedule.start, objective), fluid_bound(instance, objective)
-    note = "REF was not worked out in the time given, so that no schedule's unfairness is known; first in, first out is shown"
-    status = Status.OPTIMAL if value == most else Status.FEASIBLE
-    point = PricePoint(None, _scaled(instance, objective, value), _scaled(instance, objective, most), None, status)
-    return PriceFrontier(objective, FAIRNESS, (point,), note)
-
-
-def _scaled(instance: Scheduling, objective: Objective, whole: int) -> float:
-    """Units of work as a share of the machines' time, or utility as it is."""
-    return whole / (instance.total_machines * instance.horizon) if objective == "utilization" else float(whole)
+def _stopped(stops: list[Stop]) -> Stop:
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
 
 
 def _schedule(outcome: Outcome) -> Schedule:

@@ -21,6 +21,9 @@ from .trees import play_of, tree_from_lists, tree_lists, tree_table
 MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
 """More servers are drawn by this many quantiles; of more users or resources the first are drawn."""
 
+MOST_PLAYERS, MOST_COMBINATIONS = 20, 20_000
+"""Of larger games no tree is looked for: that must not take longer than the run it is kept with."""
+
 
 def record(
     instance: Packing, placement: Placement, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None
@@ -102,6 +105,8 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
 
 def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None) -> Any:
     """The tree of the game that the placement is the equilibrium play of; None when it is not, or the tree is too large."""
+    if instance.available.sum() > MOST_PLAYERS or _most_combinations(instance) > MOST_COMBINATIONS:
+        return None
     try:
         game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     except InvalidInstance:
@@ -110,6 +115,13 @@ def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta
         return None
     tree = play_of(game, placement)
     return None if tree is None else tree_lists(tree)
+
+
+def _most_combinations(instance: Packing) -> float:
+    """At most so many combinations of VMs fit the server that holds most of them: a box around what fits."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(instance.demand > 0, instance.capacity[:, None, :] // np.maximum(instance.demand, 1), np.inf).min(axis=2)
+    return float((np.minimum(each, instance.wanted) + 1.0).prod(axis=1).max())
 
 
 def _fill_chart(resource: str, kept: Kept) -> Chart:

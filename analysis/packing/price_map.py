@@ -59,8 +59,10 @@ def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
         fairest = max_min_share(instance, levels=1, time_limit=_part(clock, points + 1))
         stops.append(fairest.stop)
     answers: list[tuple[float | None, Outcome]] = []
-    before = _placement(fairest)
-    limits = _limits(instance, reached or 0.0, _reached(instance, before), points - 1)
+    before, highest = _placement(fairest), _reached(instance, _placement(fairest))
+    if highest is None or (reached is not None and reached > highest):  # the time was short
+        before, highest = _placement(free), reached
+    limits = _limits(instance, reached or 0.0, highest, points - 1)
     for place, limit in enumerate(limits):
         outcome = Outcome(before, None, Status.FEASIBLE)
         if Stop.INTERRUPTED not in stops:
@@ -84,11 +86,11 @@ def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:
-    """At most `number` shares above `least` and up to `most` that whole VMs of some user make, the largest first."""
+    """At most `number` shares that whole VMs of some user make: `most`, and others above `least`, the largest first."""
     if most is None:
         return []
     units = FairShare.of(instance).dominant_unit[instance.wanted > 0]
-    steps: set[float] = {most} if most > least else set()
+    steps = {most}
     for unit in units.tolist():
         first, last = int(least / unit + VM_NOISE) + 1, int(most / unit + VM_NOISE)
         if last < first:

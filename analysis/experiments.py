@@ -45,6 +45,9 @@ class Experiment:
     source : paper and place.
     function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding | Picture]`.
     what : one line for people.
+    data : (option, file) of each measured file of others that it reads: the option that takes its path, and its place in a
+        folder of users' copies (the layout of CONTRIBUTING.md).
+    substitute : what it runs on without them; "" when it cannot.
     """
 
     name: str
@@ -52,6 +55,19 @@ class Experiment:
     source: str
     function: str
     what: str
+    data: tuple[tuple[str, str], ...] = ()
+    substitute: str = ""
+
+    @property
+    def paper(self) -> str:
+        """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
+        return next((paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND)
+
+    @property
+    def place(self) -> str:
+        """Where in the paper."""
+        mark = next((mark for mark in PAPERS if self.source.startswith(mark)), "")
+        return self.source.removeprefix(mark).lstrip(", ")
 
     def resolve(self) -> Callable[..., Sequence[Finding | Picture]]:
         """The function itself."""
@@ -91,6 +107,20 @@ class Reproduction:
     findings: tuple[Finding, ...]
     pictures: tuple[Picture, ...] = ()
 
+
+_THESIS = "Llull, Microeconomic Models for Managing Shared Datacenters (thesis, Duke University, 2017)"
+
+PAPERS: dict[str, str] = {
+    "Cooper": "Cooper: Task Colocation with Cooperative Games (2017)",
+    "Llull (thesis 2017)": _THESIS,
+    "thesis": _THESIS,
+    "Skowron and Rzadca": "Skowron and Rzadca, Non-monetary fair scheduling: a cooperative game theory approach",
+    "Hines and Romano": "Hines and Romano, Matching Theory and Virtual Machines",
+    "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource Allocation in Cloud Computing (2014)",
+}
+"""How an experiment's source begins -> the paper in full."""
+
+BEYOND = "Beyond the papers"
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
@@ -319,6 +349,37 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
 )
 """Every experiment, by problem and place."""
+
+NOT_DETERMINED: tuple[tuple[str, str], ...] = (
+    ("Llull (thesis 2017) fig. 4.1", "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute"),
+    (
+        "Llull (thesis 2017) fig. 4.3",
+        "bars read off Micron's data sheets; the text prints one of them, 2 W per GB (numa-table-4.1)",
+    ),
+    ("Llull (thesis 2017) fig. 4.5", "a sketch of the queues; its policies are what numa-figure-4.7 to numa-figure-4.9 run"),
+    (
+        "Llull (thesis 2017) fig. 4.6",
+        "shares of local and remote accesses of each benchmark, from processor simulation; none is printed",
+    ),
+    (
+        "Llull (thesis 2017) figs. 4.10 to 4.12, the bars of each benchmark",
+        "they need the data accessed for each byte of a page (D_access / D_page), printed for no benchmark; drawn instead is "
+        "the whole curve over that number",
+    ),
+    ("Skowron and Rzadca figs. 4, 5 and 8", "sketches of schedules inside proofs, of no particular instance"),
+    (
+        "Skowron and Rzadca tables 1 and 2, columns PIK-IPLEX, SHARCNET-Whale and RICC",
+        "the traces have to be fetched by hand from the Parallel Workloads Archive: -o trace=RICC -o log=FILE",
+    ),
+    ("Skowron and Rzadca fig. 10, its values", "only a picture; that the ratio grows is what scheduling-figure-10 tests"),
+    ("Xu and Yu (2014) fig. 4", "what the three services consume over ten minutes: only a picture"),
+    (
+        "Xu and Yu (2014) fig. 5, over time",
+        "it follows the consumption of fig. 4, which is not printed; packing-figure-5 has elastic users",
+    ),
+    ("Xu and Yu (2014) figs. 6 and 7, their values", "driven by the Google trace of 2011, in a form the text does not determine"),
+)
+"""Figures and tables that their papers' text does not determine: (place, reason)."""
 
 
 def experiment_named(name: str) -> Experiment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ..instances.problem.errors import UnknownName
@@ -74,19 +75,25 @@ class Experiment:
         function: Callable[..., Sequence[Finding | Picture]] = resolve(self.function)
         return function
 
-    def run(self, *, seed: int = 0, **options: Any) -> Reproduction:
-        """Run it."""
+    def files(self, folder: Path) -> dict[str, str]:
+        """The path of each measured file that lies in a folder of users' copies, by the option that takes it."""
+        return {option: str(folder / file) for option, file in self.data if (folder / file).is_file()}
+
+    def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
+        """Run it, with the measured files that `data`, a folder, holds."""
+        found = {} if data is None else {option: path for option, path in self.files(data).items() if option not in options}
         begin = time.perf_counter()
-        parts = list(self.resolve()(seed=seed, **options))
+        parts = list(self.resolve()(seed=seed, **found, **options))
         seconds = time.perf_counter() - begin
-        command = self.command(seed=seed, **options)
+        command = self.command(seed=seed, data=bool(found), **options)
         pictures = tuple(replace(part, command=part.command or command) for part in parts if not isinstance(part, Finding))
         return Reproduction(self, command, seconds, tuple(part for part in parts if isinstance(part, Finding)), pictures)
 
-    def command(self, *, seed: int = 0, **options: Any) -> str:
-        """What a person types to run it."""
+    def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
+        """What a person types to run it; DATA stands for their folder of measured files."""
         drawn = [f"--seed {seed}"] if seed else []
-        return " ".join(["cotenant reproduce", self.name, *drawn, *(f"-o {key}={value}" for key, value in options.items())])
+        given = [f"-o {key}={'none' if value is None else value}" for key, value in options.items()]
+        return " ".join(["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])])
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,11 @@ class Finding:
     note: str = ""
 
 
+def judged(good: bool) -> Verdict:
+    """The verdict on a claim of the paper."""
+    return "reproduced" if good else "differs"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of a paper.
@@ -229,11 +234,39 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "what splitting, merging, delaying or padding a job gains under each rule",
     ),
     Experiment(
-        "numa-technology",
+        "numa-figure-4.2",
         "numa",
-        "Llull (thesis 2017) section 4.2, Tables 4.1 and 4.3, figs. 4.4, 4.10 to 4.12",
-        "analysis.numa.power:technology",
-        "every figure of the technology model from its inputs, migration against remote access",
+        "Llull (thesis 2017) fig. 4.2",
+        "analysis.numa.costs:figure_4_2",
+        "the blade server: cores, links, bridges, and hops between its processors",
+    ),
+    Experiment(
+        "numa-table-4.1",
+        "numa",
+        "Llull (thesis 2017) Table 4.1, sections 4.2.1 to 4.2.3",
+        "analysis.numa.costs:table_4_1",
+        "latency, bandwidth, power and energy of DRAM, HyperTransport and PCIe from their inputs",
+    ),
+    Experiment(
+        "numa-figure-4.4",
+        "numa",
+        "Llull (thesis 2017) fig. 4.4",
+        "analysis.numa.costs:figure_4_4",
+        "what part of the power of data communication the links take",
+    ),
+    Experiment(
+        "numa-table-4.2",
+        "numa",
+        "Llull (thesis 2017) Table 4.2",
+        "analysis.numa.costs:table_4_2",
+        "the benchmarks: demand for remote bandwidth against the penalties of distance",
+    ),
+    Experiment(
+        "numa-table-4.3",
+        "numa",
+        "Llull (thesis 2017) Table 4.3, section 4.5.1",
+        "analysis.numa.costs:table_4_3",
+        "the simulation's parameters against the technology model, and tasks a second",
     ),
     Experiment(
         "numa-figure-4.7",
@@ -255,6 +288,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Llull (thesis 2017) fig. 4.9",
         "analysis.numa.experiments:figure_4_9",
         "95th percentile at high and low load, refusal limits 10, 100 and 1000",
+    ),
+    Experiment(
+        "numa-figure-4.10",
+        "numa",
+        "Llull (thesis 2017) fig. 4.10, section 4.5.3",
+        "analysis.numa.costs:figure_4_10",
+        "energy of migrating pages over that of remote access, and where it breaks even",
+    ),
+    Experiment(
+        "numa-figure-4.11",
+        "numa",
+        "Llull (thesis 2017) fig. 4.11",
+        "analysis.numa.costs:figure_4_11",
+        "power of migrating pages over that of remote access",
+    ),
+    Experiment(
+        "numa-figure-4.12",
+        "numa",
+        "Llull (thesis 2017) fig. 4.12",
+        "analysis.numa.costs:figure_4_12",
+        "energy times squared delay of migrating pages over that of remote access",
     ),
     Experiment(
         "numa-figure-4.13",

@@ -85,8 +85,15 @@ def test_power_and_ed2_follow_from_energy_and_delay() -> None:
 
 
 SHORT: dict[str, dict[str, object]] = {
-    "numa-technology": {},
-    "numa-figure-4.7": {"tasks": 30_000, "runs": 1, "tolerance": 0.05},
+    "numa-figure-4.2": {},
+    "numa-table-4.1": {},
+    "numa-table-4.2": {},
+    "numa-table-4.3": {},
+    "numa-figure-4.4": {},
+    "numa-figure-4.10": {},
+    "numa-figure-4.11": {},
+    "numa-figure-4.12": {},
+    "numa-figure-4.7": {"tasks": 30_000, "runs": 1, "tolerance": 0.05, "points": 3},
     "numa-figure-4.8": {"tasks": 30_000, "tolerance": 0.05, "benchmarks": "S6,M10"},
     "numa-figure-4.9": {"tasks": 20_000, "benchmarks": "S6,M10"},
     "numa-figure-4.13": {"tasks": 50_000},

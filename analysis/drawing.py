@@ -124,7 +124,7 @@ def _chart(chart: Chart) -> Figure:
             axes.bar(x, height, width, label=series.name, color=colour, edgecolor=INK, linewidth=0.4)
         _points(axes, series, x, colour, place)
     if names:
-        long = sum(map(len, names)) > 60
+        long = sum(map(len, names)) > 45
         axes.set_xticks(range(len(names)), names, rotation=60 if long else 0, ha="right" if long else "center")
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)

@@ -134,6 +134,8 @@ PAPERS: dict[str, str] = {
 
 BEYOND = "Beyond the papers"
 
+LPC = "traces/LPC-EGEE-2004-1.2-cln.swf.gz"
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "colocation-figure-5",
@@ -197,6 +199,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Skowron and Rzadca table 1",
         "analysis.scheduling.experiments:table_1",
         "unfairness of the rules on windows of 5e4 seconds of a trace",
+        data=(("log", LPC),),
     ),
     Experiment(
         "scheduling-table-2",
@@ -204,6 +207,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Skowron and Rzadca table 2",
         "analysis.scheduling.experiments:table_2",
         "unfairness of the rules on windows of 5e5 seconds of a trace",
+        data=(("log", LPC),),
     ),
     Experiment(
         "scheduling-figure-10",
@@ -211,13 +215,35 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Skowron and Rzadca fig. 10",
         "analysis.scheduling.experiments:figure_10",
         "unfairness against the number of organizations",
+        data=(("log", LPC),),
     ),
     Experiment(
-        "scheduling-examples",
+        "scheduling-figure-2",
         "scheduling",
-        "Skowron and Rzadca fig. 2, fig. 7, prop. 5.5, thm. 5.1",
-        "analysis.scheduling.claims:examples",
-        "the numbers of the examples, and the reduction from SUBSETSUM",
+        "Skowron and Rzadca fig. 2",
+        "analysis.scheduling.claims:figure_2_numbers",
+        "utility and flow time of a schedule, and what three changes do to them",
+    ),
+    Experiment(
+        "scheduling-figure-7",
+        "scheduling",
+        "Skowron and Rzadca fig. 7",
+        "analysis.scheduling.claims:figure_7_numbers",
+        "a greedy schedule that wastes a quarter of the machines",
+    ),
+    Experiment(
+        "scheduling-proposition-5.5",
+        "scheduling",
+        "Skowron and Rzadca prop. 5.5",
+        "analysis.scheduling.claims:proposition_5_5",
+        "a game of unit jobs that is not supermodular",
+    ),
+    Experiment(
+        "scheduling-theorem-5.1",
+        "scheduling",
+        "Skowron and Rzadca thm. 5.1",
+        "analysis.scheduling.claims:theorem_5_1",
+        "the reduction from SUBSETSUM, counted",
     ),
     Experiment(
         "scheduling-theorem-6.2",

@@ -334,6 +334,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+_PACKAGE = "cotenant"
+
 _HEAD = f"""# Every table and figure of the papers
 
 What the papers print, what comes out here, and whether that is the same. One row is one number or one claim:
@@ -350,7 +352,7 @@ skipped and says so. A second run goes on where the first stopped.) `cotenant re
 `--figures FOLDER` redraws the figures as PDF and PNG, `--tables FOLDER` writes every table as CSV and LaTeX. In Python:
 
 ```python
-from cotenant.analysis.experiments import experiment_named
+from {_PACKAGE}.analysis.experiments import experiment_named
 
 done = experiment_named("admission-frontier").run()
 assert done.findings and done.pictures  # what, paper, ours, verdict, note; and the figure as data

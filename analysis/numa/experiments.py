@@ -16,7 +16,7 @@ from ...instances.numa.instance import Law, Numa
 from ...instances.numa.workloads import Benchmark
 from ...instances.problem.errors import InvalidOption
 from ..experiments import Finding, judged
-from ..picture import Chart, Picture, Series
+from ..picture import Chart, Picture, Series, Style
 from .metrics import metrics
 from .sustained import burst, sustained_pair
 
@@ -189,11 +189,18 @@ def figure_4_9(
 
 
 def bar_chart(
-    name: str, title: str, x_label: str, y_label: str, bars: Mapping[str, Mapping[str, float]], alt: str, **more: Any
+    name: str,
+    title: str,
+    x_label: str,
+    y_label: str,
+    bars: Mapping[str, Mapping[str, float]],
+    alt: str,
+    style: Style = "bars",
+    **more: Any,
 ) -> Chart:
-    """Groups of bars, a series each; an infinite value leaves a hole."""
+    """Values by name, a group of bars (or points) for each series; an infinite value leaves a hole."""
     series = tuple(
-        Series(label, tuple(values), tuple(value if value < np.inf else None for value in values.values()), "bars")
+        Series(label, tuple(values), tuple(value if value < np.inf else None for value in values.values()), style)
         for label, values in bars.items()
     )
     return Chart(name, title, x_label, y_label, series, alt=alt, **more)
@@ -227,7 +234,7 @@ def _throughput_curves(key: str, sustained: Mapping[str, float], tasks: int, poi
     said = ", ".join(f"{policy} {rate:.0f}" for policy, rate in sustained.items())
     return Chart(
         f"numa-figure-4.7-{key.lower()}", f"Throughput against arrivals, {name}", "arrivals [tasks/s]", "served [tasks/s]",
-        tuple(series), alt=f"Four curves that rise with the arrivals until a policy serves no more; sustained from empty: {said}.",
+        tuple(series), alt=f"Four curves that rise with the arrivals until a policy serves no more. Sustained: {said}.",
         note=f"runs of {tasks} tasks from an empty server: just above what is sustained a short run still looks well",
     )  # fmt: skip
 
@@ -241,9 +248,9 @@ def _percentile_charts(bars: Mapping[str, Mapping[str, Mapping[str, float]]], hi
         bar_chart(
             "numa-figure-4.9-high", f"95th percentile of the response time at {high:g} tasks/s", "benchmark", "p95 [ms]",
             bars["high"],
-            f"Bars of the 95th percentile for every benchmark and policy; under IB the queue grows without end for "
+            f"Points of the 95th percentile for every benchmark and policy; under IB the queue grows without end for "
             f"{', '.join(unstable) or 'none'}.",
-            y_scale="log", note="no bar: the queue grows; the thesis divides by IB's, which does not exist there",
+            "points", note="no point: the queue grows; the thesis divides by IB's, which does not exist there",
         ),
         bar_chart(
             "numa-figure-4.9-low", f"95th percentile over IB's at {low:g} tasks/s", "benchmark", "p95 over IB's", over,

@@ -255,8 +255,14 @@ def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
 def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
     verdicts = {finding.what: finding.verdict for finding in experiment_named("packing-figure-2").run().findings}
     assert verdicts["dominant share"] == "reproduced"
-    assert verdicts["SPNE on the printed strategy sets"] == "reproduced"
     assert verdicts["combinations of server 1"] == "differs"
+    assert (verdicts["O(1)"], verdicts["O(2)"]) == ("reproduced", "differs")
+    assert verdicts["order of moves"] == "reproduced"
+    tree = experiment_named("packing-figure-3").run()
+    assert {finding.what: finding.ours for finding in tree.findings}["equilibrium"] == "(c, e)"
+    assert all(finding.verdict == "reproduced" for finding in tree.findings)
+    (drawing,) = tree.pictures
+    assert len(drawing.table().rows) == 9
 
 
 @pytest.mark.parametrize(

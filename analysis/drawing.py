@@ -27,7 +27,7 @@ INK = "#010203"
 
 FORMATS = ("pdf", "png", "svg")
 _SIZE = (6.4, 4.0)
-_MOST_NUMBERS = 12
+_MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
 

@@ -152,13 +152,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Shapley shares of three users' interference",
     ),
     Experiment(
-        "admission-tables",
-        "admission",
-        "Hines and Romano, Tables II to IV",
-        "analysis.admission.experiments:tables",
-        "the four schemes and the proved optimum on the paper's three comparisons",
-    ),
-    Experiment(
         "admission-table-ii",
         "admission",
         "Hines and Romano, Table II",

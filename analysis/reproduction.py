@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -133,7 +133,7 @@ def run_tasks(
     ----------
     out : JSONL file to append rows to; what it already holds is not run again, unless a file asked for is not there.
     figures : folder for each figure redrawn, as PDF and PNG.
-    tables : folder for the findings, and the numbers of each figure, as CSV and LaTeX.
+    tables : folder for the findings (EXPERIMENT.csv, .tex) and the numbers of each figure (FIGURE-numbers.csv, .tex).
     fetch : whether an experiment without its measured files may try to download them; else it is skipped, and a row says
         which files it needs.
     progress : called with (done, total, row).
@@ -267,8 +267,8 @@ def _write_files(row: Row, done: Reproduction, figures: Path | None, tables: Pat
 
         save(done.pictures, figures)
     if tables is not None:
-        numbers = [picture.table() for picture in done.pictures]
-        for table in (findings_table(row), *(table for table in numbers if table is not None)):
+        numbers = [table for picture in done.pictures if (table := picture.table()) is not None]
+        for table in (findings_table(row), *(replace(table, name=f"{table.name}-numbers") for table in numbers)):
             write_text(tables / f"{table.name}.csv", table.csv())
             write_text(tables / f"{table.name}.tex", table.latex())
 

@@ -11,7 +11,7 @@ from ...instances.problem.errors import InvalidOption
 MOST_LEAVES = 200
 
 
-def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4) -> Any:
+def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0) -> Any:
     """Draw a game tree: players at the nodes, actions on the edges, payoffs at the leaves, the equilibrium path marked.
 
     Parameters
@@ -19,6 +19,7 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     tree : as `solvers.packing.game.tree.game_tree` returns it.
     path : file to write (.png, .svg, .pdf); none when not given.
     digits : of the payoffs.
+    first : number of the first server; the paper counts from 1.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
             axes.text(x, y - 0.05, text, ha="center", va="top", fontsize=8, color="tab:red" if node in path_nodes else "black")
         else:
             box = {"facecolor": "white", "edgecolor": "tab:red" if node in path_nodes else "black", "boxstyle": "round"}
-            axes.text(x, y, f"server {data['player']}", ha="center", va="center", fontsize=9, zorder=2, bbox=box)
+            axes.text(x, y, f"server {data['player'] + first}", ha="center", va="center", fontsize=9, zorder=2, bbox=box)
     axes.set_ylim(-depth - 0.6, 0.3)
     if path is not None:
         figure.savefig(Path(path))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...instances.packing import Packing
-from ...instances.packing.game import FairShare
+from ...instances.packing.game import FairShare, min_utilization
 from ...instances.packing.generators import paper_example
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...solvers.packing.cluster import UNCAPPED
 from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ...solvers.packing.game.play import fuga, utilities
-from ...solvers.packing.game.strategies import game_of, min_utilization, pre_combination, with_strategies
+from ...solvers.packing.game.strategies import game_of, pre_combination, with_strategies
 from ...solvers.packing.game.tree import game_tree
 from ..experiments import Finding, Verdict, judged
 from ..picture import Chart, Drawing, Picture, Series
@@ -104,7 +104,7 @@ def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
               f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}"),
         same("leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"),
         Drawing(
-            "packing-figure-3", title, lambda: draw_tree(tree),
+            "packing-figure-3", title, lambda: draw_tree(tree, first=1),
             alt=f"A tree of two moves and {len(leaves)} leaves: server 2 moves first, then server 1. Backward induction plays "
             f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
             numbers=Table("packing-figure-3", title, columns, tuple(rows)),
@@ -156,7 +156,8 @@ def _random_game(rng: np.random.Generator, servers: int) -> Packing:
 
 
 def _played(tree: Any, node: int) -> int:
-    return next(child for _, child, chosen in tree.out_edges(node, data="played") if chosen)
+    played: int = next(child for _, child, chosen in tree.out_edges(node, data="played") if chosen)
+    return played
 
 
 def _combinations(instance: Packing) -> Chart:

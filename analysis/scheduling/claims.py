@@ -24,7 +24,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ...solvers.scheduling import reference, simulate
 from ..experiments import Finding, judged
-from ..picture import HeatMap, Picture
+from ..picture import Chart, HeatMap, Picture, Series
 from .prices import prices
 from .strategy import KINDS, STRATEGY_RULES, best_gains
 
@@ -96,7 +96,7 @@ def theorem_5_1(*, seed: int = 0) -> list[Finding | Picture]:
     return found
 
 
-def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0) -> list[Finding]:
+def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0) -> list[Finding | Picture]:
     """Theorem 6.2's three quarters, and the price of fairness, against optima proved by CP-SAT on small instances.
 
     Parameters
@@ -120,11 +120,11 @@ def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0)
             utility[price.rule].append(price.utility)
     note = f"{instances - unproved} instances with proved optima, {unproved} without"
     if not work:
-        return [Finding("share of the most work possible", "at least 75 %", "nothing proved", "differs", note)]
+        return [Finding("share of the most work possible", "at least 75 %", "nothing proved", "not in the paper", note)]
     least = min(min(values) for values in work.values())
     first = Finding(
         "least share of the most work possible, all rules", "at least 75 %", _percent(least),
-        "reproduced" if least >= 0.75 else "differs", note,
+        judged(least >= 0.75), note,
     )  # fmt: skip
     rows = [
         Finding(
@@ -137,7 +137,15 @@ def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0)
         )
         for rule in work
     ]
-    return [first, *rows]
+    rules = tuple(work)
+    means, worst = ({rule: round(100 * float(of(work[rule])), 3) for rule in rules} for of in (np.mean, np.min))
+    picture = Chart(
+        "scheduling-theorem-6.2", "Work done by greedy rules, of the most possible", "rule", "share of the most work [%]",
+        tuple(Series(name, rules, tuple(of.values()), "bars") for name, of in (("mean", means), ("least", worst))),
+        alt=f"Bars of each rule's work over the proved most, mean and least of {instances - unproved} instances; least of all "
+        f"{_percent(least)}, where the theorem promises 75 %.",
+    )  # fmt: skip
+    return [first, *rows, picture]
 
 
 def strategy(*, seed: int = 0, instances: int = 20, seeds: int = 4) -> list[Finding]:
@@ -168,15 +176,16 @@ def strategy(*, seed: int = 0, instances: int = 20, seeds: int = 4) -> list[Find
 
 
 def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, alt: str) -> HeatMap:
-    """A schedule as machines over time, each unit with the number of its job's organization; a hole where nothing runs."""
+    """A schedule as machines over time, each unit with the number of its job; a hole where nothing runs."""
     machine = assign_machines(instance, start)
     cells: list[list[float | None]] = [[None] * instance.horizon for _ in range(int(instance.machines.sum()))]
     for job in np.flatnonzero(start >= 0).tolist():
         for unit in range(int(start[job]), min(instance.horizon, int(start[job] + instance.processing[job]))):
-            cells[int(machine[job])][unit] = float(instance.organization[job] + 1)
+            cells[int(machine[job])][unit] = float(job + 1)
     return HeatMap(
         name, title, "time", "machine", tuple(map(str, range(instance.horizon))),
-        tuple(f"machine {number + 1}" for number in range(len(cells))), tuple(map(tuple, cells)), "organization", alt,
+        tuple(f"machine {number + 1}" for number in range(len(cells))), tuple(map(tuple, cells)), "job", alt,
+        note="jobs are numbered organization by organization",
     )  # fmt: skip
 
 

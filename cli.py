@@ -332,15 +332,18 @@ def reproduce(
     if figures is not None:
         require_matplotlib()
 
-    def said(done: int, total: int, row: dict[str, Any]) -> None:
-        if not as_json:
-            print_tables([work.findings_table(row)], form)
-        typer.echo(f"{done} of {total}: {row['experiment']} {row['status']}", err=True) if total > 1 else None
+    with waiting(todo[0].experiment.name) as show:
 
-    with waiting(", ".join(experiments)):
-        result = work.run_tasks(
-            todo, out=out, figures=figures, tables=tables, fetch=len(todo) == 1 and data is None, progress=said
-        )
+        def said(done: int, total: int, row: dict[str, Any]) -> None:
+            if not as_json:
+                print_tables([work.findings_table(row)], form)
+            if total > 1:
+                typer.echo(f"{done} of {total}: {row['experiment']} {row['status']}", err=True)
+            if done < total:
+                show(f"{done} of {total} done, now {todo[done].experiment.name}")
+
+        alone = len(todo) == 1 and data is None
+        result = work.run_tasks(todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said)
     if page is not None and out is not None and out.exists():
         work.write_page(page, out)
     if as_json:

@@ -104,6 +104,17 @@ SAID: dict[str, tuple[tuple[str, str, Callable[[Figures], bool]], ...]] = {
 """Sections IV.A to C: what is compared, what is said, and the test of it; "similar" is within `LEVEL_POINTS` points."""
 
 
+SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
+    ("DA1 on speed", "the slowest", lambda f: _least(f["speed_score"]) == "DA1"),
+    ("DA1 on resource score and jobs assigned", "usually the highest or second highest",
+     lambda f: all(sorted(f[metric].values())[-2] <= f[metric]["DA1"] for metric in ("resource_score", "assigned"))),
+    ("proposed on cores used", "as good as DA2, better than SM and DA1",
+     lambda f: _near(f["cores_used"]["proposed"], f["cores_used"]["DA2"])
+     and f["cores_used"]["proposed"] > max(f["cores_used"]["SM"], f["cores_used"]["DA1"])),
+)  # fmt: skip
+"""Section IV.D, of all three comparisons."""
+
+
 def table_ii(*, seed: int = 0, simulations: int = 500, optima: int = 20, time_limit: float = 3.0) -> list[Finding | Picture]:
     """Table II, comparison I: see `table`."""
     return table("I", seed, simulations, optima, time_limit)
@@ -185,9 +196,9 @@ def frontier_table(*, seed: int = 0, time_limit: float = 60.0) -> list[Finding |
 
 
 def words(comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]) -> list[Finding]:
-    """What sections IV.A to C say of a comparison in words, on our figures, and whether the printed table bears it out."""
+    """What sections IV.A to D say of a comparison in words, on our figures, and whether the printed table bears it out."""
     found = []
-    for what, claim, holds in SAID[comparison]:
+    for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = holds(_by_scheme(ours)), holds(_by_scheme(printed))
         note = "on the figures above"
         note += "" if there else f"; the printed ones do not bear it out{'' if here else ' either'}"

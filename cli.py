@@ -335,7 +335,7 @@ def reproduce(
     with waiting(todo[0].experiment.name) as show:
 
         def said(done: int, total: int, row: dict[str, Any]) -> None:
-            if not as_json:
+            if not as_json and (total > 1 or row["status"] != "failed"):  # alone, its error is all there is to say
                 print_tables([work.findings_table(row)], form)
             if total > 1:
                 typer.echo(f"{done} of {total}: {row['experiment']} {row['status']}", err=True)
@@ -352,8 +352,10 @@ def reproduce(
         print_tables([work.summary_table(result.rows)], form)
     if result.interrupted:
         _interrupted(f"{len(result.rows)} of {len(todo)} experiments are done")
-    if len(todo) == 1 and result.errors and isinstance(result.errors[0], CotenantError):
-        raise result.errors[0]
+    if len(todo) == 1 and result.errors:
+        if isinstance(result.errors[0], CotenantError):
+            raise result.errors[0]
+        typer.echo(f"error: {result.failed[0]['error']}", err=True)
     if result.failed:
         raise typer.Exit(NO_ANSWER)
 

@@ -127,6 +127,14 @@ def test_all_runs_every_experiment_and_keeps_a_failure_with_its_reason(registry:
     assert "toy-broken failed: ZeroDivisionError" in done.stdout + done.stderr
 
 
+def test_one_experiment_that_fails_says_why_and_exits_1(registry: Any, tmp_path: Path) -> None:
+    registry(BROKEN)
+    done = call("toy-broken", "--out", tmp_path / "rows.jsonl")
+    assert (done.exit_code, done.stdout) == (cli.NO_ANSWER, "")
+    assert "error: ZeroDivisionError: division by zero" in done.stderr
+    assert read_rows(tmp_path / "rows.jsonl")[0]["status"] == "failed"
+
+
 def test_verdicts_that_differ_are_no_failure(registry: Any) -> None:
     registry(GOOD, OTHER)
     assert call("all").exit_code == 0

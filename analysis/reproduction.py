@@ -335,6 +335,7 @@ def _digest(path: Path) -> str:
 
 
 _PACKAGE = "cotenant"
+"""Written apart: in this house a line that imports from the package by name is an error."""
 
 _HEAD = f"""# Every table and figure of the papers
 

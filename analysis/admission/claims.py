@@ -113,7 +113,7 @@ def _utilization(seed: int, instances: int) -> list[Finding]:
     return [
         Finding(
             "III.B.4: utilization is maximal in every iteration under its condition", "maximal",
-            f"in {most} of {held} iterations under the condition", "reproduced" if most == held else "differs",
+            f"in {most} of {held} iterations under the condition", judged(most == held),
             "of that iteration's job",
         ),
         Finding(

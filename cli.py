@@ -83,15 +83,20 @@ def solve(
 
 @app.command()
 def compare(
-    files: Annotated[list[str], typer.Argument(help="Instance files or bundled instances.")],
+    files: Annotated[list[str], typer.Argument(help="Instance files, folders of them, or bundled instances.")],
     method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
     option: Options = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
+    hard_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds after which a run is stopped; 2 x time limit + 20 when not given.")
+    ] = None,
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    frontier: Annotated[bool, typer.Option(help="Also find the proved frontiers of efficiency against fairness.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -100,37 +105,53 @@ def compare(
     from . import catalog
     from .analysis.result import fingerprint
     from .analysis.tables import comparison_tables
-    from .instances.problem import read
-    from .instances.problem.options import parse_options
+    from .instances.problem import read_all
 
-    instances = [read(file) for file in files]
-    require_writable(out, *files)
-    options: dict[str, Any] = {}
-    for problem in dict.fromkeys(instance.problem for instance in instances):
-        names = method or [entry.name for entry in catalog.methods(problem)]
-        takers = tuple(catalog.find(problem, name).resolve() for name in names)
-        options |= parse_options((*takers, catalog.metrics_of(problem)), option or [], "this comparison")
+    given = read_all(files)
+    require_writable(out, *given.files)
+    options = catalog.parse_comparison_options(given.instances, method, option or [], frontier=frontier)
+    _say_what_is_compared(given, method)
     with counter("comparing") as step:
         result = catalog.compare(
-            instances,
+            given.instances,
             method,
             seeds=range(seeds),
             time_limit=time_limit,
+            hard_limit=hard_limit,
             options=options,
             predict=predict,
-            jobs=jobs,
+            frontier=frontier,
+            files={fingerprint(instance): name for name, instance in reversed(given.files.items())},
+            jobs=jobs if dask is not None else jobs or 1,  # in processes of their own: only those have a hard limit
+            dask=dask,
             out=out,
             progress=step,
         )
     if as_json:
         print_json(result.rows)
     else:
-        sources = {fingerprint(instance): instance.source for instance in instances}
+        sources = {fingerprint(instance): instance.source for instance in given.instances}
         print_tables(comparison_tables(result, catalog.metric_table, sources), form)
     if result.interrupted:
         _interrupted(f"{len(result.rows)} runs are kept")
     if not any(row["metrics"] for row in result.rows):
         raise typer.Exit(NO_ANSWER)
+
+
+def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
+    """On stderr: what a folder held, how several problems are grouped, and instances that no method named works on."""
+    from . import catalog
+
+    if given.results:
+        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
+        typer.echo(f"left out: {given.results[0]}{more}: results, no instances", err=True)
+    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
+    if len(problems) > 1 or len(given.files) > 1:
+        typer.echo(f"comparing {given.count}", err=True)
+    if method:
+        idle = [problem for problem in problems if not any(problem in catalog.find_among(problems, name) for name in method)]
+        for problem in idle:
+            typer.echo(f"left out: no method named works on {problem} instances", err=True)
 
 
 @app.command()

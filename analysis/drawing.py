@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D", "#6A3D9A", "#B2182B")
 """Okabe and Ito's palette without black and yellow (unreadable on a dark or a light page), and four more."""
+DASHES = ("-", "--", "-.", ":")
+"""Of lines; the next when the colours have been used once."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 """A series is told by its marker too, for who does not see its colour."""
 
@@ -140,14 +142,15 @@ def _chart(chart: Chart) -> Figure:
 def _points(axes: Axes, series: Series, x: Sequence[float], colour: str, place: int) -> None:
     """Everything of a series but its bars: line, markers, intervals, labels, and what a pointer is told."""
     y = [float("nan") if value is None else value for value in series.y]
-    wide = 2.2 if series.strong else 1.4
+    wide, dash = 2.2 if series.strong else 1.4, DASHES[place // len(COLOURS) % len(DASHES)]
     if series.style in ("line", "line+points"):
-        axes.plot(x, y, color=colour, linewidth=wide, label=series.name if series.style == "line" else None)
+        label = series.name if series.style == "line" else None
+        axes.plot(x, y, dash, color=colour, linewidth=wide, label=label)
     elif series.style == "step":
-        axes.step(x, y, where="post", color=colour, linewidth=wide, label=series.name)
+        axes.step(x, y, dash, where="post", color=colour, linewidth=wide, label=series.name)
     marker = MARKERS[place % len(MARKERS)]
     if series.style in ("points", "line+points"):
-        line = "-" if series.style == "line+points" else ""
+        line = dash if series.style == "line+points" else ""
         axes.plot([], [], marker=marker, color=colour, linestyle=line, linewidth=wide, label=series.name)
         for number, (across, up) in enumerate(zip(x, y, strict=True)):
             shown = axes.scatter([across], [up], marker=marker, color=colour, s=26, zorder=3)

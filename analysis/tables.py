@@ -64,7 +64,9 @@ def comparison_tables(
     for problem, instance, mark in groups:
         here = [line for line in lines if (line["problem"], line["instance"], line["fingerprint"]) == (problem, instance, mark)]
         twice = f" ({mark})" if names.count((problem, instance)) > 1 else ""
-        yield _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metric_table(problem))
+        lost = [row for row in comparison.frontiers if row.get("error") and row["fingerprint"] == mark]
+        notes = [*_failures(here), *(f"the frontier failed: {one_line(row['error'])}" for row in lost)]
+        yield _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metric_table(problem), notes)
 
 
 def methods_table(methods: Sequence[Any]) -> Table:
@@ -104,6 +106,12 @@ def seconds_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
+def one_line(text: str, most: int = 200) -> str:
+    """A text of any length as one line that can be read; rows keep the whole of it."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 3]}..."
+
+
 def proved(line: Row) -> str:
     """The status of a row, and how many of its levels are proved where it has several."""
     levels = line.get("levels") or []
@@ -125,7 +133,19 @@ def _gap(line: Row, metric: Metric) -> tuple[float | None, str]:
     return fraction, percent(fraction)
 
 
-def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
+def _failures(lines: Sequence[Row]) -> list[str]:
+    """A sentence for every method whose runs failed or found no answer: its means are over the others."""
+    notes = []
+    for line in lines:
+        if line["failed"]:
+            why = "; ".join(map(one_line, line["errors"]))
+            notes.append(f"{line['method']} failed in {line['failed']} of {line['runs']} runs: {why}")
+        if line["unanswered"] and line["metrics"]:
+            notes.append(f"{line['method']} found no answer in {line['unanswered']} of {line['runs']} runs")
+    return notes
+
+
+def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric], notes: Sequence[str]) -> Table:
     shown = [metric for metric in metrics if metric.short and any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     columns = [Column("method", bold=True, wrap=False), Column("status")]
@@ -144,14 +164,8 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
             if metric in gapped:
                 cells.append(_gap(line, metric))
         rows.append((*cells, line["seconds"]))
-    notes = tuple(
-        f"{line['method']} failed ({line['failed']} of {line['runs']} runs): {error}"
-        for line in lines
-        for error in line["errors"]
-    )
-    return Table(slug(title), title, tuple(columns), tuple(rows), source, notes)
+    return Table(slug(title), title, tuple(columns), tuple(rows), source, tuple(notes))
 
 
 def _shortened(value: Any) -> str:
-    text = words(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    return one_line(words(value), 120)

@@ -333,36 +333,83 @@ def schema(problem: Annotated[str, typer.Argument(help="A problem.")]) -> None:
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str | None, typer.Argument(help="An experiment; lists them when none.")] = None,
+    experiments: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments, and what the papers do not determine.")] = False,
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Your copies of measured files, laid out as CONTRIBUTING.md says.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG.")
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Redo a table or figure of a paper: what it says beside what comes out here."""
+    """Redo tables and figures of the papers: what they say beside what comes out here."""
     from dataclasses import asdict
 
-    from .analysis.experiments import EXPERIMENTS, experiment_named
-    from .analysis.tables import facts_table, findings_table
+    from .analysis import reproduction as work
+    from .analysis.drawing import require_matplotlib
+    from .analysis.experiments import EXPERIMENTS, NOT_DETERMINED, experiment_named
+    from .instances.problem.errors import CotenantError, InvalidOption
     from .instances.problem.options import parse_options
 
-    if experiment is None:
-        rows = {entry.name: f"{entry.what} ({entry.source})" for entry in EXPERIMENTS}
+    if listed or not experiments:
         if as_json:
-            print_json(rows)
+            print_json(
+                {"experiments": [asdict(one) for one in EXPERIMENTS], "not_determined": [list(row) for row in NOT_DETERMINED]}
+            )
         else:
-            print_tables([facts_table(rows, "experiments")], form)
+            print_tables([work.list_table(), work.not_determined_table()], form)
         return
-    entry = experiment_named(experiment)
+    chosen = list(EXPERIMENTS) if experiments == ["all"] else [experiment_named(name) for name in dict.fromkeys(experiments)]
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
-    options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}", house={"seed"})
-    with waiting(experiment):
-        done = entry.run(seed=seed, **options)
+    takers = tuple(one.resolve() for one in chosen)
+    options = parse_options(takers, option or [], f"{', '.join(experiments)}", house={"seed"})
+    todo = work.tasks(chosen, seed=seed, options=options, data=data)
+    if page is not None and out is None:
+        raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
+    require_writable(out)
+    require_writable(page)
+    require_folder(figures)
+    require_folder(tables)
+    if figures is not None:
+        require_matplotlib()
+
+    with waiting(todo[0].experiment.name) as show:
+
+        def said(done: int, total: int, row: dict[str, Any]) -> None:
+            if not as_json and (total > 1 or row["status"] != "failed"):  # alone, its error is all there is to say
+                print_tables([work.findings_table(row)], form)
+            if total > 1:
+                typer.echo(f"{done} of {total}: {row['experiment']} {row['status']}", err=True)
+            if done < total:
+                show(f"{done} of {total} done, now {todo[done].experiment.name}")
+
+        alone = len(todo) == 1 and data is None
+        result = work.run_tasks(todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said)
+    if page is not None and out is not None and out.exists():
+        work.write_page(page, out)
     if as_json:
-        found = [asdict(finding) for finding in done.findings]
-        print_json({"experiment": asdict(entry), "command": done.command, "seconds": done.seconds, "findings": found})
-    else:
-        print_tables([findings_table(done)], form)
+        print_json(result.rows[0] if len(todo) == 1 and result.rows else result.rows)
+    elif len(todo) > 1 and result.rows:
+        print_tables([work.summary_table(result.rows)], form)
+    if result.interrupted:
+        _interrupted(f"{len(result.rows)} of {len(todo)} experiments are done")
+    if len(todo) == 1 and result.errors:
+        if isinstance(result.errors[0], CotenantError):
+            raise result.errors[0]
+        typer.echo(f"error: {result.failed[0]['error']}", err=True)
+    if result.failed:
+        raise typer.Exit(NO_ANSWER)
 
 
 @app.command()

@@ -81,6 +81,18 @@ def require_writable(path: Path | None, *inputs: str | Path) -> None:
         raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")
 
 
+def require_folder(path: Path | None) -> None:
+    """Make an output folder, or refuse one that cannot be made or written, before any work starts."""
+    if path is None:
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be made: {error.strerror}; choose a folder that can be written") from None
+    if not os.access(path, os.W_OK):
+        raise InvalidFile(f"{path} cannot be written; choose another folder")
+
+
 @contextmanager
 def quiet_stdout() -> Iterator[None]:
     """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a duplicate of it."""

@@ -1,4 +1,4 @@
-"""The tables of the command line and the page: a result, a comparison, the catalogue, experiments, facts."""
+"""The tables of the command line and the page: a result, a comparison, the catalogue, facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ..instances.problem.options import option_names
 from ..solvers.outcome import Status
 from .aggregate import label
 from .compare import Comparison
-from .experiments import Reproduction
 from .metric import Metric
 from .result import Result
 from .runs import Row
@@ -77,14 +76,6 @@ def methods_table(methods: Sequence[Any]) -> Table:
     columns = tuple(map(Column, ("problem", "method", "kind", "optimises", "what", "options", "source")))
     rows = [(m.problem, m.name, m.kind, m.objective, m.summary, ", ".join(option_names(m.resolve())), m.source) for m in methods]
     return Table("methods", "", columns, tuple(rows))
-
-
-def findings_table(done: Reproduction) -> Table:
-    """An experiment: the paper's figure, ours, and the verdict."""
-    columns = tuple(map(Column, ("what", "paper", "here", "verdict", "note")))
-    rows = [(entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.note) for entry in done.findings]
-    title = f"{done.experiment.source}: {done.experiment.what}"
-    return Table(done.experiment.name, title, columns, tuple(rows), caption=f"{done.seconds:.1f} s")
 
 
 def facts_table(facts: Mapping[str, object], title: str) -> Table:

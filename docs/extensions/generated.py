@@ -124,8 +124,14 @@ def picture(name: str, before: str = "", page: str = "") -> str:
     return f'```{{raw}} html\n<figure class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
 
 
+def page(name: str, before: str = "", page: str = "") -> str:
+    """A line of a table of contents for a page that may or may not be there."""
+    return name if (Path(__file__).resolve().parents[1] / f"{name}.md").exists() else ""
+
+
 PARTS: dict[str, Callable[[str, str, str], str]] = {
-    "face": face, "methods": methods, "metrics": metrics, "formats": formats, "experiments": experiments, "modules": modules, "picture": picture,
+    "face": face, "methods": methods, "metrics": metrics, "formats": formats, "experiments": experiments, "modules": modules, "page": page,
+    "picture": picture,
 }  # fmt: skip
 
 

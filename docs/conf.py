@@ -1,4 +1,7 @@
-"""The site: `python -m pip install '.[docs]' && sphinx-build -W --keep-going -b html docs build/site`, from the root of a checkout."""
+"""The site. From the root of a checkout:
+
+python -m pip install '.[docs]' && python -m sphinx -W --keep-going -b html docs build/site
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,14 @@ version = release = _PROJECT["version"]
 author = copyright = "the cotenant developers"
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "generated", "house_docstrings"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "mathml",
+    "generated",
+    "house_docstrings",
+]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "extensions"]
 

@@ -32,7 +32,9 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def filled(text: str, page: str = "") -> str:
     """The text of a page with everything it asks for."""
-    return _PART.sub(lambda found: PARTS[found[1]](found[2] or "", text[: found.start()], page), text)
+    return _PART.sub(
+        lambda found: PARTS[found[1]](found[2] or "", text[: found.start()], page), text
+    )
 
 
 def methods(problem: str, before: str = "", page: str = "") -> str:
@@ -41,7 +43,10 @@ def methods(problem: str, before: str = "", page: str = "") -> str:
     from cotenant.analysis.tables import methods_table
 
     table = methods_table(cotenant.methods(problem)).markdown().splitlines()
-    return "\n".join(line.split("|", 2)[0] + "|" + line.split("|", 2)[2] if line.startswith("|") else line for line in table)
+    return "\n".join(
+        line.split("|", 2)[0] + "|" + line.split("|", 2)[2] if line.startswith("|") else line
+        for line in table
+    )
 
 
 def metrics(problem: str, before: str = "", page: str = "") -> str:
@@ -50,8 +55,13 @@ def metrics(problem: str, before: str = "", page: str = "") -> str:
     from cotenant.catalog import metric_table
 
     better = {"min": "less", "max": "more", "": "neither"}
-    rows = tuple((metric.name, metric.label, better[metric.sense], metric.unit or "-") for metric in metric_table(problem))
-    return Table("metrics", "", tuple(map(Column, ("metric", "what", "better is", "unit"))), rows).markdown()
+    rows = tuple(
+        (metric.name, metric.label, better[metric.sense], metric.unit or "-")
+        for metric in metric_table(problem)
+    )
+    return Table(
+        "metrics", "", tuple(map(Column, ("metric", "what", "better is", "unit"))), rows
+    ).markdown()
 
 
 def formats(name: str = "", before: str = "", page: str = "") -> str:
@@ -66,7 +76,9 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
         for key, path in getattr(problem_named(problem), name).items():
             function = resolve(path)
             rows.append((problem, key, _summary(function), ", ".join(option_names(function))))
-    return Table(name, "", tuple(map(Column, ("problem", "name", "what", "options"))), tuple(rows)).markdown()
+    return Table(
+        name, "", tuple(map(Column, ("problem", "name", "what", "options"))), tuple(rows)
+    ).markdown()
 
 
 def experiments(name: str = "", before: str = "", page: str = "") -> str:
@@ -75,7 +87,9 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
     from cotenant.analysis.table import Column, Table
 
     rows = tuple((f"`{entry.name}`", entry.what, entry.source) for entry in EXPERIMENTS)
-    return Table("experiments", "", tuple(map(Column, ("experiment", "what", "place"))), rows).markdown()
+    return Table(
+        "experiments", "", tuple(map(Column, ("experiment", "what", "place"))), rows
+    ).markdown()
 
 
 def modules(name: str, before: str = "", page: str = "") -> str:
@@ -87,9 +101,18 @@ def modules(name: str, before: str = "", page: str = "") -> str:
         roots = [f"cotenant.{floor}.{name}" for floor in FLOORS]
     elif name == "common":
         own = (*PROBLEM_NAMES, "roommates")
-        parents = [(floor, importlib.import_module(f"cotenant.{floor}").__path__) for floor in FLOORS]
-        found = [f"cotenant.{floor}.{entry.name}" for floor, path in parents for entry in pkgutil.iter_modules(path)]
-        roots = [*(root for root in found if root.rpartition(".")[2] not in own), "cotenant.catalog"]
+        parents = [
+            (floor, importlib.import_module(f"cotenant.{floor}").__path__) for floor in FLOORS
+        ]
+        found = [
+            f"cotenant.{floor}.{entry.name}"
+            for floor, path in parents
+            for entry in pkgutil.iter_modules(path)
+        ]
+        roots = [
+            *(root for root in found if root.rpartition(".")[2] not in own),
+            "cotenant.catalog",
+        ]
     listed = dict.fromkeys(module for root in roots for module in _public_modules(root))
     return "\n".join(_module_part(module) for module in listed)
 
@@ -101,8 +124,19 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
     lines = []
     for entry in cotenant.__all__:
         value = getattr(cotenant, entry)
-        kind = "function" if not isinstance(value, type) else "exception" if issubclass(value, Exception) else "class"
-        lines += [f".. auto{kind}:: cotenant.{entry}", *(["   :members:"] if kind == "class" else []), "   :no-index-entry:", ""]
+        kind = (
+            "function"
+            if not isinstance(value, type)
+            else "exception"
+            if issubclass(value, Exception)
+            else "class"
+        )
+        lines += [
+            f".. auto{kind}:: cotenant.{entry}",
+            *(["   :members:"] if kind == "class" else []),
+            "   :no-index-entry:",
+            "",
+        ]
     return "```{eval-rst}\n" + "\n".join(lines) + "\n```"
 
 
@@ -120,7 +154,9 @@ def picture(name: str, before: str = "", page: str = "") -> str:
         finally:
             os.chdir(here)
     made = names[name]
-    caption = f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
+    caption = (
+        f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
+    )
     return f'```{{raw}} html\n<figure class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
 
 
@@ -150,7 +186,11 @@ def _public_modules(root: str) -> Iterator[str]:
 
 def _own_names(module: Any) -> list[str]:
     """The public functions and classes a module defines."""
-    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__ and callable(value)]
+    own = [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and callable(value)
+    ]
     return [name for name in own if not name.startswith("_")]
 
 
@@ -158,14 +198,24 @@ def _module_part(name: str) -> str:
     """One module's section; of a package also what its face offers, each name a link to where it is described."""
     module = importlib.import_module(name)
     own = _own_names(module)
-    offered = [(entry, getattr(module, entry)) for entry in getattr(module, "__all__", []) if entry not in own]
-    links = [f":py:obj:`{entry} <{value.__module__}.{value.__qualname__}>`" for entry, value in offered if hasattr(value, "__qualname__")]
+    offered = [
+        (entry, getattr(module, entry))
+        for entry in getattr(module, "__all__", [])
+        if entry not in own
+    ]
+    links = [
+        f":py:obj:`{entry} <{value.__module__}.{value.__qualname__}>`"
+        for entry, value in offered
+        if hasattr(value, "__qualname__")
+    ]
     if not own and not links and not (module.__doc__ or "").strip().partition("\n")[2]:
         return ""
     lines = [f".. automodule:: {name}", *([f"   :members: {', '.join(own)}"] if own else [])]
     if links:
         lines += ["", f"To import from ``{name}``: {', '.join(links)}."]
-    return f"\n## {name.removeprefix('cotenant.')}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
+    return (
+        f"\n## {name.removeprefix('cotenant.')}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
+    )
 
 
 def _summary(function: Any) -> str:

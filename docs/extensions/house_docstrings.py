@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 SECTIONS = ("Attributes", "Parameters", "Other Parameters")
 _ENTRY = re.compile(r"^(\**\w[\w*, ]*?) : (.*)$")
 _STARS = re.compile(r"\*\*(?=\w+(?![\w*]))|(?<=[ (])\*(?=[,) ])")
+_ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)\]\]")
 _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
 
@@ -49,7 +50,11 @@ def plain_marks(lines: list[str]) -> list[str]:
     result = []
     quoted = False
     for line in lines:
-        quoted = (quoted and (line.startswith("    ") or not line.strip())) or line.strip() == "::" or line.endswith("::")
+        quoted = (
+            (quoted and (line.startswith("    ") or not line.strip()))
+            or line.strip() == "::"
+            or line.endswith("::")
+        )
         if ("|" in line or "*" in line) and not quoted and not line.lstrip().startswith(">>>"):
             parts = line.split("`")
             parts[::2] = [_STARS.sub(r"\\\g<0>", part.replace("|", "\\|")) for part in parts[::2]]
@@ -60,28 +65,50 @@ def plain_marks(lines: list[str]) -> list[str]:
 
 def _is_title(lines: list[str], place: int) -> bool:
     below = lines[place + 1] if place + 1 < len(lines) else ""
-    return bool(re.fullmatch(r"-{3,}", below.strip())) and bool(lines[place].strip()) and not lines[place].startswith(" ")
+    return (
+        bool(re.fullmatch(r"-{3,}", below.strip()))
+        and bool(lines[place].strip())
+        and not lines[place].startswith(" ")
+    )
 
 
-def short_arrays(text: str | None) -> str | None:
-    """A signature's array types as people write them."""
-    return text if text is None else re.sub(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)\]\]", r"ndarray[\1]", text)
+def short_types(text: str | None) -> str | None:
+    """A signature with array types as people write them, and "..." for a default that is made anew."""
+    return text if text is None else _ARRAY.sub(r"ndarray[\1]", text).replace("<factory>", "...")
 
 
-def _shorten(app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None) -> Any:
-    return short_arrays(signature), short_arrays(returns)
+def _shorten(
+    app: Sphinx,
+    what: str,
+    name: str,
+    thing: Any,
+    options: Any,
+    signature: str | None,
+    returns: str | None,
+) -> Any:
+    return short_types(signature), short_types(returns)
 
 
 def _prepare(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     lines[:] = plain_marks(formulas(named_entries(lines)))
 
 
-def _name_role(role: str, rawtext: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = None) -> Any:
+def _name_role(
+    role: str,
+    rawtext: str,
+    text: str,
+    line: int,
+    inliner: Any,
+    options: Any = None,
+    content: Any = None,
+) -> Any:
     """`name` in a docstring: a link where it is a name of the package, else as it stands."""
     if _NAME.match(text):
         from sphinx.domains.python import PyXRefRole
 
-        return PyXRefRole()("py:obj", f":py:obj:`{text}`", text, line, inliner, options or {}, content or [])
+        return PyXRefRole()(
+            "py:obj", f":py:obj:`{text}`", text, line, inliner, options or {}, content or []
+        )
     return [nodes.literal(rawtext, text)], []
 
 

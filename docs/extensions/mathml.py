@@ -17,11 +17,15 @@ def _inline(writer: Any, node: nodes.math) -> None:
 
 def _block(writer: Any, node: nodes.math_block) -> None:
     formula = convert(node.astext(), display="block")
-    writer.body.append(f'<div class="math" role="group" aria-label="{escape(node.astext(), quote=True)}">{formula}</div>\n')
+    writer.body.append(
+        f'<div class="math" role="group" aria-label="{escape(node.astext(), quote=True)}">{formula}</div>\n'
+    )
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the renderer under the name "mathml"."""
-    app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_inline, None), block_renderers=(_block, None)
+    )
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -166,9 +166,9 @@ def page(name: str, before: str = "", page: str = "") -> str:
 
 
 PARTS: dict[str, Callable[[str, str, str], str]] = {
-    "face": face, "methods": methods, "metrics": metrics, "formats": formats, "experiments": experiments, "modules": modules, "page": page,
-    "picture": picture,
-}  # fmt: skip
+    function.__name__: function
+    for function in (face, methods, metrics, formats, experiments, modules, page, picture)
+}
 
 
 def _public_modules(root: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import pkgutil
 import re
 from pathlib import Path
 from types import ModuleType
@@ -100,6 +101,20 @@ def test_the_errata_name_tests_and_commands_that_exist() -> None:
     named = set(re.findall(r"cotenant reproduce\s+([a-z][\w.-]+)", text))
     assert named
     assert named <= known
+
+
+def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
+    missing, seen = [], 0
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for name in sorted(set(re.findall(r"`(cotenant(?:\.\w+)+)", text))):
+            seen += 1
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                missing.append(f"{name_of(page)}: {name}")
+    assert missing == []
+    assert seen > 40
 
 
 def test_the_catalogue_page_has_every_method_and_metric() -> None:

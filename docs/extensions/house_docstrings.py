@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 SECTIONS = ("Attributes", "Parameters", "Other Parameters")
 _ENTRY = re.compile(r"^(\**\w[\w*, ]*?) : (.*)$")
 _STARS = re.compile(r"\*\*(?=\w+(?![\w*]))|(?<=[ (])\*(?=[,) ])")
+_OURS = re.compile(r"^cotenant(\.\w+)+$")
 _ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)\]\]")
 _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
@@ -112,9 +113,25 @@ def _name_role(
     return [nodes.literal(rawtext, text)], []
 
 
+def _link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """`cotenant.some.name` in the text of a page: a link to where it is described."""
+    from sphinx.addnodes import pending_xref
+
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext()
+        if _OURS.match(text) and isinstance(literal.parent, nodes.paragraph | nodes.entry):
+            found = pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=text, refexplicit=False
+            )
+            found["refdoc"] = app.env.docname
+            literal.replace_self(found)
+            found += literal
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Read docstrings before numpydoc does."""
     app.connect("autodoc-process-docstring", _prepare, priority=300)
     app.connect("autodoc-process-signature", _shorten)
+    app.connect("doctree-read", _link_names)
     app.add_role("name", _name_role)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

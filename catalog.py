@@ -11,8 +11,9 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
+from .analysis.recheck import recheck
 from .analysis.result import Result as Result
-from .analysis.result import recheck, run
+from .analysis.result import run
 from .instances.problem.base import Instance, Solution
 from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
 from .instances.problem.options import accepts, check_options
@@ -262,7 +263,7 @@ def metrics_of(problem: str) -> Callable[..., dict[str, float]]:
 
 
 def recheck_stored(instance: Instance, result: Result) -> list[str]:
-    """What of a stored result is not borne out by its instance; see `analysis.result.recheck`."""
+    """What of a stored result is not borne out by its instance; see `analysis.recheck`."""
     problem = instance.problem
     senses = {metric.name: str(metric.sense) for metric in metric_table(problem)}
     try:

@@ -18,7 +18,7 @@ from .instances.problem.base import Instance, Solution
 from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
 from .instances.problem.options import accepts, check_options
 from .instances.problem.registry import PROBLEM_NAMES, check, problem_named, resolve
-from .solvers.outcome import Report, validate_time_limit
+from .solvers.outcome import Report, Stop, validate_time_limit
 
 if TYPE_CHECKING:
     from .analysis.compare import Comparison
@@ -376,6 +376,8 @@ def _best_start(instance: Instance, method: Method, seed: int) -> Solution | Non
             result = solve(instance, name, seed=seed)
         except (NoSolution, InvalidOption):
             continue
+        if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
+            raise KeyboardInterrupt
         if result.objective is not None and (best is None or sign * result.objective < best[0]):
             best = (sign * result.objective, result.solution)
     return None if best is None else best[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..instances.problem.base import Instance
@@ -46,6 +47,9 @@ def recheck(
         return [str(error)]
     shared = {name: value for name, value in result.options.items() if accepts(metrics, name)}
     measured = metrics(instance, result.solution, **shared)
+    if "unmeasured" in result.certificate and not result.metrics:  # interrupted: it claims no values
+        objective = measured.get(result.objective_name or "")
+        result = replace(result, metrics=measured, objective=objective)
     claims = [
         f"{name} is {measured.get(name)}, not {result.metrics.get(name)} as claimed"
         for name in dict.fromkeys([*measured, *result.metrics])

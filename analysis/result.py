@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -228,6 +228,8 @@ def run(
 ) -> Result:
     """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it says of itself.
 
+    Ctrl-C while the metrics are worked out keeps the answer, with `stop` interrupted and no metrics.
+
     Raises
     ------
     InfeasibleSolution
@@ -249,11 +251,11 @@ def run(
     measured: dict[str, float] = {}
     if outcome.solution is not None:
         try:
-            check(instance, outcome.solution)
+            measured = _measured(instance, outcome.solution, metrics, given)
         except InfeasibleSolution as error:
             raise InfeasibleSolution(f"{method} returned an answer that is not feasible: {error}") from error
-        shared = {name: value for name, value in given.items() if accepts(metrics, name)}
-        measured = metrics(instance, outcome.solution, **shared)
+        except KeyboardInterrupt:  # the method is done: its answer is kept
+            outcome = _unmeasured(instance, outcome)
     objective = None if objective_name is None else measured.get(objective_name)
     return Result(
         problem=instance.problem,
@@ -269,6 +271,22 @@ def run(
         versions=versions(),
         fingerprint=fingerprint(instance),
     )
+
+
+def _measured(
+    instance: Instance, solution: Solution, metrics: Callable[..., dict[str, float]], options: Mapping[str, Any]
+) -> dict[str, float]:
+    """Every metric of a solution that passes `check`."""
+    check(instance, solution)
+    return metrics(instance, solution, **{name: value for name, value in options.items() if accepts(metrics, name)})
+
+
+def _unmeasured(instance: Instance, outcome: Outcome) -> Outcome:
+    """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its value proves nothing."""
+    check(instance, outcome.solution)  # quick, and nothing is handed on without it
+    status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
+    why = "interrupted before the answer was measured; `cotenant check` measures it"
+    return replace(outcome, status=status, stop=Stop.INTERRUPTED, certificate={**outcome.certificate, "unmeasured": why})
 
 
 def allowed(value: float, tolerance: float | None) -> float:

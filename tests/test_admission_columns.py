@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,8 +11,12 @@ import pytest
 
 from cotenant.instances.admission import Admission, Assignment
 from cotenant.instances.admission.prices import gains_at_prices
+from cotenant.instances.admission.rules import total_speed
 from cotenant.solvers.admission.columns import ColumnGeneration
-from cotenant.solvers.outcome import Clock
+from cotenant.solvers.admission.optimal import optimal
+from cotenant.solvers.admission.search import Search
+from cotenant.solvers.engines import EngineAnswer
+from cotenant.solvers.outcome import Clock, Status, Stop
 
 SEEDS = range(12)
 CLOSE = 1e-6
@@ -157,3 +162,37 @@ def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
     instance = given(1)
     program = ColumnGeneration(instance, rents(instance, 1), np.inf)
     assert program.price == pytest.approx(np.maximum(gains_at_prices(instance, rents(instance, 1))[0].max(axis=1), 0.0))
+
+
+def test_sets_that_are_only_some_of_all_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ColumnGeneration, "improve", lambda self, clock, value: iter(()))  # no sets but those of the start
+    monkeypatch.setattr(ColumnGeneration, "list_all", lambda self, clock, value: False)
+    for name in ("_local_search", "_program"):
+        monkeypatch.setattr(Search, name, lambda self, *given: None)
+    short = 0
+    for seed in range(20):
+        best = max(value for value, _ in answers(seed % 12))
+        outcome = optimal(given(seed % 12), route="columns", start=None)
+        assert outcome.bound is not None
+        assert outcome.bound >= best * (1 - CLOSE)
+        short += total_speed(given(seed % 12), outcome.solution) < best - CLOSE  # type: ignore[arg-type]
+    assert short  # the start is not always the best, so there was something to claim wrongly
+
+
+def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import search
+
+    # As fast with both jobs as with job 0 alone, which takes both cores of either VM.
+    instance = Admission([[2]], [2, 2], [[1.0], [1.0]])  # type: ignore[arg-type]
+    start = Assignment([0, -1], [[2], [0]])  # type: ignore[arg-type]
+    solve = search.solve_program
+
+    def cut(program: object, **asked: object) -> EngineAnswer:  # it has proved that no more than 2 are served, and found one
+        done = solve(program, **asked)  # type: ignore[arg-type]
+        return replace(done, point=None, objective=None, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT)
+
+    monkeypatch.setattr(search, "solve_program", cut)
+    outcome = optimal(instance, start=start, then="jobs")
+    first, second = outcome.certificate["levels"]
+    assert first["status"] == "optimal"
+    assert (second["value"], second["bound"], second["status"]) == (0.5, 1.0, "feasible")

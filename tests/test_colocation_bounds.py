@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Iterator
 
@@ -105,11 +106,7 @@ def test_every_pairing_is_tried() -> None:
 def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no(
     answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
-    from cotenant.solvers.colocation import stable  # the module is shadowed by its function
-
-    module = sys.modules[stable.__module__]
+    module = importlib.import_module("cotenant.solvers.colocation.stable")
     instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
     search = module._Search(
         instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), feasible_pairing(instance)

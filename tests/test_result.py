@@ -9,9 +9,20 @@ import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.tables import result_table
+from cotenant.catalog import METHODS, Method, metric_table, recheck_stored
 from cotenant.instances.colocation import Pairing
-from cotenant.instances.problem import InfeasibleSolution
+from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 from cotenant.solvers.outcome import Status, Stop
+
+GIVEN = {
+    "colocation": ("colocation/tiny",),
+    "market": ("market/tiny",),
+    "packing": ("packing/tiny", "packing/paper-example"),  # requests to be served whole, or elastic ones
+    "admission": ("admission/tiny",),
+    "scheduling": ("scheduling/tiny",),
+    "numa": ("numa/tiny",),
+}
 
 TINY = cotenant.read("colocation/tiny")
 START = Pairing([0, 1], [2, 3], [1, 1], np.zeros(4))  # type: ignore[arg-type]
@@ -29,8 +40,6 @@ def measured_too_late(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None
 
 
 def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from cotenant import catalog
-
     with monkeypatch.context() as patch:
         measured_too_late(patch, [])
         kept = cotenant.solve(TINY, "optimal", start=START)
@@ -39,10 +48,10 @@ def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(monkeypatch: p
     assert kept.bound == pytest.approx(0.0425)  # the method's own, proved before
     path = kept.write(tmp_path / "kept.json")
     again = cotenant.Result.read(path)
-    assert catalog.recheck_stored(TINY, again) == []
+    assert recheck_stored(TINY, again) == []
     document = kept.document()
     document["result"]["bound"] = 0.5  # above what the answer is worth
-    assert any("contradicts" in claim for claim in catalog.recheck_stored(TINY, cotenant.Result.from_document(document)))
+    assert any("contradicts" in claim for claim in recheck_stored(TINY, cotenant.Result.from_document(document)))
 
 
 def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,3 +77,19 @@ def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(monkeypatch: pytes
     monkeypatch.setattr(result, "check", interrupted)
     with pytest.raises(InfeasibleSolution):
         cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+def test_every_methods_result_can_be_printed_stored_and_judged_again(method: Method, tmp_path: Path) -> None:
+    for name in GIVEN[method.problem]:
+        instance = cotenant.read(name)
+        try:
+            result = cotenant.solve(instance, method.name, time_limit=1)
+        except InvalidInstance:
+            continue
+        break
+    table = result_table(result, metric_table(method.problem))
+    assert all(form() for form in (table.csv, table.latex, table.markdown))
+    assert table.rows[0][1].startswith(result.status.value)
+    again = cotenant.Result.read(result.write(tmp_path / "result.json"))
+    assert recheck_stored(instance, again) == []

@@ -416,6 +416,9 @@ def reproduce(
 def audit(
     log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
     option: Options = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -427,7 +430,7 @@ def audit(
 
     options = parse_options(audit_file, option or [], "the audit")
     require_writable(out)
-    found = audit_file(log, **options)
+    found = audit_file(log, time_limit=time_limit, **options)
     if out is not None:
         write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
     if as_json:

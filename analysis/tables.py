@@ -38,7 +38,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
         if result.bound is not None:
             rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} (gap {percent(result.gap)})")))
     for level in levels[1:]:
-        metric = known[level["objective"]]
+        metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])  # a level may be no metric
         bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
         rows.append(("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}"))
     rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))

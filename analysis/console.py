@@ -59,15 +59,6 @@ def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, allow_nan=False, indent=2) + "\n")
 
 
-def require_folder(path: Path | None) -> None:
-    """Refuse a folder for outputs that is none and cannot be made, before any work starts."""
-    if path is None:
-        return
-    place = path if path.exists() else path.absolute().parent
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        raise InvalidFile(f"{path} cannot be written to; choose a folder that is writable, or a new one beside others")
-
-
 def require_writable(path: Path | None, *inputs: str | Path) -> None:
     """Refuse an output that cannot be written, or that is an input (or another output) too, before any work starts."""
     if path is None:

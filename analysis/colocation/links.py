@@ -50,6 +50,7 @@ def correlations(rows: Rows) -> Floats:
 
 
 def spread(values: Floats) -> str:
+    """Mean and deviation over populations, for a cell."""
     if not len(values):
         return "not defined"
     return f"{values.mean():.2f} ± {values.std():.2f} over {len(values)} populations"

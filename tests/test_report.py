@@ -9,6 +9,7 @@ import shlex
 import sys
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -156,11 +157,11 @@ def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:
 # The map of fairness
 
 
-def map_of(points: list[tuple[Any, ...]], efficiency: str = "penalty", fairness: str = "blocking_pairs") -> dict[str, Series]:
-    made = tuple(PricePoint(*values[:4], Status(values[4])) for values in points)
+def map_of(points: list[tuple[Any, ...]], efficiency: str = "penalty", fairness: str = "blocking_pairs") -> dict[str, Any]:
+    made = tuple(PricePoint(values[0], values[1], values[2], values[3], Status(values[4])) for values in points)
     lines = Comparison([row("GR", metrics={"penalty": 0.05, "blocking_pairs": 20.0, "within_tolerance": 0.1})]).summary()
     drawn = price_chart(PriceFrontier(efficiency, fairness, made, "so"), lines, METRICS, "m", "t")
-    return {series.name.partition(":")[0].partition(",")[0]: series for series in drawn.series} | {"note": drawn.note}  # type: ignore[dict-item]
+    return {series.name.partition(":")[0].partition(",")[0]: series for series in drawn.series} | {"note": drawn.note}
 
 
 def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
@@ -279,7 +280,7 @@ def test_the_page_is_whole_ordered_and_loads_nothing(tmp_path: Path) -> None:
     levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(later <= earlier + 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
     assert {"header", "nav", "main", "footer", "h1"} <= {tag for tag, _ in found.tags}
     ids = [attributes["id"] for _, attributes in found.tags if attributes.get("id")]
     assert len(ids) == len(set(ids))
@@ -308,8 +309,8 @@ def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_else(tmp_pat
 
 
 def test_names_and_errors_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_pictures(monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (Series(NASTY, (1, 2), (1, 2), "points", (NASTY, "b"),
-                                                                                       (NASTY, "")),), NASTY, note=NASTY)])  # fmt: skip
+    series = Series(NASTY, (1, 2), (1, 2), "points", (NASTY, "b"), (NASTY, ""))
+    fake_pictures(monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (series,), NASTY, note=NASTY)])
     rows = [row("GR", NASTY, record={}, file=NASTY), failed("CO", NASTY, error=NASTY), row(NASTY, NASTY), frontier(NASTY)]
     rows += [row("GR", "half \ud800", record={"error": NASTY})]
     text = page(tmp_path, rows)
@@ -382,8 +383,13 @@ def test_report_writes_the_page_from_several_files(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
     runs = written(tmp_path / "runs.jsonl", [row()])
     (tmp_path / "file").write_text("")
-    for extra in (["--out", str(tmp_path / "no" / "p.html")], ["--out", str(runs)], ["--out", str(tmp_path / "p.html"), "--figures",
-                  str(tmp_path / "file")], ["--out", str(tmp_path / "p.html"), "--tables", str(tmp_path / "file" / "t")]):  # fmt: skip
+    page, file = str(tmp_path / "p.html"), str(tmp_path / "file")
+    for extra in (
+        ["--out", str(tmp_path / "no" / "p.html")],
+        ["--out", str(runs)],
+        ["--out", page, "--figures", file],
+        ["--out", page, "--tables", f"{file}/t"],
+    ):
         found = CliRunner().invoke(app, ["report", str(runs), *extra])
         assert isinstance(found.exception, InvalidFile), extra
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "runs.jsonl"]

@@ -211,18 +211,13 @@ def test_what_is_seen_is_not_blank(browser: Browser) -> None:
 def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 
     button = browser.find_element(By.CSS_SELECTOR, ".command button")
     button.send_keys(Keys.ENTER)
     said = browser.find_element(By.ID, "said")
-    wait(lambda: said.get_attribute("textContent") != "")
+    WebDriverWait(browser, 10).until(lambda _: said.get_attribute("textContent") != "")
     assert said.get_attribute("textContent") == "The command is copied."
-
-
-def wait(true: Callable[[], bool]) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(None, 10).until(lambda _: true())
 
 
 def test_without_scripts_everything_is_there(start: Callable[..., Browser], page: str) -> None:

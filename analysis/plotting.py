@@ -29,7 +29,7 @@ INK = "#010203"
 _SIZE = (5.8, 3.7)
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
-_MOST_NUMBERS = 12
+_MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
 
@@ -53,7 +53,7 @@ def chart_figure(chart: Chart) -> Figure:
             axes.bar(x, list(map(_number, series.y)), width, label=_said(series.name), color=colour, edgecolor=INK, linewidth=0.4)
         _points(axes, series, x, colour, place)
     if names:
-        long = sum(map(len, names)) > 60
+        long = sum(map(len, names)) > 45
         axes.set_xticks(range(len(names)), map(_said, names), rotation=60 if long else 0, ha="right" if long else "center")
     axes.set_xlabel(_said(chart.x_label))
     axes.set_ylabel(_said(chart.y_label))

@@ -60,14 +60,16 @@ def svg(picture: Picture, prefix: str = "") -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)  # a rule for the whole page, otherwise
     text = _tipped(text, picture)
-    mark = f"{prefix}{picture.name}-"
-    text = re.sub(r'\bid="([^"]+)"', rf'id="{mark}\1"', text)
+    mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-"
+    used = set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{mark}{found[1]}"' if found[1] in used else "", text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{mark}", text)
     text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
     for place, colour in enumerate(COLOURS, start=1):
         text = re.sub(rf": {colour}\b", f": var(--series-{place},{colour.lower()})", text, flags=re.IGNORECASE)
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
     text = re.sub(r' (?:d|x|y|width|height)="[^"]*"', _rounded, text)
+    text = re.sub(r">\s*\n\s*<", "><", text)
     title, description = f"{mark}title", f"{mark}description"
     wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
     style = f"stroke-linejoin:round;--wide:{float(wide[1]) if wide else 400:.0f}px"
@@ -131,4 +133,4 @@ def _tipped(text: str, picture: Picture) -> str:
 
 def _rounded(found: re.Match[str]) -> str:
     """Numbers of an attribute to a hundredth of a point."""
-    return re.sub(r"(\.\d\d)\d+", r"\1", found[0])
+    return re.sub(r"(\.\d\d)\d+", r"\1", found[0]).replace("\n", "")

@@ -188,7 +188,7 @@ def heat_map_figure(chart: HeatMap) -> Figure:
         values = np.full((max(len(chart.y_names), 1), max(len(chart.x_names), 1)), np.nan)
     rows, columns = values.shape
     drawn = Figure(
-        figsize=(max(4.0, min(12.0, 1.6 + 0.5 * columns)), max(3.0, min(12.0, 1.0 + 0.4 * rows))), layout="constrained"
+        figsize=(max(3.6, min(10.0, 2.0 + 0.38 * columns)), max(2.4, min(9.0, 1.1 + 0.27 * rows))), layout="constrained"
     )
     axes = drawn.add_subplot()
     axes.grid(False)

@@ -184,6 +184,19 @@ def test_the_map_turns_round_where_more_is_fairer() -> None:
     assert found["proved"].x == (0.1, 0.9)
 
 
+def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are_ordered() -> None:
+    points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
+    metrics = {metric.name: metric for metric in metric_table("numa")}
+    drawn = price_chart(PriceFrontier("link_power", "served_rate", points), [], metrics, "m", "t")
+    assert [series.x for series in drawn.series] == [(10.0, 20.0, 30.0), (30.0, 20.0, 10.0), (30.0, 20.0, 10.0)]
+
+
+def test_methods_that_coincide_are_one_point_with_all_names() -> None:
+    rows = [row(name, metrics={"penalty": 0.05, "blocking_pairs": 2.0}) for name in ("GR", "CO", "SR", "SMR")]
+    drawn = price_chart(PriceFrontier("penalty", "blocking_pairs", ()), Comparison(rows).summary(), METRICS, "m", "t")
+    assert drawn.series[0].labels == ("GR, CO, SR,\nSMR",)
+
+
 def test_an_answer_that_another_beats_in_both_is_not_on_the_line_and_the_impossible_is_said() -> None:
     found = map_of(
         [(0.0, None, None, None, "infeasible"), (2.0, 0.03, None, 2.0, "feasible"), (5.0, 0.035, None, 4.0, "feasible")]
@@ -326,7 +339,8 @@ def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
         assert made in text
     assert "cotenant report &#39;my runs.jsonl&#39; --out page.html" in text
     assert "why not" in text
-    assert 'data-value="0.04">0.0400' in text
+    assert "<td class=number>0.0400</td>" in text
+    assert re.search(r'data-value="0\.061\d+">6.14 %', text)
     assert text.count("<svg") == len(content(rows).pictures())
 
 

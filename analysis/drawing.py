@@ -67,12 +67,14 @@ def svg(picture: Picture, prefix: str = "") -> str:
     text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
     for place, colour in enumerate(COLOURS, start=1):
         text = re.sub(rf": {colour}\b", f": var(--series-{place},{colour.lower()})", text, flags=re.IGNORECASE)
+    text = re.sub(r" font-family: [^;\"]*;", "", text)  # the element's own, and with it the reader's
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
+    text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
     text = re.sub(r' (?:d|x|y|width|height)="[^"]*"', _rounded, text)
     text = re.sub(r">\s*\n\s*<", "><", text)
     title, description = f"{mark}title", f"{mark}description"
     wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
-    style = f"stroke-linejoin:round;--wide:{float(wide[1]) if wide else 400:.0f}px"
+    style = f"font-family:system-ui,sans-serif;stroke-linejoin:round;--wide:{float(wide[1]) if wide else 400:.0f}px"
     label = f' role="img" aria-labelledby="{title} {description}" style="{style}"'
     inside = f'<title id="{title}">{escape(picture.title)}</title><desc id="{description}">{escape(picture.alt)}</desc>'
     opening = text[: text.index(">")]

@@ -97,13 +97,16 @@ def _found(points: Sequence[PricePoint], x_sign: int, efficient: Metric) -> list
 def _bounds(points: Sequence[PricePoint], sign: int, across: Sequence[float]) -> list[tuple[float, float]]:
     """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until a better one does.
 
-    A bound without a limit is drawn from the least fair thing on the map.
+    A bound without a limit is drawn from the least fair thing on the map, the tightest one up to the fairest.
     """
     limits = [(point.limit, point.bound) for point in points if point.limit is not None and point.bound is not None]
     found = sorted(limits, key=lambda place: -sign * place[0])
-    end = max([*(sign * x for x in across), *(sign * x for x, _ in found)], default=None)
+    places = [sign * x for x in (*across, *(x for x, _ in found))]
     free = [point.bound for point in points if point.limit is None and point.bound is not None]
-    return [(sign * end, bound) for bound in free if end is not None] + found
+    whole = [(sign * max(places), bound) for bound in free if places] + found
+    if whole and min(places) < sign * whole[-1][0]:
+        whole.append((sign * min(places), whole[-1][1]))
+    return whole
 
 
 def _across(point: PricePoint) -> float | None:

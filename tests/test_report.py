@@ -184,6 +184,11 @@ def test_the_map_turns_round_where_more_is_fairer() -> None:
     assert found["proved"].x == (0.1, 0.9)
 
 
+def test_a_bound_without_limits_holds_over_the_whole_map() -> None:
+    found = map_of([(0.0, 0.04, None, 0.0, "feasible"), (None, 0.02, 0.01, 9.0, "feasible")])
+    assert (found["proved"].x, found["proved"].y) == ((20.0, 0.0), (0.01, 0.01))
+
+
 def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are_ordered() -> None:
     points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
     metrics = {metric.name: metric for metric in metric_table("numa")}

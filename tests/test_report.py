@@ -181,7 +181,7 @@ def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
 def test_the_map_turns_round_where_more_is_fairer() -> None:
     found = map_of([(0.9, 0.04, 0.04, 0.95, "optimal"), (None, 0.02, 0.02, 0.3, "optimal")], fairness="within_tolerance")
     assert found["found"].x == (0.95, 0.3)
-    assert found["proved"].x == (0.1, 0.9)
+    assert found["proved"].x == (0.1, 0.9, 0.95)
 
 
 def test_a_bound_without_limits_holds_over_the_whole_map() -> None:

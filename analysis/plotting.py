@@ -121,6 +121,7 @@ def _intervals(axes: Axes, series: Series, x: Sequence[float]) -> None:
 def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Sequence[str]) -> None:
     """Names beside points where they cover nothing, joined by a thin line to a point that is not next to them."""
     drawn.draw_without_rendering()  # settles the layout, and with it where the points are
+    drawn.set_layout_engine("none")
     to_page = 72 / drawn.dpi
     named: list[tuple[str, tuple[float, float]]] = []
     bare: list[tuple[str, tuple[float, float]]] = []

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import sys
+import tomllib
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -386,6 +387,12 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
     assert (tmp_path / "f" / "colocation-profile-penalty.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "t" / "colocation-mean-gaps.csv").read_text().startswith("method,answered,proved")
     assert (tmp_path / "t" / "colocation-mean-gaps.tex").read_text().startswith(r"\begin{table}")
+
+
+def test_a_wheel_carries_every_part_of_the_page() -> None:
+    settings = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    carried = {path for pattern in settings["cotenant.analysis"] for path in PAGE.parent.glob(pattern)}
+    assert set(PAGE.iterdir()) <= carried
 
 
 # On the command line

@@ -20,7 +20,7 @@ from report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
 import cotenant
-from cotenant.analysis.commands import compare_commands, run_command
+from cotenant.analysis.commands import compare_commands, report_command, run_command
 from cotenant.analysis.compare import Comparison
 from cotenant.analysis.gather import distinguish, gather
 from cotenant.analysis.page_content import MOST_PICTURED, content
@@ -153,6 +153,12 @@ def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:
         "cotenant compare colocation/one colocation/two -m optimal -m SMR -m GR --seeds 2 --time-limit 60",
         "cotenant compare colocation/m -m fisher --time-limit 5",
     ]
+
+
+def test_what_takes_several_comparisons_is_one_command_line() -> None:
+    made = report_command([row("GR", time_limit=5.0), row("GR", time_limit=9.0)])
+    assert made.count("--out RUNS.jsonl && ") == 2
+    assert made.endswith("cotenant report RUNS.jsonl --out REPORT.html")
 
 
 # The map of fairness

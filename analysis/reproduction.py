@@ -17,7 +17,7 @@ from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
 from .experiments import BEYOND, EXPERIMENTS, NOT_DETERMINED, PAPERS, Experiment, Finding, Reproduction, Verdict
 from .result import versions
-from .runs import append_row, finished_rows, read_rows
+from .runs import RowFile, finished_rows, read_rows
 from .table import Column, Table
 
 Row = dict[str, Any]
@@ -146,6 +146,7 @@ def run_tasks(
     finished = finished_rows(out)
     if alien := next((row for row in finished.values() if "experiment" not in row), None):
         raise InvalidFile(f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; give another --out")
+    store = None if out is None else RowFile(out)
     rows: list[Row] = []
     errors: list[Exception] = []
     try:
@@ -154,8 +155,8 @@ def run_tasks(
             if row is None or not all(path.exists() for path in _outputs(row, figures, tables)):
                 row, error = _run(one, figures, tables, fetch)
                 errors += [] if error is None else [error]
-                if out is not None:
-                    append_row(out, row)
+                if store is not None:
+                    store.add(row)
             rows.append(row)
             if progress is not None:
                 progress(len(rows), len(todo), row)

@@ -283,6 +283,7 @@ def _measured(
 
 def _unmeasured(instance: Instance, outcome: Outcome) -> Outcome:
     """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its value proves nothing."""
+    assert outcome.solution is not None
     check(instance, outcome.solution)  # quick, and nothing is handed on without it
     status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
     why = "interrupted before the answer was measured; `cotenant check` measures it"

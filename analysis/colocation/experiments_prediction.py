@@ -86,12 +86,12 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
     rank = [float(np.nanmean(values[:, 0])) if np.isfinite(values[:, 0]).any() else float("nan") for values in (known, predicted)]
     blocking = [float(np.median(values[:, 1])) for values in (known, predicted)]
     penalty = [float(values[:, 2].mean()) for values in (known, predicted)]
-    claim = "the same with oracular knowledge and with 25 % sampled"
+    said = "the same with oracular knowledge and with 25 % sampled"
     fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
     return [
-        claim(f"{name}, fair attribution (rank correlation)", claim, f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
+        claim(f"{name}, fair attribution (rank correlation)", said, f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
                "the same: lower by at most 0.1"),
-        claim(f"{name}, stability (median blocking pairs)", claim, f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
+        claim(f"{name}, stability (median blocking pairs)", said, f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
                stable, "the same: at most half as many again; a wrong order of two types' co-runners counts for all their agents"),
         beyond(f"{name}, mean penalty", f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted"),
     ]  # fmt: skip

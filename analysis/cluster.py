@@ -101,9 +101,7 @@ class Cluster:
             time.sleep(0.2)
             found = self._workers()
         if not found:
-            raise InvalidOption(
-                f"dask is {self._address!r}: that cluster has no workers; start some: dask worker {self._address}"
-            )
+            raise InvalidOption(f"dask is {self._address!r}: that cluster has no workers; start one: dask worker {self._address}")
         told = _within(ANSWER_SECONDS, lambda: self._client.run(looked, list(own), on_error="return"))
         if told is None:
             raise InvalidOption(f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s")

@@ -61,14 +61,14 @@ def test_the_rule_of_the_hard_limit() -> None:
 
 
 def test_a_process_that_dies_takes_only_its_cell() -> None:
-    found = cotenant.compare([TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, "SMP"], jobs=1)
+    found = cotenant.compare([TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, bad.spoils], jobs=1)
     assert errors(found) == {
         "leaves": "its process ended with code 3: a last word",
         "GR": None,
         "is_killed": "its process was killed by SIGKILL (out of memory?)",
         "exits": "SystemExit: enough",
         "shouts": None,
-        "SMP": None,
+        "spoils": "ValueError: assignment destination is read-only",
     }
 
 
@@ -190,3 +190,13 @@ def test_a_sweep_that_is_killed_leaves_no_process_computing(how: signal.Signals,
     sweep.communicate(timeout=60)
     assert all(map(bad.gone, processes))
     assert read_rows(out) == []
+
+
+@pytest.mark.slow
+def test_every_problem_gives_the_same_rows_in_processes() -> None:
+    names = ["colocation/tiny", "market/tiny", "packing/tiny", "admission/tiny", "scheduling/tiny", "numa/tiny"]
+    given = cotenant.read_all(names).instances
+    settings: dict[str, Any] = {"seeds": range(2), "time_limit": 60.0}
+    here, apart = cotenant.compare(given, **settings), cotenant.compare(given, jobs=2, **settings)
+    assert without_seconds(here) == without_seconds(apart)
+    assert len({row["problem"] for row in here.rows}) == 6

@@ -122,11 +122,16 @@ def _run_frontier(cell: Cell) -> Row:
     documents = [each.document() for each in found]
     return _identity(cell) | {
         "status": status.value,
-        "stop": Stop.FINISHED.value,
+        "stop": _stopped([each.stop for each in found]).value,
         "seconds": time.perf_counter() - begin,
         "metrics": {},
         "frontiers": documents,
     }
+
+
+def _stopped(stops: Sequence[Stop]) -> Stop:
+    """Why several searches ended, in one word: interrupted before out of time before finished."""
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
 
 
 def _predicted(cell: Cell) -> Instance:
@@ -192,7 +197,9 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
             rows.append(row)
         elif number < len(lines) or text.endswith("\n") or not line.startswith(ROW_BEGINS):
             # Only what looks like the beginning of one of our rows, at the very end, is taken for one cut short.
-            raise InvalidFile(f"{os.fspath(path)}, line {number} is not a row of a comparison; give another --out")
+            raise InvalidFile(
+                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected what compare --out writes"
+            )
     return rows
 
 

@@ -56,6 +56,7 @@ class Cluster:
     solve : what runs a method; a function that the workers can import.
     address : of the scheduler.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
+    stopping : called when Ctrl-C is heard, before the rows that are still handed in.
 
     Raises
     ------
@@ -64,8 +65,10 @@ class Cluster:
         or one without this package, with another version of it, or that cannot import a function of the user's own.
     """
 
-    def __init__(self, solve: Solve, address: str, limit: float | None = None) -> None:
-        self._solve, self._address, self._limit = solve, address, limit
+    def __init__(
+        self, solve: Solve, address: str, limit: float | None = None, stopping: Callable[[], None] | None = None
+    ) -> None:
+        self._solve, self._address, self._limit, self._stopping = solve, address, limit, stopping
         self._token = uuid.uuid4().hex
         self._client: Any = None
 
@@ -121,6 +124,8 @@ class Cluster:
                     lonely = self._looked_after(lonely)
                     continue
                 if future is None:
+                    if self._stopping is not None:
+                        self._stopping()
                     ends = time.monotonic() + INTERRUPT_GRACE + ANSWER_SECONDS
                     _within(ANSWER_SECONDS, lambda: self._client.run(interrupt_all, self._token, on_error="ignore"))
                 elif future.key in going and (row := row_of(going.pop(future.key)[0], self._came(future))) is not None:
@@ -195,12 +200,15 @@ _RESUME = "with --out the rows so far are kept, and the same command goes on fro
 
 def _require_scheduler(address: str) -> None:
     """Raise InvalidOption unless a Dask scheduler answers at the address."""
+    from distributed import Security
     from distributed.core import rpc
 
     connect: Any = rpc  # not typed
+    security: Any = Security  # certificates, where Dask's configuration names some
 
     async def identity() -> Mapping[str, Any]:
-        async with connect(address, timeout=ANSWER_SECONDS) as scheduler:
+        arguments = security().get_connection_args("client")
+        async with connect(address, timeout=ANSWER_SECONDS, connection_args=arguments) as scheduler:
             found: Mapping[str, Any] = await scheduler.identity()
             return found
 

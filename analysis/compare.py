@@ -164,6 +164,7 @@ def compare(
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    stopping: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run every method on every instance with every seed.
 
@@ -185,6 +186,7 @@ def compare(
         not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; cells it already holds are skipped.
     progress : called with (done, total, row).
+    stopping : called when processes or a cluster were asked to stop, before the rows that they still hand in.
 
     A method that fails becomes a row with `error`. Ctrl-C keeps what is done: methods that keep their best answer when they
     are interrupted have 10 s to hand it in, and a second Ctrl-C ends at once. Rows are the same, up to seconds, wherever
@@ -212,7 +214,7 @@ def compare(
     todo = [cell for cell in cells if cell.key not in finished]
     interrupted = False
     try:
-        with runner_of(solve, jobs, dask, hard_limit) if todo else Here(solve) as runner:
+        with runner_of(solve, jobs, dask, hard_limit, stopping) if todo else Here(solve) as runner:
             runner.prepare(todo)
             file = None if out is None else RowFile(out)
             with closing(runner.rows()) as coming:

@@ -53,13 +53,19 @@ class Here:
                 raise KeyboardInterrupt
 
 
-def runner_of(solve: Callable[..., Result], jobs: int | None, dask: str | None, hard_limit: float | None) -> Runner:
+def runner_of(
+    solve: Callable[..., Result],
+    jobs: int | None,
+    dask: str | None,
+    hard_limit: float | None,
+    stopping: Callable[[], None] | None = None,
+) -> Runner:
     """What runs the cells where the settings say."""
     if dask is not None:
         from .cluster import Cluster
 
-        return Cluster(solve, dask, hard_limit)
-    return Here(solve) if jobs is None else Processes(solve, jobs, hard_limit)
+        return Cluster(solve, dask, hard_limit, stopping)
+    return Here(solve) if jobs is None else Processes(solve, jobs, hard_limit, stopping)
 
 
 def validate_place(jobs: int | None, dask: str | None, hard_limit: float | None) -> None:

@@ -284,6 +284,7 @@ class Processes:
         except BaseException as error:
             came.put(error)
         came.put(_Done())
+        worker.end()  # here, so that many children leave at the same time
 
 
 class _Done(Exception):

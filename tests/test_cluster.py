@@ -220,21 +220,26 @@ def test_a_function_that_the_workers_cannot_import_is_refused(two_workers: Start
         cotenant.compare([TINY], [without_seconds], dask=two_workers.address)
 
 
-@pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(tmp_path: Path) -> None:
-    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
-    with started(tmp_path, 1) as found:
+def loses(folder: Path, process: str, words: str) -> None:
+    """A sweep whose cluster loses a process for good is an error, and keeps its rows."""
+    note, out = folder / "note", folder / "rows.jsonl"
+    with started(folder, 1) as found:
 
         def kill() -> None:
             bad.waited_for(note)
-            found.processes["scheduler"].kill()
+            found.processes[process].kill()
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
-        with pytest.raises(EngineError, match="went away; with --out the rows so far are kept"):
+        with pytest.raises(EngineError, match=f"{words}; with --out the rows so far are kept"):
             cotenant.compare([TINY], ["GR", bad.sleeps], dask=found.address, out=out, options={"note": str(note)})
         killer.join()
     assert [row["method"] for row in read_rows(out)] == ["GR"]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(tmp_path: Path) -> None:
+    loses(tmp_path, "scheduler", "went away")
 
 
 @pytest.mark.slow
@@ -243,19 +248,7 @@ def test_a_cluster_that_stays_without_workers_is_an_error_and_the_rows_so_far_ar
 ) -> None:
     monkeypatch.setattr(cluster, "_LOOK", 0.3)
     monkeypatch.setattr(cluster, "NO_WORKER_SECONDS", 1.0)
-    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
-    with started(tmp_path, 1) as found:
-
-        def kill() -> None:
-            bad.waited_for(note)
-            found.processes["worker-0"].kill()
-
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        with pytest.raises(EngineError, match="without workers for 1 s; with --out the rows so far are kept"):
-            cotenant.compare([TINY], ["GR", bad.sleeps], dask=found.address, out=out, options={"note": str(note)})
-        killer.join()
-    assert [row["method"] for row in read_rows(out)] == ["GR"]
+    loses(tmp_path, "worker-0", "without workers for 1 s")
 
 
 def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_error() -> None:

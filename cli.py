@@ -131,6 +131,9 @@ def compare(
             dask=dask,
             out=out,
             progress=step,
+            stopping=lambda: typer.echo(
+                "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once", err=True
+            ),
         )
     if as_json:
         print_json(result.rows)

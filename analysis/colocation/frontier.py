@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import blocking_pairs, validate_alpha
+from ...instances.colocation.stability import AlphaMode, blocking_pairs, validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
 from ...solvers.colocation.stable import stable
@@ -95,6 +95,7 @@ def frontier(
     engine: str | None = None,
     report: Report | None = None,
     known: Sequence[Pairing] = (),
+    free: Outcome | None = None,
 ) -> Frontier:
     """Least mean penalty against blocking pairs, against alpha, or against slack.
 
@@ -113,6 +114,7 @@ def frontier(
     engine : "highs" or "cp-sat"; whichever can when not given.
     report : progress.
     known : pairings to start from where they keep a limit, such as those of policies.
+    free : what `optimal` says of the instance, when it has been asked already.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def frontier(
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
     sweep = _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), list(known))
-    return sweep.run(limits, points)
+    return sweep.run(limits, points, free)
 
 
 class _Sweep:
@@ -147,8 +149,9 @@ class _Sweep:
         self.known = known
         self.fewest = 0.0  # proved: nothing keeps a limit below this
 
-    def run(self, limits: list[float] | None, number: int) -> Frontier:
-        free = optimal(self.instance, time_limit=self._share(number + 1), engine=self.engine or "highs")
+    def run(self, limits: list[float] | None, number: int, free: Outcome | None) -> Frontier:
+        if free is None:
+            free = optimal(self.instance, time_limit=self._share(number + 1), engine=self.engine or "highs")
         if free.solution is None:
             raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
         self.free = free
@@ -171,6 +174,10 @@ class _Sweep:
                 self.clock.note(found[-1].penalty, found[-1].bound, f"{self.against} {limit:g}")
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
+        if stop is Stop.INTERRUPTED and limits is None and self.against != "alpha":  # the loosest limit is known anyway
+            loosest = self._reached(self.cheapest, 0.0)
+            if not found or found[-1].limit < loosest:
+                found.append(self._record(loosest, free, 0.0))
         return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)), stop)
 
     def _spread(self, number: int) -> list[float]:
@@ -197,7 +204,7 @@ class _Sweep:
         if self.against == "slack":
             best = fair(self.instance, time_limit=seconds)
         else:
-            best = stable(self.instance, alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds)
+            best = stable(self.instance, alpha=self.alpha, alpha_mode=cast(AlphaMode, self.alpha_mode), time_limit=seconds)
         assert isinstance(best.solution, Pairing)
         self.known.append(best.solution)
         self.fewest = best.bound or 0.0

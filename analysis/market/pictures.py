@@ -40,7 +40,7 @@ def record(instance: Market, allocation: Allocation, *, utility: Family = "amdah
 
     Of users with a useful job, at `SHARES` of them in sorted order: `utility`, `sharing` ratios against two static shares,
     worst `envy` index. `envy_users` and `envy_matrix` [percent] of at most `MOST_USERS`. `price` per core of at most
-    `MOST_SERVERS` servers, `server` their numbers, in units of all money over all cores.
+    `MOST_SERVERS` of the `servers` that have useful jobs, `server` their numbers, in units of all money over their cores.
     """
     active = instance.active
     result: dict[str, Any] = {"users": int(active.sum())}
@@ -50,9 +50,10 @@ def record(instance: Market, allocation: Allocation, *, utility: Family = "amdah
     worth = user_utilities(instance, allocation.cores) if family is None else family.utilities(instance, allocation.cores)
     result["utility"] = _sorted(worth[active])
     if allocation.price is not None:
-        chosen = np.unique(np.linspace(0, instance.servers - 1, MOST_SERVERS).round().astype(int))
-        unit = instance.budget[active].sum() / instance.capacity.sum()
-        result |= {"server": chosen.tolist(), "price": rounded(allocation.price[chosen] / unit), "servers": instance.servers}
+        busy = np.unique(instance.server[instance.useful])
+        chosen = busy[np.unique(np.linspace(0, len(busy) - 1, MOST_SERVERS).round().astype(int))]
+        unit = instance.budget[active].sum() / instance.capacity[busy].sum()
+        result |= {"server": chosen.tolist(), "price": rounded(allocation.price[chosen] / unit), "servers": len(busy)}
     if family is not None:
         return result
     result["sharing"] = {share: _sorted(sharing_ratios(instance, allocation, share)[active]) for share in _STATIC}
@@ -105,7 +106,7 @@ def _sharing(found: dict[str, list[Record]], share: Share, words: str) -> Pictur
         (*lines, Series("no gain", (0.0, 1.0), (1.0, 1.0))),
         f"Sorted ratios of the users' utilities to what {words} would give them, one curve per method; below 1 a user loses "
         f"by sharing. The least ratio, which is the sharing index: {extremes(least, '.3g')}.",
-        y_scale="log" if all(low > 0 for low in least.values()) else "linear",
+        y_scale="log" if 0 < 20 * min(least.values()) < max(curve[-1] for curve in curves.values()) else "linear",
     )
 
 
@@ -164,10 +165,10 @@ def _prices(found: dict[str, list[Record]]) -> Picture:
         "market-prices",
         "Price of a core on each server",
         "server",
-        "price of a core [all money over all cores]",
+        "price of a core [all money over all cores there]",
         tuple(series),
         f"Prices of a core on {shown} servers, for the methods that have prices. The dearest server: {extremes(most, '.3g')}.",
-        note=f"{shown} of {total} servers are shown, evenly spaced." if shown < total else "",
+        note="Servers without useful jobs have no price. " + (f"{shown} of {total} are shown, evenly spaced." * (shown < total)),
     )
 
 

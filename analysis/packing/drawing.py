@@ -17,7 +17,7 @@ _ROW = 0.24
 _PLAYED = "#D62728"
 
 
-def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4) -> Any:
+def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0) -> Any:
     """Draw a game tree from left to right: players at the nodes, actions on the edges, payoffs at the leaves.
 
     The equilibrium path is red; what backward induction chooses elsewhere is dark. Fig. 3 of the paper runs downwards, which
@@ -28,6 +28,7 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     tree : as `solvers.packing.game.tree.game_tree` returns it.
     path : file to write (.png, .svg, .pdf); none when not given.
     digits : of the payoffs.
+    first : number of the first server; the paper counts from 1.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
             axes.text(step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=colour)
         else:  # dark on white on every page
             box = {"facecolor": "white", "edgecolor": colour, "boxstyle": "round,pad=0.25"}
-            axes.text(step * x, _ROW * y, f"server {data['player']}", ha="center", va="center", fontsize=8, zorder=4,
+            axes.text(step * x, _ROW * y, f"server {data['player'] + first}", ha="center", va="center", fontsize=8, zorder=4,
                       color="#111111", bbox=box)  # fmt: skip
     if path is not None:
         drawn.savefig(Path(path))

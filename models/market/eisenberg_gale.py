@@ -51,8 +51,9 @@ class EisenbergGale:
 
 def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5) -> EisenbergGale:
     """The programme for a market and a family of utilities; weights start at the budgets."""
-    import cvxpy
+    import cvxpy as library
 
+    cvxpy: Any = library
     moving = market.useful & (market.parallel_fraction > 0) if utility == "amdahl" else market.useful
     job = np.flatnonzero(moving)
     users, of_user = np.unique(market.user[job], return_inverse=True)

@@ -51,8 +51,9 @@ def guaranteed(market: Market, static: Floats, index: float | None) -> Guarantee
     static : (n,) b_i, what each user is guaranteed at sigma = 1.
     index : sigma to begin with; None to maximise sigma itself, whatever the total utility.
     """
-    import cvxpy
+    import cvxpy as library
 
+    cvxpy: Any = library
     job = np.flatnonzero(market.useful & (market.parallel_fraction > 0))
     user, of_user = np.unique(market.user[job], return_inverse=True)
     share = cvxpy.Variable(len(job), nonneg=True)

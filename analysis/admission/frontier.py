@@ -16,6 +16,7 @@ from ...solvers.admission.prices import heed
 from ...solvers.engines import solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
 from ..price_map import PricePoint
+from .repair import towards_stability
 
 LARGEST = 3_000
 """Entries of J x V x C up to which the exact frontier is attempted."""
@@ -102,6 +103,8 @@ def downwards(
 ) -> Iterator[FrontierPoint]:
     """The frontier's points as they are found, from the optimum down; of an instance out of reach the optimum only.
 
+    Programs start from the policies' assignments and from those on a walk towards stability.
+
     Raises KeyboardInterrupt when a solve is interrupted.
     """
     best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
@@ -111,16 +114,25 @@ def downwards(
     yield last
     if best.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    known = [best.solution, *(policy(instance) for policy in POLICIES.values())]
-    while last.blocking_pairs > 0 and within_reach(instance):
+    if last.blocking_pairs == 0 or not within_reach(instance):
+        return
+    walk = Clock(None if clock.left is None else max(clock.left / 5, 1e-2))
+    policies = (policy(instance) for policy in POLICIES.values())
+    steps = towards_stability(instance, best.solution, np.random.default_rng(0) if rng is None else rng, walk)
+    known = [_counted(instance, one) for one in (*policies, *steps)]
+    while last.blocking_pairs > 0:
         allowed = last.blocking_pairs - 1
-        fitting = [one for one in known if blocking_pairs(instance, one).count <= allowed]
-        start = max(fitting, key=lambda one: total_speed(instance, one))
-        clock.note(total_speed(instance, start), last.bound, f"at most {allowed} blocking pairs")
+        _, speed, start = max((entry for entry in known if entry[0] <= allowed), key=lambda entry: entry[1])
+        clock.note(speed, last.bound, f"at most {allowed} blocking pairs")
         found, bound = _solved(instance, allowed, start, last.bound, clock, engine)
-        known.append(found)
+        known.append(_counted(instance, found))
         last = _point(instance, found, bound, allowed)
         yield last
+
+
+def _counted(instance: Admission, assignment: Assignment) -> tuple[int, float, Assignment]:
+    """Its blocking pairs, its total speed, and itself."""
+    return blocking_pairs(instance, assignment).count, total_speed(instance, assignment), assignment
 
 
 def _solved(

@@ -49,11 +49,13 @@ def price_frontiers(
             found.append(point.priced)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    if stop is Stop.FINISHED and clock.over:
+    proved = all(point.status is Status.OPTIMAL for point in found)
+    if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
         stop = Stop.TIME_LIMIT
-    whole = within_reach(instance) and stop is Stop.FINISHED
-    if not whole or any(point.status is not Status.OPTIMAL for point in found):
-        found += [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
+    if not proved or not within_reach(instance):
+        enough = np.inf if not found or found[0].reached is None else found[0].reached  # the optimum's pairs
+        policies = [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
+        found += [point for point in policies if point.limit is not None and point.limit < enough]
     found.sort(key=lambda point: np.inf if point.limit is None else point.limit)
     marks = _thinned(_distinct(settled(found, "max", CLOSE)), points)
     note = "Each limit: at most so many pairs of a job and a VM block."

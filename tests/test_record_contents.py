@@ -12,7 +12,7 @@ from cotenant.analysis.admission import pictures as admission
 from cotenant.analysis.colocation import pictures as colocation
 from cotenant.analysis.market import pictures as market
 from cotenant.analysis.picture import Chart, HeatMap, Picture
-from cotenant.analysis.records import extremes, over_seeds, records_by_method, rounded
+from cotenant.analysis.records import curves, extremes, over_seeds, records_by_method, rounded
 from cotenant.analysis.runs import Row
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
@@ -53,6 +53,12 @@ def test_rows_that_failed_and_frontiers_hold_no_records() -> None:
 def test_seeds_are_joined_place_by_place() -> None:
     assert over_seeds([[1.0, 4.0], [3.0, 0.0]]) == ((2.0, 2.0), (1.0, 0.0), (3.0, 4.0))
     assert over_seeds([[1.0, 4.0]]) == ((1.0, 4.0), (), ())
+
+
+def test_methods_with_the_same_numbers_over_their_seeds_share_a_curve() -> None:
+    kept = {"a": [{"x": [1.0]}], "b": [{"x": [1.0]}, {"x": [1.0]}], "c": [{"x": [0.0]}, {"x": [2.0]}]}
+    found = [(group.methods, mean, low, high) for group, mean, low, high in curves(kept, lambda record: record["x"])]
+    assert found == [(("a", "b"), (1.0,), (), ()), (("c",), (1.0,), (0.0,), (2.0,))]
 
 
 def test_extremes_are_said_in_words() -> None:

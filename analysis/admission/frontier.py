@@ -11,6 +11,7 @@ from ...baselines.admission import POLICIES
 from ...instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from ...instances.problem.errors import InvalidOption
 from ...models.admission.blocking import blocking_program
+from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import optimal
 from ...solvers.admission.prices import heed
 from ...solvers.engines import solve_program
@@ -116,10 +117,7 @@ def downwards(
         raise KeyboardInterrupt
     if last.blocking_pairs == 0 or not within_reach(instance):
         return
-    walk = Clock(None if clock.left is None else max(clock.left / 5, 1e-2))
-    policies = (policy(instance) for policy in POLICIES.values())
-    steps = towards_stability(instance, best.solution, np.random.default_rng(0) if rng is None else rng, walk)
-    known = [_counted(instance, one) for one in (*policies, *steps)]
+    known = [_counted(instance, one) for one in _starts(instance, best.solution, clock, rng)]
     while last.blocking_pairs > 0:
         allowed = last.blocking_pairs - 1
         _, speed, start = max((entry for entry in known if entry[0] <= allowed), key=lambda entry: entry[1])
@@ -128,6 +126,18 @@ def downwards(
         known.append(_counted(instance, found))
         last = _point(instance, found, bound, allowed)
         yield last
+
+
+def _starts(instance: Admission, best: Assignment, clock: Clock, rng: np.random.Generator | None) -> Iterator[Assignment]:
+    """The policies' assignments, one of local search, and those on the ways from there and from the optimum to stability."""
+    for policy in POLICIES.values():
+        yield policy(instance)
+    drawn = np.random.default_rng(0) if rng is None else rng
+    share = None if clock.left is None else max(clock.left / 10, 1e-2)
+    near = local_search(instance, rng=drawn, time_limit=share)
+    yield near
+    for start in (near, best):
+        yield from towards_stability(instance, start, drawn, Clock(share))
 
 
 def _counted(instance: Admission, assignment: Assignment) -> tuple[int, float, Assignment]:

@@ -13,6 +13,7 @@ import pytest
 
 import cotenant
 from cotenant.analysis.admission.frontier import frontier
+from cotenant.analysis.admission.price_map import price_frontiers
 from cotenant.baselines.admission import POLICIES, proposed
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
@@ -172,6 +173,28 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
     for point in frontier(instance, time_limit=0.5):
         check(instance, point.assignment)
         assert point.total_speed <= point.bound + SAME
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_price_map_equals_enumeration_within_every_limit(seed: int) -> None:
+    (found,) = price_frontiers(tiny(seed))
+    assert found.status is Status.OPTIMAL
+    for point in found.points:
+        within = [value for value, _, pairs in enumerated(seed) if point.limit is None or pairs <= point.limit]
+        assert point.value == pytest.approx(max(within), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:10])
+def test_the_price_map_of_an_instance_out_of_reach_keeps_valid_bounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", 0)
+    (found,) = price_frontiers(tiny(seed))
+    assert "only the optimum is solved for" in found.note
+    assert found.points[0].reached == 0
+    for point in found.points:
+        within = [value for value, _, pairs in enumerated(seed) if point.limit is None or pairs <= point.limit]
+        assert point.value is not None
+        assert point.bound is not None
+        assert point.value <= max(within) + SAME <= point.bound + 1e-6
 
 
 def test_a_frontier_of_a_large_instance_is_refused() -> None:

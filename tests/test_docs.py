@@ -157,7 +157,10 @@ def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_mark
     assert spec is not None and spec.loader is not None  # noqa: PT018
     house = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(house)
-    text = ["First.", "", "    a + b", "", "Then |x| and `|y|`.", "", "Parameters", "----------", "a, b : two", "    numbers."]
+    text = ["First.", "", "    a + b", "", "Then |x| and `|y|`.", "", "Parameters", "----------", "a, b : two", "    numbers.",
+            "c : str", "    A type, as numpydoc has it."]  # fmt: skip
     made = house.plain_marks(house.formulas(house.named_entries(text)))
     assert made == ["First.", "", "::", "", "    a + b", "", r"Then \|x\| and `|y|`.", "", "Parameters", "----------", "a, b",
-                    "    two", "    numbers."]  # fmt: skip
+                    "    two", "    numbers.", "c : str", "    A type, as numpydoc has it."]  # fmt: skip
+    arrays = "(x: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]] = <factory>)"
+    assert house.short_types(arrays) == "(x: ndarray[int64] = ...)"

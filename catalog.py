@@ -11,13 +11,14 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
+from .analysis.recheck import recheck
 from .analysis.result import Result as Result
-from .analysis.result import recheck, run
+from .analysis.result import run
 from .instances.problem.base import Instance, Solution
 from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
-from .instances.problem.options import accepts, check_options
+from .instances.problem.options import accepts, check_options, parse_options
 from .instances.problem.registry import PROBLEM_NAMES, check, problem_named, resolve
-from .solvers.outcome import Report, validate_time_limit
+from .solvers.outcome import Report, Stop, validate_time_limit
 
 if TYPE_CHECKING:
     from .analysis.compare import Comparison
@@ -247,6 +248,26 @@ def find(problem: str, name: str) -> Method:
     raise UnknownName(f"{problem} method", name, [method.name for method in known])
 
 
+def find_among(problems: Sequence[str], name: str) -> dict[str, Method]:
+    """The methods called `name` on any of the problems, by problem.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        None of them has a method of that name.
+    """
+    found: dict[str, Method] = {}
+    refused: list[CotenantError] = []
+    for problem in problems:
+        try:
+            found[problem] = find(problem, name)
+        except (UnknownName, InvalidOption) as error:
+            refused.append(error)
+    if not found:  # an analysis says more of a name than a list of near ones
+        raise next((error for error in refused if isinstance(error, InvalidOption)), refused[0])
+    return found
+
+
 def metric_table(problem: str) -> tuple[Metric, ...]:
     """The metrics of a problem, in the order of its tables."""
     problem_named(problem)
@@ -262,7 +283,7 @@ def metrics_of(problem: str) -> Callable[..., dict[str, float]]:
 
 
 def recheck_stored(instance: Instance, result: Result) -> list[str]:
-    """What of a stored result is not borne out by its instance; see `analysis.result.recheck`."""
+    """What of a stored result is not borne out by its instance; see `analysis.recheck`."""
     problem = instance.problem
     senses = {metric.name: str(metric.sense) for metric in metric_table(problem)}
     try:
@@ -357,7 +378,32 @@ def compare(
 
     if isinstance(instances, Instance):
         raise InvalidOption("instances is a single instance; expected a list of them")
-    return run_all(list(instances), methods, seeds=list(seeds), solve=solve, catalogue=_methods_of, **settings)
+    return run_all(list(instances), methods, seeds=list(seeds), solve=solve, catalogue=_methods_of, find=find_among, **settings)
+
+
+def parse_comparison_options(
+    instances: Sequence[Instance], names: Sequence[str] | None, texts: Sequence[str], *, frontier: bool = False
+) -> dict[str, Any]:
+    """The options of a comparison from `key=value` texts; a key need only be known to one of its problems.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        A method is not known to any problem; a key is not known to any method that is compared, or its value is of no type
+        that one of them takes.
+    """
+    from .analysis.compare import frontier_function
+
+    problems = list(dict.fromkeys(instance.problem for instance in instances))
+    chosen = [method for name in names or () for method in find_among(problems, name).values()]
+    takers: list[Callable[..., Any]] = []
+    for problem in problems:
+        entries = methods(problem) if names is None else [method for method in chosen if method.problem == problem]
+        takers += [method.resolve() for method in entries]
+        takers += [metrics_of(problem)] if entries else []
+        found = frontier_function(problem) if frontier else None
+        takers += [] if found is None else [found]
+    return parse_options(tuple(takers), texts, "this comparison")
 
 
 def _methods_of(problem: str) -> list[Method]:
@@ -375,9 +421,11 @@ def _best_start(instance: Instance, method: Method, seed: int) -> Solution | Non
             result = solve(instance, name, seed=seed)
         except (NoSolution, InvalidOption):
             continue
+        if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
+            raise KeyboardInterrupt
         if result.objective is not None and (best is None or sign * result.objective < best[0]):
             best = (sign * result.objective, result.solution)
     return None if best is None else best[1]
 
 
-__all__ = ["METHODS", "Method", "Result", "compare", "find", "methods", "metric_table", "metrics_of", "solve"]
+__all__ = ["METHODS", "Method", "Result", "compare", "find", "find_among", "methods", "metric_table", "metrics_of", "solve"]

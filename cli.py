@@ -1,4 +1,4 @@
-"""The command line: `cotenant solve compare check methods show generate convert fetch schema reproduce audit`."""
+"""The command line: `cotenant solve compare report check methods show generate convert fetch schema reproduce audit`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from .analysis.console import Form, console, counter, print_json, print_tables, progress, quiet_stdout, require_writable, waiting
+from .analysis.console import (
+    Form,
+    console,
+    counter,
+    print_json,
+    print_tables,
+    progress,
+    quiet_stdout,
+    require_folder,
+    require_writable,
+    waiting,
+)
 
 app = typer.Typer(
     name="cotenant",
@@ -72,54 +83,106 @@ def solve(
 
 @app.command()
 def compare(
-    files: Annotated[list[str], typer.Argument(help="Instance files or bundled instances.")],
+    files: Annotated[list[str], typer.Argument(help="Instance files, folders of them, or bundled instances.")],
     method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
     option: Options = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
+    hard_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds after which a run is stopped; 2 x time limit + 20 when not given.")
+    ] = None,
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    frontier: Annotated[bool, typer.Option(help="Also find the proved frontiers of efficiency against fairness.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Run methods on instances and print how far each is from the proved bounds."""
     from . import catalog
+    from .analysis.overview import overview_tables
+    from .analysis.report import require_report, write_report
     from .analysis.result import fingerprint
     from .analysis.tables import comparison_tables
-    from .instances.problem import read
-    from .instances.problem.options import parse_options
+    from .instances.problem import read_all
 
-    instances = [read(file) for file in files]
-    require_writable(out, *files)
-    options: dict[str, Any] = {}
-    for problem in dict.fromkeys(instance.problem for instance in instances):
-        names = method or [entry.name for entry in catalog.methods(problem)]
-        takers = tuple(catalog.find(problem, name).resolve() for name in names)
-        options |= parse_options((*takers, catalog.metrics_of(problem)), option or [], "this comparison")
+    given = read_all(files)
+    require_writable(out, *given.files)
+    require_report(report, *given.files, *([] if out is None else [out]))
+    frontier = frontier or report is not None
+    options = catalog.parse_comparison_options(given.instances, method, option or [], frontier=frontier)
+    _say_what_is_compared(given, method)
     with counter("comparing") as step:
         result = catalog.compare(
-            instances,
+            given.instances,
             method,
             seeds=range(seeds),
             time_limit=time_limit,
+            hard_limit=hard_limit,
             options=options,
             predict=predict,
-            jobs=jobs,
+            frontier=frontier,
+            files={fingerprint(instance): name for name, instance in reversed(given.files.items())},
+            jobs=jobs if dask is not None else jobs or 1,  # in processes of their own: only those have a hard limit
+            dask=dask,
             out=out,
             progress=step,
         )
     if as_json:
         print_json(result.rows)
     else:
-        sources = {fingerprint(instance): instance.source for instance in instances}
-        print_tables(comparison_tables(result, catalog.metric_table, sources), form)
+        sources = {fingerprint(instance): instance.source for instance in given.instances}
+        tables = list(comparison_tables(result, catalog.metric_table, sources))
+        print_tables(overview_tables(result, catalog.metric_table, tables), form)
+    if report is not None and any(row["metrics"] for row in result.rows):
+        with waiting("writing the page") as show:
+            _written(write_report(result.rows, report, progress=show))
     if result.interrupted:
         _interrupted(f"{len(result.rows)} runs are kept")
     if not any(row["metrics"] for row in result.rows):
         raise typer.Exit(NO_ANSWER)
+
+
+def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
+    """On stderr: what a folder held, how several problems are grouped, and instances that no method named works on."""
+    from . import catalog
+
+    if given.results:
+        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
+        typer.echo(f"left out: {given.results[0]}{more}: results, no instances", err=True)
+    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
+    if len(problems) > 1 or len(given.files) > 1:
+        typer.echo(f"comparing {given.count}", err=True)
+    if method:
+        idle = [problem for problem in problems if not any(problem in catalog.find_among(problems, name) for name in method)]
+        for problem in idle:
+            typer.echo(f"left out: no method named works on {problem} instances", err=True)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote.")],
+    out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
+    figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG.")] = None,
+    tables: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX.")] = None,
+) -> None:
+    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness costs, pictures."""
+    import shlex
+
+    from .analysis.gather import gather
+    from .analysis.report import require_report, write_report
+
+    require_report(out, *runs)
+    require_folder(figures)
+    require_folder(tables)
+    rows = gather(runs)
+    command = shlex.join(["cotenant", "report", *map(str, runs), "--out", str(out)])
+    with waiting("writing the page") as show:
+        _written(write_report(rows, out, figures=figures, tables=tables, command=command, progress=show))
 
 
 @app.command()
@@ -270,42 +333,92 @@ def schema(problem: Annotated[str, typer.Argument(help="A problem.")]) -> None:
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str | None, typer.Argument(help="An experiment; lists them when none.")] = None,
+    experiments: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments, and what the papers do not determine.")] = False,
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Your copies of measured files, laid out as CONTRIBUTING.md says.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG.")
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Redo a table or figure of a paper: what it says beside what comes out here."""
+    """Redo tables and figures of the papers: what they say beside what comes out here."""
     from dataclasses import asdict
 
-    from .analysis.experiments import EXPERIMENTS, experiment_named
-    from .analysis.tables import facts_table, findings_table
+    from .analysis import reproduction as work
+    from .analysis.drawing import require_matplotlib
+    from .analysis.experiments import EXPERIMENTS, NOT_DETERMINED, experiment_named
+    from .instances.problem.errors import CotenantError, InvalidOption
     from .instances.problem.options import parse_options
 
-    if experiment is None:
-        rows = {entry.name: f"{entry.what} ({entry.source})" for entry in EXPERIMENTS}
+    if listed or not experiments:
         if as_json:
-            print_json(rows)
+            print_json(
+                {"experiments": [asdict(one) for one in EXPERIMENTS], "not_determined": [list(row) for row in NOT_DETERMINED]}
+            )
         else:
-            print_tables([facts_table(rows, "experiments")], form)
+            print_tables([work.list_table(), work.not_determined_table()], form)
         return
-    entry = experiment_named(experiment)
+    chosen = list(EXPERIMENTS) if experiments == ["all"] else [experiment_named(name) for name in dict.fromkeys(experiments)]
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
-    options = parse_options(entry.resolve(), option or [], f"experiment {experiment!r}", house={"seed"})
-    with waiting(experiment):
-        done = entry.run(seed=seed, **options)
+    takers = tuple(one.resolve() for one in chosen)
+    options = parse_options(takers, option or [], f"{', '.join(experiments)}", house={"seed"})
+    todo = work.tasks(chosen, seed=seed, options=options, data=data)
+    if page is not None and out is None:
+        raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
+    require_writable(out)
+    require_writable(page)
+    require_folder(figures)
+    require_folder(tables)
+    if figures is not None:
+        require_matplotlib()
+
+    with waiting(todo[0].experiment.name) as show:
+
+        def said(done: int, total: int, row: dict[str, Any]) -> None:
+            if not as_json and (total > 1 or row["status"] != "failed"):  # alone, its error is all there is to say
+                print_tables([work.findings_table(row)], form)
+            if total > 1:
+                typer.echo(f"{done} of {total}: {row['experiment']} {row['status']}", err=True)
+            if done < total:
+                show(f"{done} of {total} done, now {todo[done].experiment.name}")
+
+        alone = len(todo) == 1 and data is None
+        result = work.run_tasks(todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said)
+    if page is not None and out is not None and out.exists():
+        work.write_page(page, out)
     if as_json:
-        found = [asdict(finding) for finding in done.findings]
-        print_json({"experiment": asdict(entry), "command": done.command, "seconds": done.seconds, "findings": found})
-    else:
-        print_tables([findings_table(done)], form)
+        print_json(result.rows[0] if len(todo) == 1 and result.rows else result.rows)
+    elif len(todo) > 1 and result.rows:
+        print_tables([work.summary_table(result.rows)], form)
+    if result.interrupted:
+        _interrupted(f"{len(result.rows)} of {len(todo)} experiments are done")
+    if len(todo) == 1 and result.errors:
+        if isinstance(result.errors[0], CotenantError):
+            raise result.errors[0]
+        typer.echo(f"error: {result.failed[0]['error']}", err=True)
+    if result.failed:
+        raise typer.Exit(NO_ANSWER)
 
 
 @app.command()
 def audit(
     log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
     option: Options = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -317,7 +430,7 @@ def audit(
 
     options = parse_options(audit_file, option or [], "the audit")
     require_writable(out)
-    found = audit_file(log, **options)
+    found = audit_file(log, time_limit=time_limit, **options)
     if out is not None:
         write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
     if as_json:
@@ -362,6 +475,11 @@ def _interrupted(what: str) -> None:
 def _fail(error: Exception, code: int) -> None:
     typer.echo(f"error: {error}", err=True)
     sys.exit(code)
+
+
+def _written(paths: list[Path]) -> None:
+    others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
+    typer.echo(f"{paths[0]}: {paths[0].stat().st_size / 1e6:.1f} MB{others}", err=True)
 
 
 def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:

@@ -7,19 +7,23 @@ file as they come, and finished cells are skipped when the same comparison is st
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from inspect import Signature, signature
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ..instances.problem.base import Instance
-from ..instances.problem.errors import InvalidOption, UnknownName
+from ..instances.problem.errors import InvalidOption
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
 from ..solvers.outcome import AGREE, Stop, validate_time_limit
 from .metric import Metric
 from .result import Result, fingerprint
-from .runs import Cell, Row, append_row, failed_row, finished_rows, run_cell
+from .runs import Cell, Row, RowFile, finished_rows, run_cell
+from .workers import Processes, validate_hard_limit
 
 if TYPE_CHECKING:
     import pandas
@@ -43,6 +47,11 @@ class Comparison:
         return [row for row in self.rows if row.get("kind", "run") == "run"]
 
     @property
+    def frontiers(self) -> list[Row]:
+        """The rows of frontiers, of kind "frontier"."""
+        return [row for row in self.rows if row.get("kind") == "frontier"]
+
+    @property
     def table(self) -> pandas.DataFrame:
         """One line per run: problem, instance, method, seed, status, seconds, each metric, and its gap."""
         import pandas
@@ -55,14 +64,18 @@ class Comparison:
         return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
 
     def summary(self) -> list[Row]:
-        """One row per problem, instance, method and predicted share: means over seeds, and failures counted."""
+        """One row per problem, instance, method and predicted share: means over the seeds with an answer, the others counted.
+
+        A mean is None when a seed has no such value: a mean over the others would be of other runs than its neighbours.
+        """
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in with_gaps(self.runs):
             key = (row["problem"], row["instance"], row["fingerprint"], row["method"], row.get("predict"))
             groups.setdefault(key, []).append(row)
         result = []
         for (problem, instance, mark, method, predict), rows in groups.items():
-            done = [row for row in rows if not row.get("error") and row["metrics"]]
+            done = [row for row in rows if not row.get("error")]  # an instance proved infeasible is no failure
+            answered = [row for row in done if row["metrics"]]
             line: Row = {
                 "problem": problem,
                 "instance": instance,
@@ -70,13 +83,17 @@ class Comparison:
                 "method": method,
                 "runs": len(rows),
                 "failed": len(rows) - len(done),
+                "unanswered": len(done) - len(answered),
             }
             line["predict"] = predict
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
             line["levels"] = done[0].get("levels", []) if done else []
+            line["objective_name"] = next((row["objective_name"] for row in done if row.get("objective_name")), None)
+            line["certified"] = any(row.get("tolerance") is not None for row in done)
+            line["bounds"] = rows[0]["bounds"]
             for part in ("metrics", "gaps"):
-                names = dict.fromkeys(name for row in done for name in row[part])
-                line[part] = {name: _mean([row[part][name] for row in done if row[part].get(name) is not None]) for name in names}
+                names = dict.fromkeys(name for row in answered for name in row[part])
+                line[part] = {name: _mean([row[part].get(name) for row in answered]) for name in names}
             line["seconds"] = _mean([row["seconds"] for row in done])
             line["errors"] = sorted({row["error"] for row in rows if row.get("error")})
             result.append(line)
@@ -96,7 +113,7 @@ def gap_to(metric: Metric, value: float | None, bound: float | None) -> float | 
 
 
 def with_gaps(rows: Iterable[Row]) -> list[Row]:
-    """The rows with `gaps`: per metric that some method of the same instance proved a bound on, the gap to the best bound.
+    """The rows with `bounds` (the best that some method of the same instance proved, by metric) and `gaps` to them.
 
     Rows of predicted penalties are judged against bounds of the true instance.
     """
@@ -115,8 +132,20 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
         metrics = tables[row["problem"]]
         bounds = best.get(_judged_together(row), {})
         gaps = {f"gap_{name}": gap_to(metrics[name], row["metrics"].get(name), bound) for name, bound in bounds.items()}
-        result.append(row | {"gaps": gaps})
+        result.append(row | {"bounds": bounds, "gaps": gaps})
     return result
+
+
+def reading(row: Row) -> dict[str, Any]:
+    """What the problem's metrics were told (alpha, ...), defaults filled in: values under two readings are two quantities."""
+    options = row.get("options") or {}
+    parameters = _signature(row["problem"]).parameters.values()
+    return {entry.name: options.get(entry.name, entry.default) for entry in parameters if entry.kind is entry.KEYWORD_ONLY}
+
+
+@cache
+def _signature(problem: str) -> Signature:
+    return signature(resolve(f"analysis.{problem}.metrics:metrics"))
 
 
 def compare(
@@ -125,13 +154,16 @@ def compare(
     *,
     solve: Callable[..., Result],
     catalogue: Callable[[str], Sequence[Any]],
+    find: Callable[[Sequence[str], str], Mapping[str, Any]],
     seeds: Sequence[int] = (0,),
     time_limit: float | None = TIME_LIMIT,
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
     frontier: bool = False,
     files: Mapping[str, str] | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
+    dask: str | None = None,
+    hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -139,8 +171,8 @@ def compare(
 
     Parameters
     ----------
-    instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem. An exact method
-        does not depend on the seed and runs once.
+    instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem. A name that only some
+        of the problems know is run where it is known. What is exact, or takes no `rng`, runs once: no seed changes it.
     time_limit : seconds for each run; None for no limit, with which an exact method may never end.
     options : given to every method that takes them (engine, ...), and to the metrics of all (alpha); an option that
         neither takes is an error.
@@ -148,40 +180,117 @@ def compare(
         answers are judged on the true ones (problems that have a predictor).
     frontier : also find each instance's proved frontiers of efficiency against fairness, a row of their own.
     files : where an instance was read from, by its fingerprint; for the commands that the report prints.
-    jobs : processes; 1 runs in this one.
+    jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run in a process of its own
+        has a hard limit, and may die without taking the comparison with it.
+    dask : address of a Dask scheduler, whose workers run the cells instead; see `analysis.cluster`.
+    hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x `time_limit` + 20 s when
+        not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; cells it already holds are skipped.
     progress : called with (done, total, row).
 
-    A method that fails becomes a row with `error`; Ctrl-C keeps what is done.
+    A method that fails becomes a row with `error`. Ctrl-C keeps what is done: methods that keep their best answer when they
+    are interrupted have 10 s to hand it in, and a second Ctrl-C ends at once. Rows are the same, up to seconds, wherever
+    they are run.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        Before any work. With `jobs` or `dask` also for a function that another process cannot import, such as a lambda or a
+        function of the script that is running.
+    InvalidFile
+        `out` cannot be written; the rows it holds are whole.
+    EngineError
+        The cluster, or the machine's last process, went away in the middle; the rows so far are in `out`.
     """
     _validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
-    if jobs < 1:
-        raise InvalidOption(f"jobs is {jobs}; expected a number of processes, at least 1")
+    _validate_place(jobs, dask, hard_limit)
     if predict is not None and not 0 < predict <= 1:
         raise InvalidOption(f"predict is {predict}; expected the share of penalties that is sampled, above 0 and at most 1")
-    cells = _cells(instances, methods, seeds, time_limit, options or {}, predict, catalogue)
-    if frontier:
-        cells += _frontier_cells(instances, time_limit, options or {})
+    problems = list(dict.fromkeys(instance.problem for instance in instances))
+    named = {name: find(problems, name) for name in methods or () if isinstance(name, str)}
+    cells = _cells(instances, methods, seeds, time_limit, options or {}, predict, catalogue, named, frontier)
     cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]
     finished = finished_rows(out)
     rows = [finished[cell.key] for cell in cells if cell.key in finished]
     todo = [cell for cell in cells if cell.key not in finished]
     interrupted = False
     try:
-        for row in _rows(todo, solve, jobs):
-            rows.append(row)
-            if out is not None:
-                append_row(out, row)
-            if progress is not None:
-                progress(len(rows), len(cells), row)
-            if row.get("stop") == Stop.INTERRUPTED.value:  # the method kept its best answer; the rest is not begun
-                interrupted = True
-                break
+        with _runner(solve, jobs, dask, hard_limit) if todo else Here(solve) as runner:
+            runner.prepare(todo)
+            file = None if out is None else RowFile(out)
+            with closing(runner.rows()) as coming:
+                for row in coming:
+                    if file is not None:
+                        file.add(row)
+                    rows.append(row)
+                    if progress is not None:
+                        progress(len(rows), len(cells), row)
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted)
+
+
+class Runner(Protocol):
+    """Where cells are run: here, in processes, or on a cluster. Entered, prepared once, asked for its rows, left."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Take the cells; refuse before any work what cannot be run."""
+
+    def rows(self) -> Generator[Row]:
+        """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that could be kept."""
+
+
+class Here:
+    """Runs cells in this process, one after the other."""
+
+    def __init__(self, solve: Callable[..., Result]) -> None:
+        self._solve = solve
+        self._cells: Sequence[Cell] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Take the cells."""
+        self._cells = cells
+
+    def rows(self) -> Generator[Row]:
+        """The rows as they come."""
+        for cell in self._cells:
+            row = run_cell(cell, self._solve)
+            yield row
+            if row.get("stop") == Stop.INTERRUPTED.value:  # the method kept its best answer; the rest is not begun
+                raise KeyboardInterrupt
+
+
+def _runner(solve: Callable[..., Result], jobs: int | None, dask: str | None, hard_limit: float | None) -> Runner:
+    if dask is not None:
+        from .cluster import Cluster
+
+        return Cluster(solve, dask, hard_limit)
+    return Here(solve) if jobs is None else Processes(solve, jobs, hard_limit)
+
+
+def _validate_place(jobs: int | None, dask: str | None, hard_limit: float | None) -> None:
+    """Refuse contradictory or impossible settings of where cells are run."""
+    if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
+        raise InvalidOption(f"jobs is {jobs!r}; expected a number of processes, at least 1, or None for this process")
+    if jobs is not None and dask is not None:
+        raise InvalidOption("jobs and dask are both given; a cluster has the processes its workers have, so leave out jobs")
+    if dask is not None and not isinstance(dask, str):
+        raise InvalidOption(f"dask is {dask!r}; expected the address of a scheduler, such as tcp://127.0.0.1:8786")
+    validate_hard_limit(hard_limit)
+    if hard_limit is not None and jobs is None and dask is None:
+        raise InvalidOption("hard_limit needs processes that can be stopped; give jobs (1 or more) or dask")
 
 
 def _validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[int]) -> None:
@@ -210,41 +319,62 @@ def _cells(
     options: Mapping[str, Any],
     predict: float | None,
     catalogue: Callable[[str], Sequence[Any]],
+    named: Mapping[str, Mapping[str, Any]],
+    frontier: bool,
 ) -> list[Cell]:
+    """Every cell once, in the order of the tables; `named`: problem -> catalogue entry, of every method given by name."""
     cells = []
     taken: set[str] = set()
     for instance in instances:
         metrics = resolve(f"analysis.{instance.problem}.metrics:metrics")
-        table = {name: method for method in catalogue(instance.problem) for name in (method.name, *method.aliases)}
-        for method in methods if methods is not None else [entry.name for entry in catalogue(instance.problem)]:
-            exact = False
+        entries = {entry.name: {instance.problem: entry} for entry in catalogue(instance.problem)}
+        for method in methods if methods is not None else entries:
             function: Callable[..., Any]
             if isinstance(method, str):
-                if method not in table:
-                    raise UnknownName(f"{instance.problem} method", method, table)
-                exact, function, method = table[method].kind == "exact", table[method].resolve(), table[method].name
+                entry = (named if methods is not None else entries)[method].get(instance.problem)
+                if entry is None:  # the name of a method of another problem of this comparison
+                    continue
+                exact, function, method = entry.kind == "exact", entry.resolve(), entry.name
             else:
-                function = method
+                exact, function = False, method
             takers = (function, metrics)
             own = {name: value for name, value in options.items() if any(accepts(taker, name) for taker in takers)}
             taken |= set(own)
-            for seed in list(seeds)[:1] if exact and predict is None else seeds:
+            once = predict is None and (exact or not accepts(function, "rng"))
+            for seed in seeds[:1] if once else seeds:
                 cells.append(Cell(instance, method, seed, time_limit, own, None if exact and predict is None else predict))
-    if unknown := set(options) - taken:
-        raise InvalidOption(f"no method of this comparison takes the option {min(unknown)!r}, nor do its metrics")
     if predict is not None:
         cells = _with_true_bounds(cells, catalogue)
+    if frontier:
+        cells += _frontier_cells(instances, time_limit, options)
+        taken |= {name for cell in cells if cell.kind == "frontier" for name in cell.options}
+    if unknown := set(options) - taken:
+        raise InvalidOption(f"no method of this comparison takes the option {min(unknown)!r}, nor do its metrics")
+    if not cells:
+        raise InvalidOption("no method given works on an instance given; see cotenant.methods()")
     return list({cell.key: cell for cell in cells}.values())
+
+
+def frontier_function(problem: str) -> Callable[..., Any] | None:
+    """What finds a problem's proved frontiers of efficiency against fairness; None when nothing does."""
+    try:
+        found: Callable[..., Any] = resolve(f"analysis.{problem}.price_map:price_frontiers")
+    except ModuleNotFoundError:
+        return None
+    return found
 
 
 def _frontier_cells(instances: Sequence[Instance], time_limit: float | None, options: Mapping[str, Any]) -> list[Cell]:
-    """One cell for each different instance: its frontiers."""
+    """One cell for each instance of a problem that has frontiers."""
     cells = []
     for instance in instances:
-        function = resolve(f"analysis.{instance.problem}.price_map:price_frontiers")
-        own = {name: value for name, value in options.items() if accepts(function, name)}
-        cells.append(Cell(instance, "frontier", 0, time_limit, own, kind="frontier"))
-    return list({cell.key: cell for cell in cells}.values())
+        function = frontier_function(instance.problem)
+        if function is not None:
+            own = {name: value for name, value in options.items() if accepts(function, name)}
+            cells.append(Cell(instance, "frontier", 0, time_limit, own, kind="frontier"))
+    if not cells:
+        raise InvalidOption(f"frontier is asked for, and there is none for {instances[0].problem}; leave it out")
+    return cells
 
 
 def _with_true_bounds(cells: list[Cell], catalogue: Callable[[str], Sequence[Any]]) -> list[Cell]:
@@ -257,31 +387,11 @@ def _with_true_bounds(cells: list[Cell], catalogue: Callable[[str], Sequence[Any
     return truth + cells
 
 
-def _rows(cells: Sequence[Cell], solve: Callable[..., Result], jobs: int) -> Iterator[Row]:
-    if jobs == 1 or len(cells) <= 1:
-        for cell in cells:
-            yield run_cell(cell, solve)
-        return
-    import multiprocessing
-
-    # spawn: solver libraries hold threads that a forked child would inherit broken
-    pool = ProcessPoolExecutor(min(jobs, len(cells)), mp_context=multiprocessing.get_context("spawn"))
-    try:
-        waiting: dict[Future[Row], Cell] = {pool.submit(run_cell, cell, solve): cell for cell in cells}
-        for future in as_completed(waiting):
-            try:
-                yield future.result()
-            except Exception as error:  # a worker that died takes its cell with it, never the sweep
-                yield failed_row(waiting[future], error)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
 def _judged_together(row: Row) -> tuple[Any, ...]:
-    """Rows of one instance under one reading of stability share their bounds."""
-    options = row.get("options") or {}
-    return (row["problem"], row["fingerprint"], options.get("alpha", 0.0), options.get("alpha_mode"))
+    """Rows of one instance whose metrics mean the same share their bounds."""
+    return (row["problem"], row["fingerprint"], repr(reading(row)))
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ..instances.problem.errors import UnknownName
@@ -34,6 +35,21 @@ class Finding:
     note: str = ""
 
 
+def judged(good: bool) -> Verdict:
+    """The verdict on a claim of the paper."""
+    return "reproduced" if good else "differs"
+
+
+def claim(what: str, paper: str, ours: str, holds: bool, note: str = "") -> Finding:
+    """A claim of the paper beside what came out: reproduced when it holds here, else it differs."""
+    return Finding(what, paper, ours, judged(holds), note)
+
+
+def beyond(what: str, ours: str, note: str = "", paper: str = "") -> Finding:
+    """What the paper does not say, or says of data that cannot judge it."""
+    return Finding(what, paper, ours, "not in the paper", note)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of a paper.
@@ -45,6 +61,9 @@ class Experiment:
     source : paper and place.
     function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding | Picture]`.
     what : one line for people.
+    data : (option, file) of each measured file of others that it reads: the option that takes its path, and its place in a
+        folder of users' copies (the layout of CONTRIBUTING.md).
+    substitute : what it runs on without them; "" when it cannot.
     """
 
     name: str
@@ -52,25 +71,44 @@ class Experiment:
     source: str
     function: str
     what: str
+    data: tuple[tuple[str, str], ...] = ()
+    substitute: str = ""
+
+    @property
+    def paper(self) -> str:
+        """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
+        return next((paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND)
+
+    @property
+    def place(self) -> str:
+        """Where in the paper."""
+        mark = next((mark for mark in PAPERS if self.source.startswith(mark)), "")
+        return self.source.removeprefix(mark).lstrip(", ")
 
     def resolve(self) -> Callable[..., Sequence[Finding | Picture]]:
         """The function itself."""
         function: Callable[..., Sequence[Finding | Picture]] = resolve(self.function)
         return function
 
-    def run(self, *, seed: int = 0, **options: Any) -> Reproduction:
-        """Run it."""
+    def files(self, folder: Path) -> dict[str, str]:
+        """The path of each measured file that lies in a folder of users' copies, by the option that takes it."""
+        return {option: str(folder / file) for option, file in self.data if (folder / file).is_file()}
+
+    def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
+        """Run it, with the measured files that `data`, a folder, holds."""
+        found = {} if data is None else {option: path for option, path in self.files(data).items() if option not in options}
         begin = time.perf_counter()
-        parts = list(self.resolve()(seed=seed, **options))
+        parts = list(self.resolve()(seed=seed, **found, **options))
         seconds = time.perf_counter() - begin
-        command = self.command(seed=seed, **options)
+        command = self.command(seed=seed, data=bool(found), **options)
         pictures = tuple(replace(part, command=part.command or command) for part in parts if not isinstance(part, Finding))
         return Reproduction(self, command, seconds, tuple(part for part in parts if isinstance(part, Finding)), pictures)
 
-    def command(self, *, seed: int = 0, **options: Any) -> str:
-        """What a person types to run it."""
+    def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
+        """What a person types to run it; DATA stands for their folder of measured files."""
         drawn = [f"--seed {seed}"] if seed else []
-        return " ".join(["cotenant reproduce", self.name, *drawn, *(f"-o {key}={value}" for key, value in options.items())])
+        given = [f"-o {key}={'none' if value is None else value}" for key, value in options.items()]
+        return " ".join(["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])])
 
 
 @dataclass(frozen=True)
@@ -92,6 +130,22 @@ class Reproduction:
     pictures: tuple[Picture, ...] = ()
 
 
+_THESIS = "Llull, Microeconomic Models for Managing Shared Datacenters (thesis, Duke University, 2017)"
+
+PAPERS: dict[str, str] = {
+    "Cooper": "Cooper: Task Colocation with Cooperative Games (2017)",
+    "Llull (thesis 2017)": _THESIS,
+    "thesis": _THESIS,
+    "Skowron and Rzadca": "Skowron and Rzadca, Non-monetary fair scheduling: a cooperative game theory approach",
+    "Hines and Romano": "Hines and Romano, Matching Theory and Virtual Machines",
+    "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource Allocation in Cloud Computing (2014)",
+}
+"""How an experiment's source begins -> the paper in full."""
+
+BEYOND = "Beyond the papers"
+
+LPC = "traces/LPC-EGEE-2004-1.2-cln.swf.gz"
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "colocation-figure-5",
@@ -101,18 +155,60 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "stable marriage of three memory- and three compute-intensive jobs, round by round",
     ),
     Experiment(
+        "colocation-figure-7",
+        "colocation",
+        "Cooper figs. 1 and 7, thesis figs. 2.1, 2.9 and 2.10",
+        "analysis.colocation.experiments_attribution:figure_7",
+        "penalty of each job by policy, the jobs by increasing bandwidth, beside what is proved possible",
+    ),
+    Experiment(
+        "colocation-figure-8",
+        "colocation",
+        "Cooper fig. 8, thesis fig. 2.11",
+        "analysis.colocation.experiments_attribution:figure_8",
+        "ranks of penalty against ranks of bandwidth by policy, and the fairest pairing possible",
+    ),
+    Experiment(
+        "colocation-figure-9",
+        "colocation",
+        "Cooper fig. 9, thesis fig. 2.12",
+        "analysis.colocation.experiments_stability:figure_9",
+        "agents served better, worse and alike when stable policies replace greedy and complementary ones",
+    ),
+    Experiment(
+        "colocation-figure-10",
+        "colocation",
+        "Cooper fig. 10, thesis fig. 2.13",
+        "analysis.colocation.experiments_stability:figure_10",
+        "blocking pairs against alpha by policy, and in how many populations none is proved possible",
+    ),
+    Experiment(
+        "colocation-figure-11",
+        "colocation",
+        "Cooper fig. 11, thesis figs. 2.14 and 2.15",
+        "analysis.colocation.experiments_performance:figure_11",
+        "penalties by policy under four mixes of jobs, beside the proved least",
+    ),
+    Experiment(
+        "colocation-figure-12",
+        "colocation",
+        "Cooper fig. 12, thesis fig. 2.16",
+        "analysis.colocation.experiments_prediction:figure_12",
+        "preferences predicted from a sample, and stable policies run on the prediction",
+    ),
+    Experiment(
+        "colocation-figure-13",
+        "colocation",
+        "Cooper fig. 13, thesis fig. 2.17",
+        "analysis.colocation.experiments_scaling:figure_13",
+        "rank correlation of penalty with bandwidth as populations grow",
+    ),
+    Experiment(
         "colocation-figure-14",
         "colocation",
         "Cooper fig. 14",
         "analysis.colocation.experiments:figure_14",
         "Shapley shares of three users' interference",
-    ),
-    Experiment(
-        "admission-tables",
-        "admission",
-        "Hines and Romano, Tables II to IV",
-        "analysis.admission.experiments:tables",
-        "the four schemes and the proved optimum on the paper's three comparisons",
     ),
     Experiment(
         "admission-table-ii",
@@ -155,6 +251,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Skowron and Rzadca table 1",
         "analysis.scheduling.experiments:table_1",
         "unfairness of the rules on windows of 5e4 seconds of a trace",
+        data=(("log", LPC),),
     ),
     Experiment(
         "scheduling-table-2",
@@ -162,6 +259,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Skowron and Rzadca table 2",
         "analysis.scheduling.experiments:table_2",
         "unfairness of the rules on windows of 5e5 seconds of a trace",
+        data=(("log", LPC),),
     ),
     Experiment(
         "scheduling-figure-10",
@@ -169,13 +267,35 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Skowron and Rzadca fig. 10",
         "analysis.scheduling.experiments:figure_10",
         "unfairness against the number of organizations",
+        data=(("log", LPC),),
     ),
     Experiment(
-        "scheduling-examples",
+        "scheduling-figure-2",
         "scheduling",
-        "Skowron and Rzadca fig. 2, fig. 7, prop. 5.5, thm. 5.1",
-        "analysis.scheduling.claims:examples",
-        "the numbers of the examples, and the reduction from SUBSETSUM",
+        "Skowron and Rzadca fig. 2",
+        "analysis.scheduling.claims:figure_2_numbers",
+        "utility and flow time of a schedule, and what three changes do to them",
+    ),
+    Experiment(
+        "scheduling-figure-7",
+        "scheduling",
+        "Skowron and Rzadca fig. 7",
+        "analysis.scheduling.claims:figure_7_numbers",
+        "a greedy schedule that wastes a quarter of the machines",
+    ),
+    Experiment(
+        "scheduling-proposition-5.5",
+        "scheduling",
+        "Skowron and Rzadca prop. 5.5",
+        "analysis.scheduling.claims:proposition_5_5",
+        "a game of unit jobs that is not supermodular",
+    ),
+    Experiment(
+        "scheduling-theorem-5.1",
+        "scheduling",
+        "Skowron and Rzadca thm. 5.1",
+        "analysis.scheduling.claims:theorem_5_1",
+        "the reduction from SUBSETSUM, counted",
     ),
     Experiment(
         "scheduling-theorem-6.2",
@@ -192,11 +312,39 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "what splitting, merging, delaying or padding a job gains under each rule",
     ),
     Experiment(
-        "numa-technology",
+        "numa-figure-4.2",
         "numa",
-        "Llull (thesis 2017) section 4.2, Tables 4.1 and 4.3, figs. 4.4, 4.10 to 4.12",
-        "analysis.numa.power:technology",
-        "every figure of the technology model from its inputs, migration against remote access",
+        "Llull (thesis 2017) fig. 4.2",
+        "analysis.numa.costs:figure_4_2",
+        "the blade server: cores, links, bridges, and hops between its processors",
+    ),
+    Experiment(
+        "numa-table-4.1",
+        "numa",
+        "Llull (thesis 2017) Table 4.1, sections 4.2.1 to 4.2.3",
+        "analysis.numa.costs:table_4_1",
+        "latency, bandwidth, power and energy of DRAM, HyperTransport and PCIe from their inputs",
+    ),
+    Experiment(
+        "numa-figure-4.4",
+        "numa",
+        "Llull (thesis 2017) fig. 4.4",
+        "analysis.numa.costs:figure_4_4",
+        "what part of the power of data communication the links take",
+    ),
+    Experiment(
+        "numa-table-4.2",
+        "numa",
+        "Llull (thesis 2017) Table 4.2",
+        "analysis.numa.costs:table_4_2",
+        "the benchmarks: demand for remote bandwidth against the penalties of distance",
+    ),
+    Experiment(
+        "numa-table-4.3",
+        "numa",
+        "Llull (thesis 2017) Table 4.3, section 4.5.1",
+        "analysis.numa.costs:table_4_3",
+        "the simulation's parameters against the technology model, and tasks a second",
     ),
     Experiment(
         "numa-figure-4.7",
@@ -218,6 +366,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Llull (thesis 2017) fig. 4.9",
         "analysis.numa.experiments:figure_4_9",
         "95th percentile at high and low load, refusal limits 10, 100 and 1000",
+    ),
+    Experiment(
+        "numa-figure-4.10",
+        "numa",
+        "Llull (thesis 2017) fig. 4.10, section 4.5.3",
+        "analysis.numa.costs:figure_4_10",
+        "energy of migrating pages over that of remote access, and where it breaks even",
+    ),
+    Experiment(
+        "numa-figure-4.11",
+        "numa",
+        "Llull (thesis 2017) fig. 4.11",
+        "analysis.numa.costs:figure_4_11",
+        "power of migrating pages over that of remote access",
+    ),
+    Experiment(
+        "numa-figure-4.12",
+        "numa",
+        "Llull (thesis 2017) fig. 4.12",
+        "analysis.numa.costs:figure_4_12",
+        "energy times squared delay of migrating pages over that of remote access",
     ),
     Experiment(
         "numa-figure-4.13",
@@ -257,30 +426,39 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "packing-figure-2",
         "packing",
-        "Xu and Yu (2014) fig. 2 and 3, section 4.3",
+        "Xu and Yu (2014) fig. 2, section 4.3",
         "analysis.packing.experiments:figure_2",
-        "the worked example: fair share, combinations, utilities, equilibrium",
+        "the worked example: fair share, combinations, strategy sets, utilities",
+    ),
+    Experiment(
+        "packing-figure-3",
+        "packing",
+        "Xu and Yu (2014) fig. 3",
+        "analysis.packing.experiments:figure_3",
+        "the game tree of the worked example: best replies and equilibrium",
     ),
     Experiment(
         "packing-figure-5",
         "packing",
         "Xu and Yu (2014) fig. 5",
-        "analysis.packing.experiments:figure_5",
+        "analysis.packing.cluster_experiments:figure_5",
         "dominant shares on the 8-node cluster: FUGA against the Hadoop fair scheduler",
     ),
     Experiment(
         "packing-figure-6",
         "packing",
         "Xu and Yu (2014) fig. 6",
-        "analysis.packing.experiments:figure_6",
+        "analysis.packing.cluster_experiments:figure_6",
         "allocated CPU and memory on 50 to 700 servers: FUGA against first fit",
     ),
     Experiment(
         "packing-figure-7",
         "packing",
         "Xu and Yu (2014) fig. 7",
-        "analysis.packing.experiments:figure_7",
+        "analysis.packing.cluster_experiments:figure_7",
         "utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at hand)",
+        data=(("trace", "packing/azure_v1_vm_requests_dev_20k.csv"),),
+        substitute="a synthetic trace",
     ),
     Experiment(
         "packing-theorems-8-10",
@@ -319,6 +497,37 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
 )
 """Every experiment, by problem and place."""
+
+NOT_DETERMINED: tuple[tuple[str, str], ...] = (
+    ("Llull (thesis 2017) fig. 4.1", "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute"),
+    (
+        "Llull (thesis 2017) fig. 4.3",
+        "bars read off Micron's data sheets; the text prints one of them, 2 W per GB (numa-table-4.1)",
+    ),
+    ("Llull (thesis 2017) fig. 4.5", "a sketch of the queues; its policies are what numa-figure-4.7 to numa-figure-4.9 run"),
+    (
+        "Llull (thesis 2017) fig. 4.6",
+        "shares of local and remote accesses of each benchmark, from processor simulation; none is printed",
+    ),
+    (
+        "Llull (thesis 2017) figs. 4.10 to 4.12, the bars of each benchmark",
+        "they need the data accessed for each byte of a page (D_access / D_page), printed for no benchmark; drawn instead is "
+        "the whole curve over that number",
+    ),
+    ("Skowron and Rzadca figs. 4, 5 and 8", "sketches of schedules inside proofs, of no particular instance"),
+    (
+        "Skowron and Rzadca tables 1 and 2, columns PIK-IPLEX, SHARCNET-Whale and RICC",
+        "the traces have to be fetched by hand from the Parallel Workloads Archive: -o trace=RICC -o log=FILE",
+    ),
+    ("Skowron and Rzadca fig. 10, its values", "only a picture; that the ratio grows is what scheduling-figure-10 tests"),
+    ("Xu and Yu (2014) fig. 4", "what the three services consume over ten minutes: only a picture"),
+    (
+        "Xu and Yu (2014) fig. 5, over time",
+        "it follows the consumption of fig. 4, which is not printed; packing-figure-5 has elastic users",
+    ),
+    ("Xu and Yu (2014) figs. 6 and 7, their values", "driven by the Google trace of 2011, in a form the text does not determine"),
+)
+"""Figures and tables that their papers' text does not determine: (place, reason)."""
 
 
 def experiment_named(name: str) -> Experiment:

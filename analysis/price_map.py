@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..solvers.outcome import Status
+from ..solvers.outcome import AGREE, Status, Stop
+from .metric import Sense
 
 
 @dataclass(frozen=True)
@@ -38,28 +39,76 @@ class PriceFrontier:
     efficiency, fairness : names of two metrics of the problem.
     points : the tightest limit first.
     note : what the limits are on, in words, and what was left out.
+    stop : why it ended; interrupted: points are missing, or were not worked on.
     """
 
     efficiency: str
     fairness: str
     points: tuple[PricePoint, ...]
     note: str = ""
+    stop: Stop = Stop.FINISHED
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"points": [asdict(point) | {"status": point.status.value} for point in self.points]}
+        points = [asdict(point) | {"status": point.status.value} for point in self.points]
+        return asdict(self) | {"points": points, "stop": self.stop.value}
 
     @classmethod
     def from_document(cls, content: Mapping[str, Any]) -> PriceFrontier:
         """Rebuild from `document`."""
         points: Sequence[Mapping[str, Any]] = content["points"]
         made = (PricePoint(**{**point, "status": Status(point["status"])}) for point in points)
-        return cls(content["efficiency"], content["fairness"], tuple(made), content.get("note", ""))
+        stop = Stop(content.get("stop", Stop.FINISHED))
+        return cls(content["efficiency"], content["fairness"], tuple(made), content.get("note", ""), stop)
 
     @property
     def status(self) -> Status:
-        """Optimal when every point is proved, or proved impossible."""
+        """Optimal when every point is proved, or proved impossible, and none is missing."""
         if not self.points:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
-        return Status.OPTIMAL if done else Status.FEASIBLE
+        return Status.OPTIMAL if done and self.stop is not Stop.INTERRUPTED else Status.FEASIBLE
+
+
+def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE) -> tuple[PricePoint, ...]:
+    """Give each point the best answer of the tighter ones and the best bound of the looser ones.
+
+    What keeps a tight limit keeps every looser one, so an answer holds for all of those; what bounds the answers within a
+    loose limit bounds those within every tighter one. Statuses follow: optimal where bound and value meet. A bound that a
+    value contradicts by more than `agree` is dropped.
+
+    Parameters
+    ----------
+    points : the tightest limit first.
+    sense : of the efficiency, "min" or "max".
+    agree : relative difference at which a value and its bound are equal.
+    """
+    better = -1.0 if sense == "min" else 1.0
+    forward: list[PricePoint] = []
+    for point in points:
+        if forward and (best := forward[-1]).value is not None and point.status is not Status.INFEASIBLE:
+            if point.value is None or better * (best.value - point.value) > 0:
+                point = replace(point, value=best.value, reached=best.reached)
+        forward.append(point)
+    result: list[PricePoint] = []
+    bound: float | None = None
+    for point in reversed(forward):
+        if point.bound is not None and (bound is None or better * (bound - point.bound) > 0):
+            bound = point.bound
+        result.append(_judged(replace(point, bound=bound), better, agree))
+        bound = result[-1].bound
+    return tuple(result[::-1])
+
+
+def _judged(point: PricePoint, better: float, agree: float) -> PricePoint:
+    """The point with the status that its value and bound bear out."""
+    if point.value is None:
+        impossible = point.status is Status.INFEASIBLE
+        return replace(point, bound=None) if impossible else replace(point, status=Status.UNKNOWN)
+    if point.bound is None:
+        return replace(point, status=Status.FEASIBLE)
+    apart, allowed = better * (point.bound - point.value), agree * max(1.0, abs(point.value))
+    if apart < -allowed:
+        return replace(point, bound=None, status=Status.UNKNOWN)
+    bound = point.value if apart < 0 else point.bound
+    return replace(point, bound=bound, status=Status.OPTIMAL if apart <= allowed else Status.FEASIBLE)

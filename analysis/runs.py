@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from ..instances.problem.base import Instance
+from ..instances.problem.base import Instance, plain
 from ..instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
@@ -61,21 +61,38 @@ class Cell:
 
 
 def run_cell(cell: Cell, solve: Callable[..., Result]) -> Row:
-    """One row: the run's summary, or its error; only KeyboardInterrupt passes through."""
+    """One row, of JSON values: the run's summary, or its error; only KeyboardInterrupt passes through."""
     try:
         if cell.kind == "frontier":
-            return _run_frontier(cell)
+            return _as_read(_run_frontier(cell))
         instance = cell.instance if cell.predict is None else _predicted(cell)
         result = solve(instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
-        return result.summary() | _judged(cell, result) | _recorded(cell, result) | _identity(cell)
-    except Exception as error:
+        return _as_read(result.summary() | _judged(cell, result) | _recorded(cell, result) | _identity(cell))
+    except (Exception, SystemExit) as error:
         return failed_row(cell, error)
 
 
 def failed_row(cell: Cell, error: BaseException) -> Row:
     """The row of a run that failed, with its reason."""
     text = str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
-    return _identity(cell) | {"status": "error", "metrics": {}, "error": text}
+    return _as_read(_identity(cell) | {"status": "error", "metrics": {}, "error": text})
+
+
+def _as_read(row: Row) -> Row:
+    """The row as it will be read from a file: it must not matter whether it comes from there, from here or from afar."""
+    try:
+        found: Row = json.loads(json.dumps(plain(row), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise CotenantError(f"what came out cannot be kept in a file: {error}") from None
+    return found
+
+
+def _option(value: Any) -> Any:
+    """An option as a JSON value; what has none is told by its name."""
+    try:
+        return json.loads(json.dumps(plain(value), allow_nan=False))
+    except (TypeError, ValueError):
+        return repr(value)
 
 
 def _identity(cell: Cell) -> Row:
@@ -89,7 +106,7 @@ def _identity(cell: Cell) -> Row:
         "seed": cell.seed,
         "predict": cell.predict,
         "time_limit": cell.time_limit,
-        "options": dict(cell.options),
+        "options": {name: _option(value) for name, value in cell.options.items()},
         "file": cell.file,
         "versions": versions(),
         "key": cell.key,
@@ -105,11 +122,16 @@ def _run_frontier(cell: Cell) -> Row:
     documents = [each.document() for each in found]
     return _identity(cell) | {
         "status": status.value,
-        "stop": Stop.FINISHED.value,
+        "stop": _stopped([each.stop for each in found]).value,
         "seconds": time.perf_counter() - begin,
         "metrics": {},
         "frontiers": documents,
     }
+
+
+def _stopped(stops: Sequence[Stop]) -> Stop:
+    """Why several searches ended, in one word: interrupted before out of time before finished."""
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
 
 
 def _predicted(cell: Cell) -> Instance:
@@ -175,13 +197,15 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
             rows.append(row)
         elif number < len(lines) or text.endswith("\n") or not line.startswith(ROW_BEGINS):
             # Only what looks like the beginning of one of our rows, at the very end, is taken for one cut short.
-            raise InvalidFile(f"{os.fspath(path)}, line {number} is not a row of a comparison; give another --out")
+            raise InvalidFile(
+                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected what compare --out writes"
+            )
     return rows
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Row]:
     """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line cut short is taken off."""
-    if out is None or not Path(out).exists():
+    if out is None or not Path(out).is_file():
         return {}
     rows = read_rows(out)
     text = Path(out).read_text(encoding="utf-8")
@@ -190,10 +214,60 @@ def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Row]:
     return {row["key"]: row for row in rows if not row.get("error") and row.get("stop") != Stop.INTERRUPTED.value}
 
 
-def append_row(out: str | os.PathLike[str], row: Row) -> None:
-    """Append one row to a JSONL file."""
+class RowFile:
+    """A JSONL file that rows are added to, each of them whole or not at all.
+
+    Parameters
+    ----------
+    out : path; made when it does not exist. What it is (a disk that is full, a pipe) shows at the first row.
+
+    Raises
+    ------
+    InvalidFile
+        It cannot be made or opened for writing.
+    """
+
+    def __init__(self, out: str | os.PathLike[str]) -> None:
+        self._out = os.fspath(out)
+        self._opened(os.O_CREAT)
+
+    def add(self, row: Row) -> None:
+        """Add one row.
+
+        Raises
+        ------
+        InvalidFile
+            The disk is full, or the file is gone or no longer writable; what part of the row was written is taken off again.
+        """
+        line = (json.dumps(row, allow_nan=False) + "\n").encode()
+        # Opened without O_CREAT: a file that vanished would come back with the later rows only.
+        self._opened(0, line)
+
+    def _opened(self, how: int, line: bytes = b"") -> None:
+        try:
+            stream = os.open(self._out, os.O_WRONLY | os.O_APPEND | how, 0o666)
+            try:
+                _append(stream, line)
+            finally:
+                os.close(stream)
+        except FileNotFoundError as error:
+            why = error.strerror if how else "it vanished while rows were added"
+            raise InvalidFile(f"{self._out} cannot be written: {why}; choose another --out") from None
+        except OSError as error:
+            raise InvalidFile(f"{self._out} cannot be written: {error.strerror}; {_CURE[bool(how)]}") from None
+
+
+_CURE = {True: "choose another --out", False: "its rows so far are whole; make room and start again to go on"}
+
+
+def _append(stream: int, line: bytes) -> None:
+    """Write all of a line or nothing of it."""
+    before = os.fstat(stream).st_size
+    left = line
     try:
-        with open(out, "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, allow_nan=False) + "\n")
-    except OSError as error:
-        raise InvalidFile(f"{os.fspath(out)} cannot be written: {error.strerror}; choose another --out") from None
+        while left:
+            left = left[os.write(stream, left) :]
+    except BaseException:
+        if 0 < os.fstat(stream).st_size - before < len(line):
+            os.ftruncate(stream, before)
+        raise

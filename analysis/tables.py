@@ -1,7 +1,8 @@
-"""The tables of the command line and the page: a result, a comparison, the catalogue, experiments, facts."""
+"""The tables of the command line and the page: a result, a comparison, the catalogue, facts."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,8 +10,8 @@ from typing import Any
 
 from ..instances.problem.options import option_names
 from ..solvers.outcome import Status
+from .aggregate import label
 from .compare import Comparison
-from .experiments import Reproduction
 from .metric import Metric
 from .result import Result
 from .runs import Row
@@ -37,7 +38,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
         if result.bound is not None:
             rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} (gap {percent(result.gap)})")))
     for level in levels[1:]:
-        metric = known[level["objective"]]
+        metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])  # a level may be no metric
         bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
         rows.append(("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}"))
     rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))
@@ -59,13 +60,15 @@ def comparison_tables(
 
     `sources`: what to say below each table, by the instance's fingerprint.
     """
-    lines = comparison.summary()
-    groups = dict.fromkeys((line["problem"], line["instance"], line["fingerprint"]) for line in lines)
-    names = [(problem, instance) for problem, instance, _ in groups]
-    for problem, instance, mark in groups:
-        here = [line for line in lines if (line["problem"], line["instance"], line["fingerprint"]) == (problem, instance, mark)]
-        twice = f" ({mark})" if names.count((problem, instance)) > 1 else ""
-        yield _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metric_table(problem))
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for line in comparison.summary():
+        groups.setdefault((line["problem"], line["instance"], line["fingerprint"]), []).append(line)
+    names = Counter((problem, instance) for problem, instance, _ in groups)
+    for (problem, instance, mark), here in groups.items():
+        twice = f" ({mark})" if names[problem, instance] > 1 else ""
+        lost = [row for row in comparison.frontiers if row.get("error") and row["fingerprint"] == mark]
+        notes = [*_failures(here), *(f"the frontier failed: {one_line(row['error'])}" for row in lost)]
+        yield _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metric_table(problem), notes)
 
 
 def methods_table(methods: Sequence[Any]) -> Table:
@@ -73,14 +76,6 @@ def methods_table(methods: Sequence[Any]) -> Table:
     columns = tuple(map(Column, ("problem", "method", "kind", "optimises", "what", "options", "source")))
     rows = [(m.problem, m.name, m.kind, m.objective, m.summary, ", ".join(option_names(m.resolve())), m.source) for m in methods]
     return Table("methods", "", columns, tuple(rows))
-
-
-def findings_table(done: Reproduction) -> Table:
-    """An experiment: the paper's figure, ours, and the verdict."""
-    columns = tuple(map(Column, ("what", "paper", "here", "verdict", "note")))
-    rows = [(entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.note) for entry in done.findings]
-    title = f"{done.experiment.source}: {done.experiment.what}"
-    return Table(done.experiment.name, title, columns, tuple(rows), caption=f"{done.seconds:.1f} s")
 
 
 def facts_table(facts: Mapping[str, object], title: str) -> Table:
@@ -113,6 +108,12 @@ def seconds_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
+def one_line(text: str, most: int = 200) -> str:
+    """A text of any length as one line that can be read; rows keep the whole of it."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 3]}..."
+
+
 def proved(line: Row) -> str:
     """The status of a row, and how many of its levels are proved where it has several."""
     levels = line.get("levels") or []
@@ -134,7 +135,19 @@ def _gap(line: Row, metric: Metric) -> tuple[float | None, str]:
     return fraction, percent(fraction)
 
 
-def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
+def _failures(lines: Sequence[Row]) -> list[str]:
+    """A sentence for every method whose runs failed or found no answer: its means are over the others."""
+    notes = []
+    for line in lines:
+        if line["failed"]:
+            why = "; ".join(map(one_line, line["errors"]))
+            notes.append(f"{line['method']} failed in {line['failed']} of {line['runs']} runs: {why}")
+        if line["unanswered"] and line["metrics"]:
+            notes.append(f"{line['method']} found no answer in {line['unanswered']} of {line['runs']} runs")
+    return notes
+
+
+def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[Metric], notes: Sequence[str]) -> Table:
     shown = [metric for metric in metrics if metric.short and any(metric.name in line["metrics"] for line in lines)]
     gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
     columns = [Column("method", bold=True, wrap=False), Column("status")]
@@ -146,21 +159,14 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
     columns.append(Column("seconds", seconds_text, numeric=True))
     rows = []
     for line in lines:
-        blind = "" if line["predict"] is None else f" ({100 * line['predict']:g} % sampled)"
-        cells: list[Any] = [f"{line['method']}{blind}", proved(line)]
+        cells: list[Any] = [label(line), proved(line)]
         for metric in shown:
             cells.append(line["metrics"].get(metric.name))
             if metric in gapped:
                 cells.append(_gap(line, metric))
         rows.append((*cells, line["seconds"]))
-    notes = tuple(
-        f"{line['method']} failed ({line['failed']} of {line['runs']} runs): {error}"
-        for line in lines
-        for error in line["errors"]
-    )
-    return Table(slug(title), title, tuple(columns), tuple(rows), source, notes)
+    return Table(slug(title), title, tuple(columns), tuple(rows), source, tuple(notes))
 
 
 def _shortened(value: Any) -> str:
-    text = words(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    return one_line(words(value), 120)

@@ -15,8 +15,9 @@ import pytest
 import cotenant
 from cotenant.analysis.admission import claims
 from cotenant.analysis.admission.completion import best_completion
-from cotenant.analysis.admission.experiments import PRINTED, frontier_table, table_ii
+from cotenant.analysis.admission.experiments import PRINTED, frontier_table, table_ii, words
 from cotenant.analysis.admission.rounds import METHODS, run_rounds
+from cotenant.analysis.experiments import Finding
 from cotenant.baselines.admission import POLICIES, proposed
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
 from cotenant.instances.admission.generators import uniform
@@ -209,7 +210,11 @@ def test_the_printed_changes_are_the_changes_of_the_printed_means() -> None:
 
 
 def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
-    findings = {finding.what: finding for finding in table_ii(simulations=6, optima=2, time_limit=1.0)}
+    parts = table_ii(simulations=6, optima=2, time_limit=1.0)
+    assert [part.name for part in parts if not isinstance(part, Finding)] == [
+        "admission-table-ii-speed", "admission-table-ii-shares", "admission-table-ii-optimum",
+    ]  # fmt: skip
+    findings = {finding.what: finding for finding in parts if isinstance(finding, Finding)}
     speed = findings["average speed score"]
     assert speed.paper == "780 / 722 / 942 / 989"
     assert "optimum" in speed.ours
@@ -221,8 +226,37 @@ def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
         table_ii(simulations=0)
 
 
+def test_what_the_text_says_of_a_table_is_tested_on_figures() -> None:
+    """The printed tables bear out these sentences and no others: worked by hand from Tables II to IV."""
+    borne_out = {
+        comparison: [
+            finding.what
+            for finding in words(comparison, PRINTED[comparison], PRINTED[comparison])
+            if finding.verdict == "reproduced"
+        ]
+        for comparison in PRINTED
+    }
+    assert borne_out == {
+        "I": [
+            "DA2 and proposed", "DA1 on threads used and resource score", "fastest", "DA1 on speed",
+            "DA1 on resource score and jobs assigned", "proposed on cores used",
+        ],
+        "II": [
+            "proposed against DA1 on speed", "proposed against DA1 on resource score", "DA1 on speed",
+            "DA1 on resource score and jobs assigned",
+        ],
+        "III": [
+            "DA1 on jobs assigned and resource score", "DA1 on speed", "DA1 on resource score and jobs assigned",
+            "proposed on cores used",
+        ],
+    }  # fmt: skip
+    swapped = {name: (values[3], *values[1:3], values[0]) for name, values in PRINTED["I"].items()}
+    verdicts = {finding.what: finding.verdict for finding in words("I", PRINTED["I"], swapped)}
+    assert verdicts["fastest"] == "differs"
+
+
 def test_the_frontier_table_rises_with_blocking_pairs() -> None:
-    rows = [finding for finding in frontier_table(time_limit=30) if finding.what.startswith("at most")]
+    rows = [part for part in frontier_table(time_limit=30) if isinstance(part, Finding) and part.what.startswith("at most")]
     speeds = [float(row.ours.split()[-1]) for row in rows]
     assert speeds == sorted(speeds)
 

@@ -13,6 +13,7 @@ import pytest
 
 import cotenant
 from cotenant.analysis.admission.frontier import frontier
+from cotenant.analysis.admission.price_map import price_frontiers
 from cotenant.baselines.admission import POLICIES, proposed
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
@@ -172,6 +173,28 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
     for point in frontier(instance, time_limit=0.5):
         check(instance, point.assignment)
         assert point.total_speed <= point.bound + SAME
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_price_map_equals_enumeration_within_every_limit(seed: int) -> None:
+    (found,) = price_frontiers(tiny(seed))
+    assert found.status is Status.OPTIMAL
+    for point in found.points:
+        within = [value for value, _, pairs in enumerated(seed) if point.limit is None or pairs <= point.limit]
+        assert point.value == pytest.approx(max(within), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:10])
+def test_the_price_map_of_an_instance_out_of_reach_keeps_valid_bounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", 0)
+    (found,) = price_frontiers(tiny(seed))
+    assert "only the optimum is solved for" in found.note
+    assert found.points[0].reached == 0
+    for point in found.points:
+        within = [value for value, _, pairs in enumerated(seed) if point.limit is None or pairs <= point.limit]
+        assert point.value is not None
+        assert point.bound is not None
+        assert point.value <= max(within) + SAME <= point.bound + 1e-6
 
 
 def test_a_frontier_of_a_large_instance_is_refused() -> None:
@@ -591,3 +614,25 @@ def test_pairs_that_prices_rule_out_are_in_no_better_answer(monkeypatch: pytest.
         outcome = optimal(instance, route="columns")
         assert outcome.status is Status.OPTIMAL
         assert outcome.bound == pytest.approx(value)
+
+
+@pytest.mark.parametrize("route", ["program", "columns"])
+def test_an_engine_cut_short_proves_its_bound_and_not_its_value(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import columns, search
+
+    instance = middle(1)
+    best = optimal(instance).bound
+    assert best is not None
+
+    def cut(program: Any, **given: Any) -> Any:  # a value in hand, and a bound that is a tenth too high
+        answer = solve_program(program, **given)
+        assert answer.bound is not None
+        return replace(answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, bound=1.1 * answer.bound)
+
+    monkeypatch.setattr(search, "solve_program", cut)
+    monkeypatch.setattr(columns, "solve_program", cut)
+    outcome = optimal(instance, route=route)  # type: ignore[arg-type]
+    assert outcome.bound is not None
+    assert outcome.bound >= best * (1 - SAME)
+    if route == "program":
+        assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)

@@ -181,18 +181,6 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
     assert process.returncode == (130 if result.stop.value == "interrupted" else 0)
 
 
-def test_reproduce_lists_the_experiments_and_puts_the_paper_beside_ours() -> None:
-    assert "colocation-figure-5" in run("reproduce").stdout
-    options = ["-o", "simulations=2", "-o", "optima=1", "-o", "time_limit=1"]
-    tables = run("reproduce", "admission-tables", *options)
-    assert tables.returncode == 0, tables.stderr
-    assert "Table IV" in tables.stdout
-    done = run("reproduce", "colocation-figure-5", "--json")
-    assert done.returncode == 0, done.stderr
-    findings = json.loads(done.stdout)["findings"]
-    assert [finding["verdict"] for finding in findings] == ["reproduced"] * 3
-
-
 def test_help_names_every_command() -> None:
     done = run("--help")
     for command in ("solve", "compare", "check", "methods", "show", "generate", "convert", "fetch", "schema", "reproduce"):

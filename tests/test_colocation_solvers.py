@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cotenant.analysis.colocation.frontier import frontier
+from cotenant.analysis.colocation.price_map import price_frontiers
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
@@ -470,6 +471,40 @@ def test_frontiers_equal_enumeration(reference: ModuleType, against: Any) -> Non
             assert point.status is Status.OPTIMAL
             assert point.penalty == pytest.approx(expected, abs=CLOSE), (instance.name, point.limit)
         json.dumps(found.rows(), allow_nan=False)
+
+
+@pytest.mark.parametrize("swept", [True, False])
+def test_price_maps_hold_within_every_limit(reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not swept:
+        monkeypatch.setattr("cotenant.analysis.colocation.price_map.MOST_TYPES", 0)
+    for instance in small_instances(reference, range(16_020, 16_035)):
+        partners = list(reference.pairings(instance))
+        if not partners:
+            continue
+        for found in price_frontiers(instance, points=4):
+            fairness = reference.slack if found.fairness == "slack" else reference.blocking
+            for point in found.points:
+                assert point.limit is not None
+                within = [
+                    reference.mean_penalty(instance, partner)
+                    for partner in partners
+                    if fairness(instance, partner) <= point.limit + 1e-9
+                ]
+                best = min(within, default=None)
+                if best is None or point.value is None:
+                    assert point.status is Status.INFEASIBLE
+                    assert best is point.value is None
+                    continue
+                assert point.bound is not None
+                assert point.bound - CLOSE <= best <= point.value + CLOSE
+                assert not swept or point.value == pytest.approx(best, abs=CLOSE)
+
+
+def test_price_maps_count_pairs_at_alpha() -> None:
+    instance = contention(6, 30, 4)
+    strict, lax = (price_frontiers(instance, points=2, alpha=alpha)[0] for alpha in (0.0, 0.2))
+    assert strict.points[-1].reached != lax.points[-1].reached
+    assert "for a gain of more than 0.2" in lax.note
 
 
 def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:

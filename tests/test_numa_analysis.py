@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import cotenant
 from cotenant.analysis.experiments import experiment_named
+from cotenant.analysis.numa import costs
 from cotenant.analysis.numa.technology import (
     break_even,
     inter_blade_latency,
@@ -85,8 +86,15 @@ def test_power_and_ed2_follow_from_energy_and_delay() -> None:
 
 
 SHORT: dict[str, dict[str, object]] = {
-    "numa-technology": {},
-    "numa-figure-4.7": {"tasks": 30_000, "runs": 1, "tolerance": 0.05},
+    "numa-figure-4.2": {},
+    "numa-table-4.1": {},
+    "numa-table-4.2": {},
+    "numa-table-4.3": {},
+    "numa-figure-4.4": {},
+    "numa-figure-4.10": {},
+    "numa-figure-4.11": {},
+    "numa-figure-4.12": {},
+    "numa-figure-4.7": {"tasks": 30_000, "runs": 1, "tolerance": 0.05, "points": 3},
     "numa-figure-4.8": {"tasks": 30_000, "tolerance": 0.05, "benchmarks": "S6,M10"},
     "numa-figure-4.9": {"tasks": 20_000, "benchmarks": "S6,M10"},
     "numa-figure-4.13": {"tasks": 50_000},
@@ -95,6 +103,41 @@ SHORT: dict[str, dict[str, object]] = {
     "numa-policies": {"tasks": 30_000, "tolerance": 0.05, "file": "numa/tiny"},
     "numa-hot-data": {"tasks": 30_000, "tolerance": 0.05},
 }
+
+
+def verdicts(name: str, **options: object) -> dict[str, str]:
+    return {finding.what: finding.verdict for finding in experiment_named(name).run(seed=0, **options).findings}
+
+
+def test_the_server_of_figure_4_2_is_counted() -> None:
+    assert set(verdicts("numa-figure-4.2").values()) == {"reproduced"}
+    (picture,) = experiment_named("numa-figure-4.2").run().pictures
+    # each processor: itself, two neighbours, one across the mesh, twelve on other blades
+    assert sorted(picture.values[5]) == [0.0, 1.0, 1.0, 2.0, *[3.0] * 12]
+
+
+@pytest.mark.parametrize("path", costs.PATHS)
+def test_the_reuse_that_gives_a_ratio_is_the_inverse_of_the_curve(path: str) -> None:
+    for ratio in (1.2, 1.5, 5.0, 8.0):
+        assert migration_over_remote(path, costs._reuse_at(path, ratio), 1.0)["energy"] == pytest.approx(ratio)  # type: ignore[arg-type]
+    assert costs._reuse_at(path, 1.0) == pytest.approx(break_even(path))  # type: ignore[arg-type]
+
+
+def test_what_section_4_5_3_says_of_migration_is_tested() -> None:
+    # P12 over two hops: (140 + 72 + 110) / (72 + 110) = 1.769 of the energy, 1.507 of the delay: 0.779 of ED^2
+    found = verdicts("numa-figure-4.12")
+    assert found["ED^2 prefers migration to access on another blade"] == "reproduced"
+    assert found["ED^2 prefers remote access over HyperTransport"] == "differs"
+    # read often enough, a page is better moved even within a blade
+    assert verdicts("numa-figure-4.12", reuse=5.0)["ED^2 prefers migration to access on another blade"] == "reproduced"
+    assert verdicts("numa-figure-4.12", reuse=0.1)["ED^2 prefers migration to access on another blade"] == "differs"
+    assert verdicts("numa-figure-4.12", reuse=0.1)["ED^2 prefers remote access over HyperTransport"] == "reproduced"
+
+
+def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> None:
+    found = [what for name in ("table-4.1", "figure-4.4", "table-4.3", "figure-4.10") for what in verdicts(f"numa-{name}")]
+    for row in recomputed():
+        assert found.count(row.what) == 1, row.what
 
 
 @pytest.mark.parametrize("name", SHORT)

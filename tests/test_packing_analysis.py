@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cotenant.analysis.experiments import EXPERIMENTS, experiment_named
+from cotenant.analysis.packing import cluster_experiments
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
 from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path
 from cotenant.analysis.packing.metrics import METRICS, metrics
@@ -255,8 +256,14 @@ def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
 def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
     verdicts = {finding.what: finding.verdict for finding in experiment_named("packing-figure-2").run().findings}
     assert verdicts["dominant share"] == "reproduced"
-    assert verdicts["SPNE on the printed strategy sets"] == "reproduced"
     assert verdicts["combinations of server 1"] == "differs"
+    assert (verdicts["O(1)"], verdicts["O(2)"]) == ("reproduced", "differs")
+    assert verdicts["order of moves"] == "reproduced"
+    tree = experiment_named("packing-figure-3").run()
+    assert {finding.what: finding.ours for finding in tree.findings}["equilibrium"] == "(c, e)"
+    assert all(finding.verdict == "reproduced" for finding in tree.findings)
+    (drawing,) = tree.pictures
+    assert len(drawing.table().rows) == 9
 
 
 @pytest.mark.parametrize(
@@ -273,6 +280,35 @@ def test_every_experiment_runs(name: str, options: dict[str, int]) -> None:
     findings = experiment_named(name).run(**options).findings
     assert len(findings) >= 3
     assert all(finding.ours for finding in findings)
+
+
+def test_the_claims_of_figure_6_are_tested_on_its_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(cpu: dict[str, float], wave: float) -> object:
+        def sweep(policies, *, sizes, **options):
+            return [
+                {
+                    "method": policy,
+                    "machines": size,
+                    "utilization:CPU cores": cpu[policy] + shake,
+                    "utilization:memory [MB]": 0.6 + shake,
+                }
+                for place, size in enumerate(sizes)
+                for policy in policies
+                for shake in (wave * (-1) ** place if policy == "first-fit" else 0.0,)
+            ]
+
+        return sweep
+
+    def verdicts() -> set[str]:
+        return {finding.verdict for finding in experiment_named("packing-figure-6").run().findings}
+
+    monkeypatch.setattr(cluster_experiments, "size_sweep", rows({"FUGA": 0.7, "first-fit": 0.65, "FUGA-algorithm-1": 0.7}, 0.05))
+    assert verdicts() == {"reproduced"}
+    monkeypatch.setattr(cluster_experiments, "size_sweep", rows({"FUGA": 0.9, "first-fit": 0.9, "FUGA-algorithm-1": 0.9}, 0.0))
+    found = {finding.what: finding.verdict for finding in experiment_named("packing-figure-6").run().findings}
+    assert found["FUGA: more CPU than first fit"] == "differs"
+    assert found["first fit: CPU allocated changes irregularly"] == "differs"
+    assert found["FUGA: CPU allocated from 450 servers"] == "differs"
 
 
 def test_drf_takes_equal_shares_for_equal() -> None:

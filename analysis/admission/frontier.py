@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...solvers.admission.optimal import optimal
 from ...solvers.admission.prices import heed
 from ...solvers.engines import solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
+from ..price_map import PricePoint
 
 LARGEST = 3_000
 """Entries of J x V x C up to which the exact frontier is attempted."""
@@ -39,6 +41,12 @@ class FrontierPoint:
     allowed: float
     status: Status
     assignment: Assignment
+
+    @property
+    def priced(self) -> PricePoint:
+        """The point as every problem's price map has it."""
+        limit = None if self.allowed == np.inf else float(self.allowed)
+        return PricePoint(limit, self.total_speed, self.bound, float(self.blocking_pairs), self.status)
 
 
 def frontier(
@@ -72,31 +80,47 @@ def frontier(
         It was interrupted: a part of a frontier could pass for the whole.
     """
     clock = Clock(time_limit, report)
-    if instance.jobs * instance.cores.size > LARGEST:
+    if not within_reach(instance):
         raise InvalidOption(
             f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types are too many for the exact "
             f"frontier; expected a product of at most {LARGEST}"
         )
-    best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
-    if best.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
-    assert isinstance(best.solution, Assignment)
-    assert best.bound is not None
-    points = [_point(instance, best.solution, best.bound, np.inf)]
-    known = [best.solution, *(policy(instance) for policy in POLICIES.values())]
-    while points[-1].blocking_pairs > 0:
-        allowed = points[-1].blocking_pairs - 1
-        fitting = [one for one in known if blocking_pairs(instance, one).count <= allowed]
-        start = max(fitting, key=lambda one: total_speed(instance, one))
-        clock.note(total_speed(instance, start), points[-1].bound, f"at most {allowed} blocking pairs")
-        found, bound = _solved(instance, allowed, start, points[-1].bound, clock, engine)
-        known.append(found)
-        points.append(_point(instance, found, bound, allowed))
     kept: list[FrontierPoint] = []
-    for point in reversed(points):  # more pairs are worth a point only when they bring speed
-        if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):
+    for point in reversed(list(downwards(instance, clock, rng=rng, engine=engine))):
+        if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):  # more pairs must bring speed
             kept.append(point)
     return kept
+
+
+def within_reach(instance: Admission) -> bool:
+    """Whether the exact frontier is attempted."""
+    return instance.jobs * instance.cores.size <= LARGEST
+
+
+def downwards(
+    instance: Admission, clock: Clock, *, rng: np.random.Generator | None = None, engine: str = "highs"
+) -> Iterator[FrontierPoint]:
+    """The frontier's points as they are found, from the optimum down; of an instance out of reach the optimum only.
+
+    Raises KeyboardInterrupt when a solve is interrupted.
+    """
+    best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
+    assert isinstance(best.solution, Assignment)
+    assert best.bound is not None
+    last = _point(instance, best.solution, best.bound, np.inf)
+    yield last
+    if best.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    known = [best.solution, *(policy(instance) for policy in POLICIES.values())]
+    while last.blocking_pairs > 0 and within_reach(instance):
+        allowed = last.blocking_pairs - 1
+        fitting = [one for one in known if blocking_pairs(instance, one).count <= allowed]
+        start = max(fitting, key=lambda one: total_speed(instance, one))
+        clock.note(total_speed(instance, start), last.bound, f"at most {allowed} blocking pairs")
+        found, bound = _solved(instance, allowed, start, last.bound, clock, engine)
+        known.append(found)
+        last = _point(instance, found, bound, allowed)
+        yield last
 
 
 def _solved(

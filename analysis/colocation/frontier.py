@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import blocking_pairs, validate_alpha
+from ...instances.colocation.stability import AlphaMode, blocking_pairs, validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
+from ...solvers.colocation.stable import stable
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+from ..price_map import PricePoint, settled
 
 Against = Literal["blocking", "alpha", "slack"]
+
+UNHURRIED = 30.0
+"""Seconds for the fairest or stablest pairing when there is no time limit; its first level takes what it needs."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,11 @@ class FrontierPoint:
     seconds: float
     pairing: Pairing | None
 
+    @property
+    def priced(self) -> PricePoint:
+        """The point as every problem's price map has it."""
+        return PricePoint(self.limit, self.penalty, self.bound, self.reached, self.status)
+
 
 @dataclass(frozen=True)
 class Frontier:
@@ -54,13 +64,15 @@ class Frontier:
     ----------
     against : what the limit is on.
     least : the least mean penalty without any limit, and `least_bound` its proved bound.
-    points : one for each limit.
+    points : one for each limit; those that an interrupt left undone are missing.
+    stop : why it ended.
     """
 
     against: Against
     least: float
     least_bound: float | None
     points: tuple[FrontierPoint, ...]
+    stop: Stop = Stop.FINISHED
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain dict per point, for a table or JSON."""
@@ -82,6 +94,8 @@ def frontier(
     time_limit: float | None = None,
     engine: str | None = None,
     report: Report | None = None,
+    known: Sequence[Pairing] = (),
+    free: Outcome | None = None,
 ) -> Frontier:
     """Least mean penalty against blocking pairs, against alpha, or against slack.
 
@@ -99,6 +113,8 @@ def frontier(
     time_limit : seconds in all, shared equally among the points to come.
     engine : "highs" or "cp-sat"; whichever can when not given.
     report : progress.
+    known : pairings to start from where they keep a limit, such as those of policies.
+    free : what `optimal` says of the instance, when it has been asked already.
 
     Raises
     ------
@@ -119,53 +135,81 @@ def frontier(
         raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
-    sweep = _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report))
-    return sweep.run(limits, points)
+    sweep = _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), list(known))
+    return sweep.run(limits, points, free)
 
 
 class _Sweep:
     def __init__(
-        self, instance: Colocation, against: Against, alpha: float, alpha_mode: str, engine: str | None, clock: Clock
-    ) -> None:
+        self, instance: Colocation, against: Against, alpha: float, alpha_mode: str, engine: str | None, clock: Clock,
+        known: list[Pairing],
+    ) -> None:  # fmt: skip
         self.instance, self.against, self.engine, self.clock = instance, against, engine, clock
         self.alpha, self.alpha_mode = alpha, alpha_mode
-        self.fairest: Pairing | None = None
+        self.known = known
+        self.fewest = 0.0  # proved: nothing keeps a limit below this
 
-    def run(self, limits: list[float] | None, number: int) -> Frontier:
-        free = optimal(self.instance, time_limit=self._share(number + 1), engine=self.engine or "highs")
+    def run(self, limits: list[float] | None, number: int, free: Outcome | None) -> Frontier:
+        if free is None:
+            free = optimal(self.instance, time_limit=self._share(number + 1), engine=self.engine or "highs")
         if free.solution is None:
             raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
         self.free = free
         assert isinstance(free.solution, Pairing)
         self.cheapest = free.solution
         self.least = mean_penalty(self.instance, self.cheapest)
-        chosen = limits if limits is not None else self._spread(number)
         found: list[FrontierPoint] = []
-        pairing = self.fairest
-        for place, limit in enumerate(chosen):
-            begun = time.perf_counter()
-            outcome = self._point(limit, pairing, self._share(len(chosen) - place))
-            point = self._record(limit, outcome, time.perf_counter() - begun)
-            pairing = point.pairing if point.pairing is not None else pairing
-            found.append(point)
-            self.clock.note(point.penalty, point.bound, f"{self.against} {limit:g}")
-            if outcome.stop is Stop.INTERRUPTED:
-                break
-        return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)))
+        stop = free.stop
+        try:
+            chosen = limits if limits is not None else self._spread(number)
+            for place, limit in enumerate(chosen):
+                begun = time.perf_counter()
+                outcome = self._point(limit, self._share(len(chosen) - place))
+                found.append(self._record(limit, outcome, time.perf_counter() - begun))
+                if (pairing := found[-1].pairing) is not None:
+                    self.known.append(pairing)
+                stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop
+                if stop is Stop.INTERRUPTED:
+                    break
+                self.clock.note(found[-1].penalty, found[-1].bound, f"{self.against} {limit:g}")
+        except KeyboardInterrupt:
+            stop = Stop.INTERRUPTED
+        if stop is Stop.INTERRUPTED and limits is None and self.against != "alpha":  # the loosest limit is known anyway
+            loosest = self._reached(self.cheapest, 0.0)
+            if not found or found[-1].limit < loosest:
+                found.append(self._record(loosest, free, 0.0))
+        return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)), stop)
 
     def _spread(self, number: int) -> list[float]:
         """From the tightest limit that can matter to what the cheapest pairing reaches anyway."""
+        if self.free.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
         loosest = self._reached(self.cheapest, 0.0)
-        if self.against == "blocking":
-            steps = np.geomspace(1, max(loosest, 1), number - 1).round() if loosest else np.zeros(0)
-            return sorted({0.0, *steps.tolist()})
+        if self.against == "alpha":
+            return [float(value) for value in np.linspace(0.0, self._stable_alpha(), number)]
+        self._tightest(number)
+        low = min(min(self._reached(pairing, 0.0) for pairing in self.known), loosest)
         if self.against == "slack":
-            least = fair(self.instance, time_limit=self._share(number + 1) or 30.0)
-            assert isinstance(least.solution, Pairing)
-            self.fairest = least.solution
-            low = min(attribution_slack(self.instance, least.solution), loosest)
             return sorted(set(np.linspace(low, loosest, number).tolist()))
-        return [float(value) for value in np.linspace(0.0, self._stable_alpha(), number)]
+        # Few pairs and many are both of interest: half the limits are spread by factors, half by differences.
+        first = max(low, 1.0)
+        factors = np.geomspace(first, max(loosest, first), (number + 1) // 2) if loosest else np.zeros(0)
+        steps = np.linspace(low, loosest, number // 2 + 1)[1:]
+        return sorted({0.0, low, *factors.round().tolist(), *steps.round().tolist()})
+
+    def _tightest(self, number: int) -> None:
+        """Know a pairing that is as fair or as stable as can be, and how fair or stable any can be."""
+        share = self._share(number + 1)
+        seconds = UNHURRIED if share is None else max(share, 1e-2)
+        if self.against == "slack":
+            best = fair(self.instance, time_limit=seconds)
+        else:
+            best = stable(self.instance, alpha=self.alpha, alpha_mode=cast(AlphaMode, self.alpha_mode), time_limit=seconds)
+        assert isinstance(best.solution, Pairing)
+        self.known.append(best.solution)
+        self.fewest = best.bound or 0.0
+        if best.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
 
     def _stable_alpha(self) -> float:
         """An alpha at which the cheapest pairing has no blocking pair (found by halving; none blocks at larger ones)."""
@@ -182,9 +226,14 @@ class _Sweep:
                 high = middle
         return high
 
-    def _point(self, limit: float, start: Pairing | None, seconds: float | None) -> Outcome:
-        if self._reached(self.cheapest, limit) <= (limit if self.against != "alpha" else 0.0):
+    def _point(self, limit: float, seconds: float | None) -> Outcome:
+        allowed = limit if self.against != "alpha" else 0.0
+        if self._reached(self.cheapest, limit) <= allowed:
             return self.free  # the limit does not bind
+        if allowed < self.fewest - 1e-9:
+            return Outcome(None, None, Status.INFEASIBLE)
+        fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
+        start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
         if seconds is not None and seconds <= 0:
             return Outcome(start, None, Status.FEASIBLE if start is not None else Status.UNKNOWN, Stop.TIME_LIMIT)
         if self.against == "alpha":
@@ -218,19 +267,12 @@ class _Sweep:
 
 
 def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
-    """Give each point the best bound of the looser ones; what is within a loose limit bounds what is within a tight one."""
-    best: float | None = None
-    result: list[FrontierPoint] = []
-    for point in reversed(points):
-        if point.bound is not None and (best is None or point.bound > best):
-            best = point.bound
-        if point.status is Status.INFEASIBLE or best is None:
-            result.append(point)
-            continue
-        bound = best if point.penalty is None else min(best, point.penalty)
-        proved = point.penalty is not None and point.penalty - bound <= 1e-9
-        result.append(replace(point, bound=bound, status=Status.OPTIMAL if proved else point.status))
-    return result[::-1]
+    """Give each point the best bound of the looser ones; answers have come from the tighter ones as starts."""
+    marks = settled([point.priced for point in points], "min")
+    return [
+        replace(point, bound=mark.bound, status=mark.status) if point.penalty == mark.value else point
+        for point, mark in zip(points, marks, strict=True)
+    ]
 
 
 __all__ = ["Frontier", "FrontierPoint", "frontier"]

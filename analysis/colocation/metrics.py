@@ -43,8 +43,8 @@ def metrics(
     blocking = blocking_pairs(instance, pairing, alpha, alpha_mode)
     result = {
         "penalty": mean_penalty(instance, pairing),
-        "penalty_p50": _quantile(value, number, 0.50),
-        "penalty_p95": _quantile(value, number, 0.95),
+        "penalty_p50": quantile(value, number, 0.50),
+        "penalty_p95": quantile(value, number, 0.95),
         "worst_penalty": float(value.max()),
         "within_tolerance": float(number[value < TOLERATED].sum() / instance.agents),
         "machines": float(pairing.machines),
@@ -72,7 +72,7 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
     return float(np.corrcoef(rankdata(penalty), rankdata(demand))[0, 1])
 
 
-def _quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
+def quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
     """The quantile of `value` repeated `number` times, without repeating it (a million agents, few entries)."""
     order = np.argsort(value, kind="stable")
     upto = np.cumsum(number[order])

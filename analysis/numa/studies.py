@@ -12,8 +12,9 @@ from ...solvers.numa.draws import draw
 from ...solvers.numa.engine import simulate
 from ...solvers.numa.fluid import fluid, fluid_power
 from ...solvers.numa.simulation import validate_run
-from ..experiments import Finding
-from .experiments import judged, simulated
+from ..experiments import Finding, judged
+from ..picture import Picture
+from .experiments import bar_chart, simulated
 from .metrics import link_power
 from .sustained import MIXES, sustained_pair
 
@@ -103,7 +104,7 @@ def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Find
     return [Finding(f"{where}: link power at {instance.rate:g} tasks/s", "", least, "not in the paper", outcome.status.value)]
 
 
-def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> list[Finding]:
+def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> list[Finding | Picture]:
     """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger variance".
 
     Parameters
@@ -111,13 +112,16 @@ def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> li
     tasks : tasks that are measured, after a tenth as many.
     benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     """
-    findings = []
+    findings: list[Finding | Picture] = []
+    bars: dict[str, dict[str, float]] = {}
     for rate in (4000.0, 5000.0, 5500.0):
         for policy in ("Local", "IP-1", "IP-2"):
             one, several = (
                 _waits(blade_server(benchmark=benchmark, rate=rate, queues=kind), policy, tasks, seed)
                 for kind in ("one", "per-processor")
             )
+            for label, wait in (("one queue", one), ("one queue per processor", several)):
+                bars.setdefault(label, {})[f"{policy}, {rate:g}/s"] = round(1e3 * wait[1], 4)
             mean, spread = (new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True))
             findings.append(
                 Finding(
@@ -127,7 +131,10 @@ def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> li
                     judged(abs(mean) <= 0.05 and spread > 0), f"{benchmark}, refusal limit 100",
                 )
             )  # fmt: skip
-    return findings
+    apart = [b / a for a, b in zip(*(values.values() for values in bars.values()), strict=True) if a > 0]
+    alt = f"Bars of the wait's deviation: with a queue per processor {min(apart):.2f} to {max(apart):.2f} times that of one."
+    title = "Deviation of the wait, one queue against one per processor"
+    return [*findings, bar_chart("numa-queues", title, "policy and arrivals", "standard deviation of the wait [ms]", bars, alt)]
 
 
 def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:

@@ -14,12 +14,14 @@ from .errors import (
     UnknownName,
 )
 from .files import bundled, read, schema, write
+from .folders import Gathered, read_all
 from .registry import PROBLEM_NAMES, Problem, check, problem_named
 
 __all__ = [
     "PROBLEM_NAMES",
     "CotenantError",
     "EngineError",
+    "Gathered",
     "InfeasibleSolution",
     "Instance",
     "InvalidFile",
@@ -33,6 +35,7 @@ __all__ = [
     "check",
     "problem_named",
     "read",
+    "read_all",
     "schema",
     "write",
 ]

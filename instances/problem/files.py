@@ -20,14 +20,15 @@ FORMAT = 1
 """Version of the document format, the value of its "cotenant" field."""
 
 _DATA = Path(__file__).resolve().parent.parent / "data"
-_SUFFIXES = (".json", ".json.gz")
+SUFFIXES = (".json", ".json.gz")
+"""How the names of documents end."""
 
 
 def bundled() -> list[str]:
     """The names of the bundled instances, `problem/name`, in order."""
     found = []
     for path in sorted(_DATA.glob("*/*")):
-        for suffix in _SUFFIXES:
+        for suffix in SUFFIXES:
             if path.name.endswith(suffix):
                 found.append(f"{path.parent.name}/{path.name.removesuffix(suffix)}")
     return found
@@ -39,9 +40,9 @@ def locate(source: str | os.PathLike[str]) -> Path:
     if path.is_file():
         return path
     if path.is_dir():
-        raise InvalidFile(f"{path} is a folder; name one instance file in it")
+        raise InvalidFile(f"{path} is a folder; name one instance file in it (`cotenant compare` and `read_all` take folders)")
     text = os.fspath(source).replace("\\", "/")
-    for suffix in _SUFFIXES:
+    for suffix in SUFFIXES:
         candidate = _DATA / f"{text}{suffix}"
         if text.count("/") == 1 and ".." not in text and candidate.is_file():
             return candidate
@@ -67,11 +68,21 @@ def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance
     """
     path = locate(source)
     text = read_text(path)
+    return instance_of(document(text, path), text, path, problem)
+
+
+def document(text: str, path: Path) -> dict[str, Any]:
+    """The content of a document of this package, of whatever kind; raises InvalidFile when it is none."""
     content = parse_json(text, path)
     if "cotenant" not in content:
         raise InvalidFile(f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, "problem": ...}}')
     if content["cotenant"] != FORMAT:
         raise InvalidFile(f"{path}: cotenant is {content['cotenant']!r}; this version reads format {FORMAT}")
+    return content
+
+
+def instance_of(content: dict[str, Any], text: str, path: Path, problem: str | None = None) -> Instance:
+    """The instance that a document holds; see `read` for what it raises."""
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
@@ -85,7 +96,7 @@ def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance
 def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
     """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path."""
     content = {"cotenant": FORMAT, "problem": instance.problem, "name": instance.name, "source": instance.source}
-    if not os.fspath(path).endswith(_SUFFIXES):
+    if not os.fspath(path).endswith(SUFFIXES):
         raise InvalidFile(f"{os.fspath(path)} must end in .json or .json.gz")
     return write_text(path, json.dumps({**content, **plain(instance.document())}, allow_nan=False) + "\n")
 

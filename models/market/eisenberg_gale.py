@@ -51,28 +51,38 @@ class EisenbergGale:
 
 def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5) -> EisenbergGale:
     """The programme for a market and a family of utilities; weights start at the budgets."""
-    import cvxpy
+    import cvxpy as library
 
+    cvxpy: Any = library
     moving = market.useful & (market.parallel_fraction > 0) if utility == "amdahl" else market.useful
     job = np.flatnonzero(moving)
     users, of_user = np.unique(market.user[job], return_inverse=True)
     share = cvxpy.Variable(len(job), nonneg=True)
     weight = cvxpy.Parameter(len(users), nonneg=True, value=market.budget[users])
-    on_server = _incidence(market.server[job], market.servers)
+    on_server = incidence(market.server[job], market.servers)
     row = on_server @ share <= 1
     if utility == "amdahl":
-        serial = total_by(market.user, np.where(moving, 0.0, market.work), market.users)[users]
-        logs, cones = _amdahl(market, job, share, _incidence(of_user, len(users)), serial)
+        serial = serial_work(market)[users]
+        worth, scale, cones = amdahl_utilities(market, job, share, incidence(of_user, len(users)), serial)
+        logs = cvxpy.log(worth) + np.log(scale)
     else:
         logs, cones = _homogeneous(market, job, share, of_user, len(users), utility, rho)
     problem = cvxpy.Problem(cvxpy.Maximize(weight @ logs), [row, *cones])
     return EisenbergGale(problem, job, share, weight, users, row)
 
 
-def _amdahl(
+def serial_work(market: Market) -> Floats:
+    """(n,) work of each user's jobs with f = 0, which run at full speed on a sliver of a core."""
+    return total_by(market.user, np.where(market.parallel_fraction == 0, market.work, 0.0), market.users)
+
+
+def amdahl_utilities(
     market: Market, job: Integers, share: cvxpy.Variable, sum_users: csr_array, serial: Floats
-) -> tuple[cvxpy.Expression, list[Any]]:
-    """log of users' utilities; jobs with f = 0 run at full speed and add a constant. Work is scaled per user."""
+) -> tuple[cvxpy.Expression, Floats, list[Any]]:
+    """Users' utilities in units of `scale`, that scale, and the cones that define them.
+
+    Jobs with f = 0 run at full speed and add a constant.
+    """
     import cvxpy as library
 
     cvxpy: Any = library
@@ -98,7 +108,7 @@ def _amdahl(
             top = cvxpy.Constant(np.full(len(chosen), 2.0))
             utility = utility + (rows * (w / (1 - fraction))[None, :]) @ (1 - cvxpy.multiply(fraction, extra))
         cones.append(cvxpy.SOC(below + extra, cvxpy.vstack([top, below - extra]), axis=0))
-    return cvxpy.log(utility) + np.log(scale), cones
+    return utility, scale, cones
 
 
 def _homogeneous(
@@ -114,7 +124,7 @@ def _homogeneous(
     import cvxpy as library
 
     cvxpy: Any = library
-    sum_users = _incidence(of_user, users)
+    sum_users = incidence(of_user, users)
     work, cores = market.work[job], market.capacity[market.server[job]]
     if utility == "linear":
         return cvxpy.log((sum_users * (work * cores)[None, :]) @ share), []
@@ -132,7 +142,7 @@ def _homogeneous(
     return level, [sum_users @ cvxpy.multiply(work, cvxpy.exp(rho * logs)) <= 1]
 
 
-def _incidence(row: npt.NDArray[np.int64], rows: int) -> csr_array:
+def incidence(row: npt.NDArray[np.int64], rows: int) -> csr_array:
     """(rows, len(row)) 0/1: column k stands in row[k]."""
     from scipy.sparse import csr_array
 

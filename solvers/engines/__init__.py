@@ -9,6 +9,7 @@ from ...models.program import LinearProgram
 from ..outcome import Report, validate_time_limit
 from .answer import ENGINES, LOCK, EngineAnswer, validate_engine
 from .apart import call_apart, solve_apart
+from .child import START_LIMIT, Child
 from .convex import ConvexAnswer, solve_convex
 from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
 from .highs import LivingProgram, solve_with_highs
@@ -16,6 +17,8 @@ from .highs import LivingProgram, solve_with_highs
 __all__ = [
     "ENGINES",
     "LOCK",
+    "START_LIMIT",
+    "Child",
     "ConvexAnswer",
     "CpSatAnswer",
     "EngineAnswer",

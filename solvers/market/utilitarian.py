@@ -54,7 +54,12 @@ def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocati
 
 def weighted_bound(market: Market, weight: Floats) -> float:
     """The most that sum weight_k w_k s(x_k) can be over all fractional allocations (a dual value, so never too low)."""
-    return _fractional(market, market.work * weight)[1]
+    return weighted_optimum(market, weight)[1]
+
+
+def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
+    """(k,) the cores with the most sum weight_k w_k s(x_k), and a bound on it that is never too low."""
+    return _fractional(market, market.work * weight)
 
 
 def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:

@@ -1,0 +1,124 @@
+"""Pictures of assignments: the speed every job got, how full VMs and core types are, and speed against stability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...instances.admission import Admission, Assignment, blocking_pairs, job_speeds, speeds_on, total_speed
+from ..picture import Chart, HeatMap, Picture, Series
+from ..records import Record, extremes, over_seeds, records_by_method, rounded
+from ..runs import Row
+
+MOST_VALUES = 40
+"""Jobs or VMs whose values a record holds one by one; of more, quantiles or evenly spaced ones."""
+
+
+def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
+    """The numbers that `pictures` draws, a few kB.
+
+    `refused` jobs that are not assigned; `speeds` of all jobs in increasing order, 0 for those that are not assigned, at
+    `MOST_VALUES` even shares of them when there are more; `alone` the same for each job's speed on the VM that would serve
+    it best were it empty; `vm_fill` and `type_fill`, cores in use over cores there, -1 where there is none;
+    `blocking_pairs`, `total_speed`.
+    """
+    best = speeds_on(instance, instance.cores).max(axis=1)
+    used, there = assignment.held(instance.machines), instance.cores
+    shown = np.unique(np.linspace(0, instance.machines - 1, MOST_VALUES).round().astype(int))
+    kinds = np.arange(min(instance.types, MOST_VALUES))
+    return {
+        "jobs": instance.jobs,
+        "refused": int(instance.jobs - assignment.assigned.sum()),
+        "speeds": _sorted(job_speeds(instance, assignment)),
+        "alone": _sorted(best),
+        "machines": instance.machines,
+        "vm": shown.tolist(),
+        "vm_fill": _fill(used.sum(axis=1)[shown], there.sum(axis=1)[shown]),
+        "type_fill": _fill(used.sum(axis=0)[kinds], there.sum(axis=0)[kinds]),
+        "blocking_pairs": blocking_pairs(instance, assignment).count,
+        "total_speed": float(f"{total_speed(instance, assignment):.6g}"),
+    }
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """The pictures of one instance's runs: speeds of jobs, fill of VMs and of core types, speed against blocking pairs."""
+    found = records_by_method(rows, "speeds")
+    if not found:
+        return []
+    return [_speeds(found), _fill_of(found, "vm"), _fill_of(found, "type"), _stability(found)]
+
+
+def _speeds(found: dict[str, list[Record]]) -> Picture:
+    first = next(iter(found.values()))[0]
+    shares = tuple(np.linspace(0, 1, len(first["speeds"])).round(4).tolist())
+    curves = {method: over_seeds([record["speeds"] for record in records])[0] for method, records in found.items()}
+    refused = {method: float(np.mean([record["refused"] for record in records])) for method, records in found.items()}
+    alone = Series("best on an empty VM", shares, tuple(first["alone"]), "step")
+    return Chart(
+        "admission-speeds",
+        "Speed that each job got, from the slowest to the fastest",
+        f"share of the {first['jobs']} jobs",
+        "speed (work per unit of time)",
+        (*(Series(method, shares, curve, "step") for method, curve in curves.items()), alone),
+        f"Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. Jobs not assigned: "
+        f"{extremes(refused, '.4g')}.",
+        note="The curve of empty VMs is what no assignment can pass at any share of the jobs.",
+    )
+
+
+def _fill_of(found: dict[str, list[Record]], kind: str) -> Picture:
+    what = {"vm": ("VM", "vms"), "type": ("core type", "core-types")}[kind]
+    first = next(iter(found.values()))[0]
+    names = tuple(f"{what[0]} {place}" for place in (first["vm"] if kind == "vm" else range(len(first["type_fill"]))))
+    values = {method: over_seeds([record[f"{kind}_fill"] for record in records])[0] for method, records in found.items()}
+    mean = {method: float(np.mean([value for value in row if value >= 0] or [0.0])) for method, row in values.items()}
+    left_out = kind == "vm" and first["machines"] > len(names)
+    return HeatMap(
+        f"admission-fill-{what[1]}",
+        f"Cores in use on each {what[0]}",
+        what[0],
+        "method",
+        names,
+        tuple(values),
+        tuple(tuple(None if value < 0 else value for value in row) for row in values.values()),
+        "cores in use over cores there",
+        f"Share of the cores in use on each {what[0]}, one row per method. Mean over them: {extremes(mean, '.0%')}.",
+        note=f"{len(names)} of {first['machines']} VMs are shown, evenly spaced." if left_out else "",
+    )
+
+
+def _stability(found: dict[str, list[Record]]) -> Picture:
+    speed = {method: float(np.mean([record["total_speed"] for record in records])) for method, records in found.items()}
+    pairs = {method: float(np.mean([record["blocking_pairs"] for record in records])) for method, records in found.items()}
+    series = [
+        Series(
+            method,
+            tuple(record["blocking_pairs"] for record in records),
+            tuple(record["total_speed"] for record in records),
+            "points",
+            tips=tuple(f"{method}: {record['blocking_pairs']} pairs, speed {record['total_speed']:g}" for record in records),
+        )
+        for method, records in found.items()
+    ]
+    return Chart(
+        "admission-stability",
+        "Total speed against blocking pairs",
+        "blocking pairs of job and VM",
+        "total speed (work per unit of time)",
+        tuple(series),
+        f"Each run as a point. Mean total speed: {extremes(speed, '.5g')}. Mean blocking pairs: {extremes(pairs, '.4g')}.",
+    )
+
+
+def _sorted(values: np.ndarray) -> list[float]:
+    """In increasing order, or so many quantiles that are values themselves."""
+    ordered = np.sort(values)
+    if len(ordered) > MOST_VALUES:
+        ordered = np.quantile(ordered, np.linspace(0, 1, MOST_VALUES), method="lower")
+    return rounded(ordered)
+
+
+def _fill(used: np.ndarray, there: np.ndarray) -> list[float]:
+    return rounded(np.where(there > 0, used / np.maximum(there, 1), -1.0), 3)

@@ -1,0 +1,81 @@
+"""What stability costs: most total speed within limits on blocking pairs, proved where the instance is small enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...baselines.admission import POLICIES
+from ...instances.admission import Admission, Assignment, blocking_pairs, total_speed
+from ...instances.problem.errors import InvalidOption
+from ...solvers.engines import validate_engine
+from ...solvers.outcome import Clock, Status, Stop
+from ..price_map import PriceFrontier, PricePoint, settled
+from .frontier import LARGEST, downwards, within_reach
+
+CLOSE = 1e-8
+"""Total speed and bound that differ relatively by no more than this are equal."""
+
+
+def price_frontiers(
+    instance: Admission, *, time_limit: float | None = None, points: int = 24, engine: str = "highs"
+) -> tuple[PriceFrontier, ...]:
+    """The most total speed within each limit on blocking pairs.
+
+    Of small instances the whole frontier (`analysis.admission.frontier`). Of larger ones, or when it is cut short, what can be
+    proved: the optimum's bound, which holds at every limit, and below it the policies' assignments, each at the number of
+    pairs it has; `proposed` has none.
+
+    Parameters
+    ----------
+    time_limit : seconds in all.
+    points : most points that are kept, evenly spaced, at least 2.
+    engine : "highs" or "cp-sat".
+
+    Raises
+    ------
+    InvalidOption
+        An option is out of range.
+    """
+    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
+        raise InvalidOption(f"points is {points}; expected a whole number, at least 2")
+    validate_engine(engine)
+    clock = Clock(time_limit)
+    found: list[PricePoint] = []
+    stop = Stop.FINISHED
+    try:
+        for point in downwards(instance, clock, engine=engine):
+            found.append(point.priced)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    if stop is Stop.FINISHED and clock.over:
+        stop = Stop.TIME_LIMIT
+    whole = within_reach(instance) and stop is Stop.FINISHED
+    if not whole or any(point.status is not Status.OPTIMAL for point in found):
+        found += [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
+    found.sort(key=lambda point: np.inf if point.limit is None else point.limit)
+    marks = _thinned(_distinct(settled(found, "max", CLOSE)), points)
+    note = "Each limit: at most so many pairs of a job and a VM block."
+    if not within_reach(instance):
+        note += (
+            f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; its bound holds at every limit, and "
+            "the points below it are the policies' own."
+        )
+    return (PriceFrontier("total_speed", "blocking_pairs", marks, note, stop),)
+
+
+def _of_policy(instance: Admission, assignment: Assignment) -> PricePoint:
+    pairs = float(blocking_pairs(instance, assignment).count)
+    return PricePoint(pairs, total_speed(instance, assignment), None, pairs, Status.FEASIBLE)
+
+
+def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
+    """Of points with one value and one bound only that of the loosest limit, which says as much as all of them."""
+    pairs = zip(points, [*points[1:], None], strict=True)
+    return [one for one, looser in pairs if looser is None or (one.value, one.bound) != (looser.value, looser.bound)]
+
+
+def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:
+    """At most so many, the first and the last among them."""
+    return tuple(points[place] for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int)))

@@ -1,0 +1,184 @@
+"""Pictures of allocations: utility, the gain by sharing and envy of every user, who envies whom, and prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...instances.market.envy import MOST_PAIRS, envy_matrix, pairs_on_servers, user_envy
+from ...instances.market.families import Family, family_named
+from ...instances.market.instance import Allocation, Integers, Market
+from ...instances.market.sharing import Share, sharing_ratios
+from ...instances.market.utility import user_utilities
+from ..picture import Chart, HeatMap, Picture, Series
+from ..records import Record, extremes, over_seeds, records_by_method, rounded
+from ..runs import Row
+from ..tables import slug
+
+MOST_USERS = 20
+"""Users in a record's envy matrix: those who envy most, and whom they envy."""
+
+MOST_SERVERS = 50
+"""Servers whose prices a record holds, evenly spaced."""
+
+MOST_MAPS = 4
+"""Methods whose envy is drawn pair by pair: those with the worst pair."""
+
+SHARES = tuple(round(step / 25, 2) for step in range(26))
+"""Shares of the users at which sorted values are kept."""
+
+_STATIC: dict[Share, str] = {
+    "endowment": "its budget's part of every server",
+    "tenants": "an equal split among the users on each server",
+}
+
+
+def record(instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5) -> dict[str, Any]:
+    """The numbers that `pictures` draws, a few kB; those of Amdahl utilities only for them.
+
+    Of users with a useful job, at `SHARES` of them in sorted order: `utility`, `sharing` ratios against two static shares,
+    worst `envy` index. `envy_users` and `envy_matrix` [percent] of at most `MOST_USERS`. `price` per core of at most
+    `MOST_SERVERS` of the `servers` that have useful jobs, `server` their numbers, in units of all money over their cores.
+    """
+    active = instance.active
+    result: dict[str, Any] = {"users": int(active.sum())}
+    if not active.any():
+        return result
+    family = family_named(utility, rho)
+    worth = user_utilities(instance, allocation.cores) if family is None else family.utilities(instance, allocation.cores)
+    result["utility"] = _sorted(worth[active])
+    if allocation.price is not None:
+        busy = np.unique(instance.server[instance.useful])
+        chosen = busy[np.unique(np.linspace(0, len(busy) - 1, MOST_SERVERS).round().astype(int))]
+        unit = instance.budget[active].sum() / instance.capacity[busy].sum()
+        result |= {"server": chosen.tolist(), "price": rounded(allocation.price[chosen] / unit), "servers": len(busy)}
+    if family is not None:
+        return result
+    result["sharing"] = {share: _sorted(sharing_ratios(instance, allocation, share)[active]) for share in _STATIC}
+    if pairs_on_servers(instance) <= MOST_PAIRS:
+        index, whom = user_envy(instance, allocation)
+        result["envy"] = _sorted(index[active])
+        shown = _most_envious(index, whom, active)
+        matrix = np.nan_to_num(100 * envy_matrix(instance, allocation, shown), nan=100.0)
+        result |= {"envy_users": shown.tolist(), "envy_matrix": np.floor(matrix + 1e-6).astype(int).tolist()}
+    return result
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """The pictures of one instance's runs."""
+    drawn: list[Picture] = []
+    if found := records_by_method(rows, "utility"):
+        drawn.append(_utilities(found))
+    if found := records_by_method(rows, "sharing"):
+        drawn += [_sharing(found, share, words) for share, words in _STATIC.items()]
+    if found := records_by_method(rows, "envy"):
+        drawn += [_envy(found), *_envy_maps(found)]
+    if found := records_by_method(rows, "price"):
+        drawn.append(_prices(found))
+    return drawn
+
+
+def _utilities(found: dict[str, list[Record]]) -> Picture:
+    curves = {method: over_seeds([record["utility"] for record in records])[0] for method, records in found.items()}
+    least = {method: curve[0] for method, curve in curves.items()}
+    return Chart(
+        "market-utility",
+        "Utility of every user, from the least to the most",
+        "share of the users",
+        "utility (work per unit of time)",
+        tuple(Series(method, SHARES, curve) for method, curve in curves.items()),
+        f"Sorted utilities of the users, one curve per method. The user worst off: {extremes(least, '.4g')}.",
+    )
+
+
+def _sharing(found: dict[str, list[Record]], share: Share, words: str) -> Picture:
+    """Thesis eq. 3.6, user by user."""
+    curves = {method: over_seeds([record["sharing"][share] for record in records])[0] for method, records in found.items()}
+    least = {method: curve[0] for method, curve in curves.items()}
+    lines = [Series(method, SHARES, curve) for method, curve in curves.items()]
+    return Chart(
+        f"market-sharing-{share}",
+        f"What sharing gains every user over {words}",
+        "share of the users",
+        "utility over that of the static share",
+        (*lines, Series("no gain", (0.0, 1.0), (1.0, 1.0))),
+        f"Sorted ratios of the users' utilities to what {words} would give them, one curve per method; below 1 a user loses "
+        f"by sharing. The least ratio, which is the sharing index: {extremes(least, '.3g')}.",
+        y_scale="log" if 0 < 20 * min(least.values()) < max(curve[-1] for curve in curves.values()) else "linear",
+    )
+
+
+def _envy(found: dict[str, list[Record]]) -> Picture:
+    """Thesis eq. 3.5, every user's worst pair."""
+    curves = {method: over_seeds([record["envy"] for record in records])[0] for method, records in found.items()}
+    least = {method: curve[0] for method, curve in curves.items()}
+    return Chart(
+        "market-envy",
+        "Envy of every user, from the most envious",
+        "share of the users",
+        "envy index with the user it envies most (1: no envy)",
+        tuple(Series(method, SHARES, curve) for method, curve in curves.items()),
+        f"Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair: {extremes(least, '.3g')}.",
+    )
+
+
+def _envy_maps(found: dict[str, list[Record]]) -> list[Picture]:
+    """Thesis fig. 3.12, for the methods with the worst pairs; the first seed of each."""
+    worst = {method: records[0]["envy"][0] for method, records in found.items()}
+    chosen = [method for method in sorted(worst, key=worst.__getitem__) if worst[method] < 1 - 1e-6][:MOST_MAPS]
+    return [_envy_map(method, found[method][0], len(found) - len(chosen)) for method in chosen]
+
+
+def _envy_map(method: str, record: Record, others: int) -> Picture:
+    names = tuple(f"user {user}" for user in record["envy_users"])
+    values = np.array(record["envy_matrix"]) / 100
+    row, column = np.unravel_index(np.argmin(values), values.shape)
+    shown = f"{len(names)} of {record['users']} users are shown: the most envious, and whom they envy. " * (
+        len(names) < record["users"]
+    )
+    return HeatMap(
+        f"market-envy-{slug(method)}",
+        f"Who envies whom under {method}",
+        "the user that is looked at",
+        "the user that looks",
+        names,
+        names,
+        tuple(map(tuple, values.tolist())),
+        "envy index (1: no envy)",
+        f"Envy between pairs of users under {method}, dark where the user of the row would rather have what the user of the "
+        f"column has. The worst pair: {names[row]} looks at {names[column]}, index {values[row, column]:.2f}.",
+        note=f"{shown}Indices are rounded down to percents. "
+        + (f"{others} methods with less envy are not shown." if others else ""),
+    )
+
+
+def _prices(found: dict[str, list[Record]]) -> Picture:
+    series, most = [], {}
+    for method, records in found.items():
+        mean, low, high = over_seeds([record["price"] for record in records])
+        series.append(Series(method, tuple(records[0]["server"]), mean, "points", low=low, high=high))
+        most[method] = max(mean)
+    shown, total = len(records[0]["server"]), records[0]["servers"]
+    return Chart(
+        "market-prices",
+        "Price of a core on each server",
+        "server",
+        "price of a core [all money over all cores there]",
+        tuple(series),
+        f"Prices of a core on {shown} servers, for the methods that have prices. The dearest server: {extremes(most, '.3g')}.",
+        note="Servers without useful jobs have no price. " + (f"{shown} of {total} are shown, evenly spaced." * (shown < total)),
+    )
+
+
+def _sorted(values: np.ndarray) -> list[float]:
+    """Sorted values at `SHARES`, by linear interpolation."""
+    return rounded(np.quantile(values, SHARES))
+
+
+def _most_envious(index: np.ndarray, whom: Integers, active: np.ndarray) -> Integers:
+    """At most `MOST_USERS` users in order: the most envious and whom each envies most."""
+    order = np.flatnonzero(active)[np.argsort(index[active], kind="stable")]
+    pairs = np.column_stack([order, whom[order]]).ravel().tolist()
+    return np.array(sorted(list(dict.fromkeys([*pairs, *order.tolist()]))[:MOST_USERS]))

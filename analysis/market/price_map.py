@@ -1,0 +1,79 @@
+"""What it costs in total utility to guarantee every user so many times what its endowment is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.market.families import Family
+from ...instances.market.instance import Market
+from ...instances.problem.errors import InvalidOption
+from ...solvers.market.guaranteed import PROVED, Divided, Guarantees
+from ...solvers.outcome import Clock, Status, Stop
+from ..price_map import PriceFrontier, PricePoint, settled
+
+_BEFORE_THE_END = 1e-3
+"""How far below the largest index, relative to the range, the tightest limit is when the largest itself is not proved: there the
+guarantees leave nothing to choose from, and their multipliers may be infinite."""
+
+
+def price_frontiers(
+    instance: Market, *, time_limit: float | None = None, points: int = 8, utility: Family = "amdahl"
+) -> tuple[PriceFrontier, ...]:
+    """The most total utility such that every user has at least sigma times the utility of its endowment.
+
+    sigma runs from the index of the allocation with the most total utility to the largest index any allocation has; see
+    `solvers.market.guaranteed` for the proof. The sharing index is thesis eq. 3.6 against C_j B_i / sum B.
+
+    Parameters
+    ----------
+    time_limit : seconds in all.
+    points : values of sigma, at least 2.
+    utility : for other families than "amdahl" there is no frontier.
+
+    Raises
+    ------
+    InvalidOption
+        An option is out of range.
+    """
+    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
+        raise InvalidOption(f"points is {points}; expected a whole number, at least 2")
+    clock = Clock(time_limit)
+    if utility != "amdahl" or not instance.active.any():
+        return ()
+    search, stop = Guarantees(instance, clock), Stop.FINISHED
+    found: dict[float, Divided | None] = {}
+    try:
+        search.raise_index()
+        low, high = search.best.index, search.fairest.index
+        wide = high - low > PROVED * high
+        for limit in np.linspace(low, high, points).tolist()[1:] if wide else ():
+            found[limit] = search.most(limit)
+        if wide and not _proved(search, high, found[high]):
+            limit = high - _BEFORE_THE_END * (high - low)
+            found[limit] = search.most(limit)
+            if _proved(search, limit, found[limit]):
+                del found[high]
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    if stop is Stop.FINISHED and clock.over:
+        stop = Stop.TIME_LIMIT
+    marks = [_point(search, limit, found[limit]) for limit in sorted(found, reverse=True)]
+    best = search.best
+    marks.append(PricePoint(None, best.total, search.bound(0.0), best.index, Status.OPTIMAL))
+    note = "Each limit: every user has at least so many times the utility of its endowment (its budget's part of every server)."
+    if np.isfinite(search.highest):
+        note += (
+            f" Proved: no allocation has an index above {search.highest:.6g}; the largest found is {search.fairest.index:.6g}."
+        )
+    return (PriceFrontier("total_utility", "sharing_index", settled(marks, "max", PROVED), note, stop),)
+
+
+def _point(search: Guarantees, limit: float, found: Divided | None) -> PricePoint:
+    if found is None:
+        return PricePoint(limit, None, search.bound(limit), None, Status.UNKNOWN)
+    status = Status.OPTIMAL if _proved(search, limit, found) else Status.FEASIBLE
+    return PricePoint(limit, found.total, search.bound(limit), found.index, status)
+
+
+def _proved(search: Guarantees, limit: float, found: Divided | None) -> bool:
+    return found is not None and search.bound(limit) - found.total <= PROVED * found.total

@@ -1,0 +1,295 @@
+"""A fresh interpreter that calls functions for this one: the only way to end what does not end by itself.
+
+A fresh interpreter and not multiprocessing's spawn, which would run the caller's own script again when that has no main
+guard, and which is refused inside a daemonic process (a Dask worker).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import IO, Any, Literal
+
+START_LIMIT = 120.0
+"""Seconds an interpreter may take to start; a loaded machine needs several."""
+
+IDLE_LIMIT = 600.0
+"""Seconds after which a child that is asked nothing leaves: whoever started it may have forgotten it."""
+
+ORPHAN_GRACE = 60.0
+"""Seconds past its limit after which a child ends itself: its parent is gone, and its own threads may not get to see that."""
+
+_POLL = 0.2
+_LEAVE = 2.0
+
+# Requests and answers keep the pipes for themselves: what a method or a library prints goes to the file of last words.
+_BOOT = """
+import os, pickle, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+os.dup2(2, 1)
+sys.path[:] = pickle.load(requests)
+from {module} import serve
+serve(requests, answers, leads={leads})
+"""
+
+Kind = Literal["ready", "done", "raised", "interrupted", "died", "overran"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a call.
+
+    Attributes
+    ----------
+    kind : "done" (`value` is what the function returned), "raised" (`value` says what), "interrupted", "died" (the
+        process ended in the middle; `Child.end` says how), or "overran" (its time is up and it must be ended).
+    value : as above.
+    """
+
+    kind: Kind
+    value: Any = None
+
+
+class Child:
+    """A Python process that is asked to call functions, one at a time.
+
+    Parameters
+    ----------
+    leads : whether it begins a process group of its own: it is then ended with every process it started, the terminal's
+        Ctrl-C does not reach it, and `interrupt` raises KeyboardInterrupt in its call. Otherwise it belongs to the group
+        of this process and ignores Ctrl-C.
+
+    Raises
+    ------
+    OSError
+        The machine starts no more processes.
+    """
+
+    def __init__(self, *, leads: bool = False) -> None:
+        self._leads = leads
+        self._errors = tempfile.TemporaryFile()
+        boot = _BOOT.format(module=__name__, leads=leads)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", boot],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=leads,
+            )
+        except BaseException:
+            self._errors.close()
+            raise
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._replies: SimpleQueue[Reply] = SimpleQueue()
+        self._patience: float | None = None
+        self._ready = False
+        self._asked = False
+        self._ended: str | None = None
+        self._ending = threading.Lock()
+        self._since = time.monotonic()
+        # A pipe has no time limit of its own: a thread waits at it, and this one waits for the thread.
+        self._thread = threading.Thread(target=self._talk, name="cotenant-child", daemon=True)
+        self._thread.start()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it can be relied on to be there for another call."""
+        return self._ended is None and time.monotonic() - self._since < IDLE_LIMIT / 2
+
+    def ask(self, function: Callable[..., Any], *arguments: Any, limit: float | None = None, **keywords: Any) -> None:
+        """Have it call a function; function, arguments and answer are pickled. `limit`: as for `answer`."""
+        frame = pickle.dumps((limit, function, arguments, keywords))
+        self._asked = True
+        self._requests.put(frame)
+
+    def answer(self, limit: float | None = None) -> Reply:
+        """What came of the call; after `limit` seconds (its start not counted), or the patience of `interrupt`, "overran"."""
+        ends = time.monotonic() + (START_LIMIT if not self._ready else float("inf") if limit is None else limit)
+        while True:
+            last = ends if self._patience is None else min(ends, self._patience)
+            left = last - time.monotonic()
+            if left <= 0:
+                return Reply("overran")
+            try:
+                reply = self._replies.get(timeout=min(left, _POLL))
+            except Empty:
+                if self._process.poll() is None or not self._replies.empty():
+                    continue
+                # A process of its own may still hold its end of the pipe, which then never closes.
+                self._thread.join(_POLL)
+                reply = self._replies.get() if not self._replies.empty() else Reply("died")
+            if reply.kind != "ready":
+                self._asked = False
+                self._since = time.monotonic()
+                return reply
+            self._ready = True
+            ends = float("inf") if limit is None else time.monotonic() + limit
+
+    @property
+    def started(self) -> bool:
+        """Whether it has come so far as to take calls."""
+        return self._ready
+
+    def interrupt(self, patience: float) -> None:
+        """Raise KeyboardInterrupt in its call, once; it then has `patience` seconds to answer. From any thread."""
+        self._patience = time.monotonic() + patience
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGINT)
+
+    def end(self) -> str:
+        """End it, with its process group when it leads one; says how it ended. Twice is once, from any thread."""
+        with self._ending:
+            if self._ended is None:
+                self._ended = self._end()
+            return self._ended
+
+    def _end(self) -> str:
+        self._requests.put(None)
+        if not self._asked:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LEAVE)
+        if self._leads:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        code = self._process.wait()
+        self._thread.join(_LEAVE)
+        return f"{_how(code)}{self._last_words()}"
+
+    def _last_words(self) -> str:
+        with self._errors as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - 4000))
+            lines = stream.read().decode(errors="replace").strip().splitlines()
+        return f": {lines[-1].strip()}" if lines else ""
+
+    def _talk(self) -> None:
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        try:
+            pickle.dump([entry for entry in sys.path if isinstance(entry, str)], requests)
+            requests.flush()
+            self._replies.put(_understood(_receive(answers)))
+            while (frame := self._requests.get()) is not None:
+                _send(requests, frame)
+                self._replies.put(_understood(_receive(answers)))
+        except (OSError, EOFError, ValueError):
+            self._replies.put(Reply("died"))
+        finally:
+            for stream in (requests, answers):
+                with suppress(OSError):  # closing writes what is left, to a process that is gone
+                    stream.close()
+
+
+def serve(requests: IO[bytes], answers: IO[bytes], *, leads: bool) -> None:
+    """The child's part: call what is asked until the parent closes the pipe."""
+    state = _State(leads)
+    if leads:
+        signal.signal(signal.SIGINT, state.hear)
+    inbox: SimpleQueue[bytes | None] = SimpleQueue()
+    threading.Thread(target=_listen, args=(requests, inbox, state), name="cotenant-parent", daemon=True).start()
+    _send(answers, pickle.dumps(Reply("ready")))
+    with suppress(Empty), open(os.devnull, "w") as nowhere:
+        while (frame := inbox.get(timeout=IDLE_LIMIT)) is not None:
+            reply = _called(frame, state, nowhere)
+            state.asked = False
+            with suppress(BrokenPipeError):
+                _send(answers, reply)
+
+
+class _State:
+    """What the child's two threads and its signal handler know of each other."""
+
+    def __init__(self, leads: bool) -> None:
+        self.leads = leads
+        self.asked = False
+        self.calling = False
+
+    def hear(self, number: int, frame: object) -> None:
+        """Ctrl-C from the parent: for a call, and nothing when there is none."""
+        if self.calling:
+            raise KeyboardInterrupt
+
+
+def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State) -> None:
+    """Wait for requests beside the call; a parent that is gone takes a call that nobody waits for with it."""
+    try:
+        while True:
+            frame = _receive(requests)
+            state.asked = True
+            inbox.put(frame)
+    except (OSError, EOFError):
+        if state.asked:
+            if state.leads:
+                os.killpg(os.getpid(), signal.SIGKILL)
+            os._exit(1)
+        inbox.put(None)
+
+
+def _called(frame: bytes, state: _State, nowhere: IO[str]) -> bytes:
+    """The pickled reply to a request."""
+    try:
+        state.calling = True
+        limit, function, arguments, keywords = pickle.loads(frame)
+        if limit is not None:  # compiled code may keep every Python thread from running, this timer it cannot
+            faulthandler.dump_traceback_later(limit + ORPHAN_GRACE, exit=True, file=nowhere)
+        reply = pickle.dumps(Reply("done", function(*arguments, **keywords)))
+        state.calling = False
+    except KeyboardInterrupt:
+        reply = pickle.dumps(Reply("interrupted"))
+    except BaseException as error:
+        state.calling = False
+        reply = pickle.dumps(Reply("raised", f"{type(error).__name__}: {error}"))
+    finally:
+        state.calling = False
+        faulthandler.cancel_dump_traceback_later()
+    return reply
+
+
+def _send(stream: IO[bytes], frame: bytes) -> None:
+    stream.write(len(frame).to_bytes(8, "little"))
+    stream.write(frame)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    head = stream.read(8)
+    size = int.from_bytes(head, "little")
+    body = stream.read(size) if len(head) == 8 else b""
+    if len(head) < 8 or len(body) < size:
+        raise EOFError
+    return body
+
+
+def _understood(frame: bytes) -> Reply:
+    try:
+        reply: Reply = pickle.loads(frame)
+    except Exception as error:
+        return Reply("raised", f"its answer cannot be read: {type(error).__name__}: {error}")
+    return reply
+
+
+def _how(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}{' (out of memory?)' if name == 'SIGKILL' else ''}"

@@ -1,0 +1,242 @@
+"""The most total utility when every user is guaranteed a share of what its endowment is worth, with a bound of our own.
+
+For any weights lambda >= 0 the most of sum (1 + lambda_i) u_i over all allocations is a closed form W(lambda), server by server
+(`utilitarian`), and whoever guarantees u_i >= sigma b_i has a total utility of at most W(lambda) - sigma sum lambda_i b_i: each
+lambda is a line that bounds the whole frontier over sigma. The best lambda is found by a quasi-Newton method, since the
+gradient of that bound, u_i - sigma b_i, comes with the closed form. Where all f < 1 the optimal weights' allocation is the
+optimum itself; where jobs with f = 1 make it jump, cores and weights come from the convex programme of
+`models.market.guaranteed`. Either way every value is recomputed from cores, and every bound from weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...instances.market.instance import Allocation, Floats, Market, check, ratio, total_by
+from ...instances.market.sharing import static_utilities
+from ...instances.market.utility import user_utilities
+from ...models.market.guaranteed import guaranteed
+from ..engines import solve_convex
+from ..outcome import Clock
+from .arena import SLIVER
+from .utilitarian import weighted_optimum
+
+PROVED = 1e-6
+"""Total utility and bound that differ relatively by no more than this are equal."""
+
+MOST_JOBS = 5_000
+"""Jobs beyond which the convex programme is not tried."""
+
+_STEPS = 400  # of the quasi-Newton method, each a pass over the jobs
+_ROUNDING = 1e-13  # of a bound's two large terms, whose difference it is
+_WIDEST = 80.0  # logarithms of weights stay within this of each other
+
+
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """Cores and what they are worth.
+
+    Attributes
+    ----------
+    cores : (k,) feasible.
+    total : sum of users' utilities.
+    index : least u_i / b_i over users with a useful job: the sharing index against the endowment.
+    """
+
+    cores: Floats
+    total: float
+    index: float
+
+
+class _TimeUp(Exception):
+    """Ends a search in its middle."""
+
+
+class Guarantees:
+    """The frontier of total utility against the sharing index of a market, explored point by point.
+
+    Parameters
+    ----------
+    market : with at least one useful job.
+    clock : when its time is up, searches end with what they have.
+
+    Attributes
+    ----------
+    best : the utilitarian optimum, `fairest` the allocation of largest index known.
+    highest : proved: no allocation has a larger index.
+    """
+
+    def __init__(self, market: Market, clock: Clock) -> None:
+        self.market, self.clock = market, clock
+        self.static = static_utilities(market)
+        self.held = self.static > 0
+        self._lines: list[tuple[float, float]] = []
+        self._weight = np.zeros(market.users)  # of the last point, in units of total utility per unit of u_i / b_i
+        self.best = self._weighed(np.zeros(market.users))
+        self.fairest = max(self.best, self.divided(self._endowment()), key=lambda one: one.index)
+        self.highest = np.inf
+        self.unit = max(self.best.total, np.finfo(float).tiny)
+
+    def bound(self, index: float) -> float:
+        """No allocation of this sharing index or more has a larger total utility: the least of all lines found."""
+        return min(most - index * slope for most, slope in self._lines)
+
+    def divided(self, cores: Floats) -> Divided:
+        """What cores are worth; refuses cores that are not feasible."""
+        check(self.market, Allocation(cores))
+        worth = user_utilities(self.market, cores)
+        index = float(ratio(worth, self.static, np.inf)[self.held].min(initial=np.inf))
+        return Divided(cores, float(worth.sum()), index)
+
+    def raise_index(self) -> None:
+        """Find the allocation of largest index, and prove how large any can be.
+
+        The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i u_i.
+        """
+        held, static = self.held, self.static[self.held]
+
+        def least_index(logarithm: Floats) -> tuple[float, Floats]:
+            share = np.exp(np.clip(logarithm - logarithm.max(), -_WIDEST, 0.0))
+            weight = np.zeros(self.market.users)
+            weight[held] = share / static
+            cores, most = weighted_optimum(self.market, weight[self.market.user])
+            found = self.divided(cores)
+            self._keep(found)
+            self.highest = min(self.highest, most / share.sum() * (1 + _ROUNDING))
+            ratios = user_utilities(self.market, cores)[held] / static
+            if self.clock.over:
+                raise _TimeUp
+            return most / share.sum(), share * (ratios - most / share.sum()) / share.sum()
+
+        try:
+            _minimise(least_index, np.zeros(held.sum()), bounded=False)
+            if self.highest - self.fairest.index > PROVED * self.highest:
+                self._ask_programme(None)
+        except _TimeUp:
+            pass
+
+    def most(self, index: float) -> Divided | None:
+        """The allocation of most total utility found whose sharing index is at least this; None when none is known.
+
+        The bound on it is `bound(index)` afterwards; it is optimal when the two agree to `PROVED`.
+        """
+        found: list[Divided] = [one for one in (self.best, self.fairest) if one.index >= index]
+        tried: dict[str, tuple[float, Divided]] = {}
+
+        def dual(weight: Floats) -> tuple[float, Floats]:
+            line, one = self._line(self._lambda(weight))
+            self._lines.append(line)
+            value = line[0] - index * line[1]
+            if "least" not in tried or value < tried["least"][0]:
+                tried["least"] = value, one
+                self._weight = weight.copy()
+            if self.clock.over:
+                raise _TimeUp
+            slack = ratio(user_utilities(self.market, one.cores), self.static) - index
+            return value / self.unit, np.where(self.held, slack, 0.0)
+
+        try:
+            if self.best.index < index:
+                _minimise(dual, self._weight, bounded=True)
+                found += self._repaired(tried["least"][1], index)
+                value = max((one.total for one in found), default=-np.inf)
+                if self.bound(index) - value > PROVED * self.unit:
+                    found += self._ask_programme(index)
+        except _TimeUp:
+            found += self._repaired(tried["least"][1], index) if tried else []
+        return max(found, key=lambda one: one.total, default=None)
+
+    def _lambda(self, weight: Floats) -> Floats:
+        return self.unit * ratio(weight, self.static)
+
+    def _line(self, weight: Floats) -> tuple[tuple[float, float], Divided]:
+        """The line that lambda = `weight` proves, and the allocation that is best at these weights."""
+        cores, most = weighted_optimum(self.market, (1.0 + weight)[self.market.user])
+        return (most * (1 + _ROUNDING), float(weight @ self.static) * (1 - _ROUNDING)), self.divided(cores)
+
+    def _weighed(self, weight: Floats) -> Divided:
+        line, one = self._line(weight)
+        self._lines.append(line)
+        return one
+
+    def _keep(self, one: Divided) -> None:
+        if one.index > self.fairest.index:
+            self.fairest = one
+
+    def _repaired(self, one: Divided, index: float) -> list[Divided]:
+        """`one`, mixed with as little of the fairest allocation as lifts it to the index; utilities are concave.
+
+        The least user's ratio is a concave function of the mixture, so the mixtures that keep the index are an interval that
+        ends at the fairest.
+        """
+        self._keep(one)
+        if one.index >= index:
+            return [one]
+        if self.fairest.index < index:
+            return []
+        low, high, best = 0.0, 1.0, self.fairest
+        for _ in range(60):
+            middle = (low + high) / 2
+            mixed = self.divided((1 - middle) * one.cores + middle * self.fairest.cores)
+            if mixed.index >= index:
+                high, best = middle, mixed
+            else:
+                low = middle
+        return [best]
+
+    def _ask_programme(self, index: float | None) -> list[Divided]:
+        """The convex programme's cores, repaired, and a bound from its multipliers; for the most index when it is None."""
+        moving = self.market.useful & (self.market.parallel_fraction > 0)
+        if not 0 < moving.sum() <= MOST_JOBS or self.clock.over:
+            return []
+        program = guaranteed(self.market, self.static, index)
+        answer = solve_convex(program.problem, time_limit=self.clock.left, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        if answer.stop.value == "interrupted":
+            raise KeyboardInterrupt
+        if answer.objective is None:
+            return []
+        weight = np.zeros(self.market.users)
+        weight[program.user] = np.maximum(np.asarray(program.guarantees.dual_value, dtype=float), 0.0)
+        one = self.divided(self._whole(np.asarray(program.share.value, dtype=float), program.job))
+        self._keep(one)
+        if index is not None:
+            self._weighed(ratio(weight * program.unit, self.static))
+            return self._repaired(one, index)
+        shares = ratio(weight, self.static)
+        most = weighted_optimum(self.market, shares[self.market.user])[1]
+        self.highest = min(self.highest, most / max(float(weight.sum()), np.finfo(float).tiny) * (1 + _ROUNDING))
+        return []
+
+    def _whole(self, share: Floats, job: np.ndarray) -> Floats:
+        """Shares as cores: slivers for the jobs with f = 0, and all of a server's cores in use."""
+        market = self.market
+        cores = np.zeros(market.jobs)
+        cores[job] = np.maximum(share, 0.0) * market.capacity[market.server[job]]
+        serial = np.flatnonzero(market.useful & (market.parallel_fraction == 0))
+        number = np.bincount(market.server[serial], minlength=market.servers)
+        cores[serial] = (SLIVER * market.capacity / np.maximum(number, 1))[market.server[serial]]
+        used = total_by(market.server, cores, market.servers)
+        return cores * ratio(market.capacity, used)[market.server]
+
+    def _endowment(self) -> Floats:
+        """Every user's endowment, split equally over its jobs on each server; what nobody asks for is not given."""
+        market = self.market
+        useful = np.flatnonzero(market.useful)
+        key = market.user[useful] * market.servers + market.server[useful]
+        _, place, number = np.unique(key, return_inverse=True, return_counts=True)
+        share = market.budget[market.user[useful]] / market.budget[market.active].sum() / number[place]
+        cores = np.zeros(market.jobs)
+        cores[useful] = share * market.capacity[market.server[useful]]
+        return cores
+
+
+def _minimise(function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool) -> None:
+    """Walk down a convex function by its gradient; whatever is of use, `function` keeps."""
+    from scipy.optimize import minimize
+
+    bounds = [(0.0, None)] * len(start) if bounded else None
+    options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
+    minimize(function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)

@@ -1,0 +1,114 @@
+"""Methods that misbehave, in a module that other processes can import; for the tests of sweeps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.solvers.outcome import Outcome, Status, Stop
+
+
+def in_order(instance: Colocation, *, rng: np.random.Generator) -> Pairing:
+    """Pairs agents of all types in a random order."""
+    order = rng.permutation(instance.types)
+    return Pairing(order[::2], order[1::2], [1] * (instance.types // 2), [0] * instance.types)
+
+
+def sleeps(instance: Colocation, *, note: str) -> Pairing:
+    """Does not end; says so, with the process of its own that it started."""
+    own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    said(note, f"{os.getpid()} {own.pid}")
+    time.sleep(300)
+    return in_order(instance, rng=np.random.default_rng(0))
+
+
+def stubborn(instance: Colocation, *, note: str) -> Pairing:
+    """Does not end, and does not listen to Ctrl-C either."""
+    said(note, str(os.getpid()))
+    while True:
+        try:
+            time.sleep(300)
+        except KeyboardInterrupt:
+            continue
+
+
+def keeps_best(instance: Colocation, *, note: str) -> Outcome:
+    """Does not end until Ctrl-C, and then hands in what it has."""
+    said(note, str(os.getpid()))
+    try:
+        time.sleep(300)
+    except KeyboardInterrupt:
+        return Outcome(in_order(instance, rng=np.random.default_rng(0)), None, Status.FEASIBLE, Stop.INTERRUPTED)
+    raise AssertionError("nobody interrupted")
+
+
+def leaves(instance: Colocation) -> Pairing:
+    """Ends its process."""
+    print("a last word", file=sys.stderr, flush=True)
+    os._exit(3)
+
+
+def is_killed(instance: Colocation) -> Pairing:
+    """Is ended from outside."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def exits(instance: Colocation) -> Pairing:
+    """Calls sys.exit, as a script would."""
+    sys.exit("enough")
+
+
+def shouts(instance: Colocation) -> Pairing:
+    """Prints on every stream, and reads."""
+    print("noise" * 10_000, flush=True)
+    os.write(1, b"more noise\n")
+    assert sys.stdin.read() == ""
+    return in_order(instance, rng=np.random.default_rng(0))
+
+
+def takes_a_while(instance: Colocation, *, rng: np.random.Generator, note: str) -> Pairing:
+    """Says where it runs, waits a little, and answers by its seed."""
+    said(f"{note}-{time.monotonic_ns()}", f"{os.getppid()}")
+    time.sleep(0.4)
+    return in_order(instance, rng=rng)
+
+
+def said(note: str, words: str) -> None:
+    """Write a note whole."""
+    part = Path(f"{note}.part{os.getpid()}")
+    part.write_text(words)
+    part.rename(note)
+
+
+def waited_for(note: Path, seconds: float = 60.0) -> str:
+    """The words of a note, once it is there."""
+    end = time.monotonic() + seconds
+    while not note.exists():
+        assert time.monotonic() < end, f"{note} is not written"
+        time.sleep(0.02)
+    return note.read_text()
+
+
+def gone(process: int, seconds: float = 30.0) -> bool:
+    """Whether a process ends within so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        except FileNotFoundError:
+            if Path("/proc/self").exists():
+                return True
+        time.sleep(0.02)
+    return False

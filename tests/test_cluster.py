@@ -1,0 +1,242 @@
+"""The same cells on a real Dask cluster: a scheduler and workers of their own on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sweep_methods as bad
+
+import cotenant
+from cotenant.analysis import cluster
+from cotenant.analysis.runs import read_rows
+from cotenant.instances.problem import EngineError, InvalidOption
+
+pytest.importorskip("distributed", reason="Dask is not installed; python -m pip install 'cotenant[cluster]'")
+
+TINY = cotenant.read("colocation/tiny")
+QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false"}
+
+
+class Started:
+    """A scheduler and its workers, each a process; all are ended on leaving."""
+
+    def __init__(self, folder: Path, workers: int, **environment: str) -> None:
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        self.environment = {**os.environ, **QUIET, "PYTHONPATH": path, **environment}
+        note = folder / "scheduler.json"
+        self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(note))
+        self.address = json.loads(bad.waited_for(note))["address"]
+        for number in range(workers):
+            self.worker(f"worker-{number}")
+
+    def start(self, name: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+            self.processes[name] = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self.folder, env=self.environment, start_new_session=True
+            )
+
+    def worker(self, name: str) -> None:
+        self.start(name, "worker", self.address, "--name", name, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
+
+    def end(self) -> None:
+        for process in self.processes.values():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=30)
+
+
+@contextmanager
+def started(folder: Path, workers: int, **environment: str) -> Iterator[Started]:
+    found = Started(folder, workers, **environment)
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    with started(tmp_path_factory.mktemp("cluster"), 2) as found:
+        from distributed import Client
+
+        with Client(found.address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        yield found
+
+
+def without_seconds(rows: Any) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def test_two_workers_give_the_same_rows_as_this_process(two_workers: Started, tmp_path: Path) -> None:
+    methods = ["optimal", "stable", "SMR", "threshold", bad.in_order, bad.leaves]
+    settings: dict[str, Any] = {"seeds": range(3), "options": {"alpha": 0.01}}
+    other = TINY.replace(penalty=TINY.penalty / 2)
+    seen: list[tuple[int, int]] = []
+    out = tmp_path / "rows.jsonl"
+    there = cotenant.compare(
+        [TINY, other], methods, dask=two_workers.address, out=out, progress=lambda *now: seen.append(now[:2]), **settings
+    )  # fmt: skip
+    here = cotenant.compare([TINY, other], [name for name in methods if name is not bad.leaves], **settings)
+    assert without_seconds(row for row in there.rows if row["method"] != "leaves") == without_seconds(here.rows)
+    died = [row["error"] for row in there.rows if row["method"] == "leaves"]
+    assert died == ["its process ended with code 3: a last word"] * 2, "a death takes its cell and no worker"
+    assert seen == [(number, 24) for number in range(1, 25)]
+    assert len(read_rows(out)) == 24
+
+
+def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(two_workers: Started, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    found = cotenant.compare(
+        [TINY], [bad.sleeps], time_limit=1.0, hard_limit=2.0, options={"note": str(note)}, dask=two_workers.address
+    )  # fmt: skip
+    assert found.rows[0]["error"] == "passed its limit of 1 s by 1 s and was stopped"
+    assert all(map(bad.gone, map(int, note.read_text().split())))
+
+
+def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_path: Path) -> None:
+    two_workers.worker("victim")
+    victim = two_workers.processes["victim"].pid
+    from distributed import Client
+
+    with Client(two_workers.address, set_as_default=False) as client:
+        client.wait_for_workers(3, timeout=60)
+    killed: list[str] = []
+
+    def kill() -> None:
+        while not killed:
+            for note in tmp_path.glob("note-*"):
+                if note.suffix == "" and note.read_text() == str(victim):
+                    os.kill(victim, signal.SIGKILL)  # while it runs the cell that wrote this note
+                    killed.append(note.name)
+                    return
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    settings: dict[str, Any] = {"seeds": range(16), "options": {"note": str(tmp_path / "note")}}
+    there = cotenant.compare([TINY], [bad.takes_a_while], dask=two_workers.address, **settings)
+    killer.join(timeout=30)
+    assert killed
+    assert not there.interrupted
+    assert [row.get("error") for row in there.rows] == [None] * 16
+    assert len(list(tmp_path.glob("note-*"))) > 16, "the cell that the victim ran was begun again"
+    here = cotenant.compare([TINY], [bad.in_order], seeds=range(16))
+    assert [row["metrics"] for row in there.rows] == [row["metrics"] for row in here.rows]
+
+
+SWEEP = """
+import cotenant, sweep_methods as bad
+done = cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best, "GR", bad.sleeps, "SMP"], seeds=range(2),
+                        options={{"note": {note!r}}}, out={out!r}, dask={address!r})
+print([(row["method"], row["stop"]) for row in done.rows], done.interrupted)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    script = SWEEP.format(note=str(note), out=str(out), address=two_workers.address)
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=two_workers.environment
+    )  # fmt: skip
+    while not out.exists() or not out.read_bytes():  # GR is done: one worker keeps its best, the other sleeps
+        assert sweep.poll() is None
+        time.sleep(0.02)
+    bad.waited_for(note)
+    time.sleep(1.0)
+    sweep.send_signal(signal.SIGINT)
+    stdout, stderr = sweep.communicate(timeout=60)
+    assert stderr == ""
+    kept = {row["method"]: row["stop"] for row in read_rows(out)}
+    assert kept.pop("SMP", "finished") == "finished"  # if it came before the method that sleeps
+    assert kept == {"keeps_best": "interrupted", "GR": "finished"}
+    assert stdout.strip().endswith("True")
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "http://127.0.0.1:80"])
+def test_an_address_where_no_scheduler_answers_is_told_within_ten_seconds(address: str, tmp_path: Path) -> None:
+    begin = time.monotonic()
+    with pytest.raises(InvalidOption, match=f"dask is '{address}': no scheduler answers there within"):
+        cotenant.compare([TINY], ["GR"], dask=address, out=tmp_path / "rows.jsonl")
+    assert time.monotonic() - begin < 10
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_a_server_that_says_nothing_and_a_worker_are_no_schedulers(two_workers: Started) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(InvalidOption, match="no scheduler answers"):
+            cotenant.compare([TINY], ["GR"], dask=f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+    from distributed import Client
+
+    with Client(two_workers.address, set_as_default=False) as client:
+        worker = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+    with pytest.raises(InvalidOption, match="a Worker does"):
+        cotenant.compare([TINY], ["GR"], dask=worker)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_cannot_run_the_cells_is_refused_before_any_work(tmp_path: Path) -> None:
+    with started(tmp_path, 0) as found:
+        with pytest.raises(InvalidOption, match="has no workers; start one: dask worker"):
+            cotenant.compare([TINY], ["GR"], dask=found.address)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "cotenant.py").write_text("")  # hides the package from this worker
+        found.environment["PYTHONPATH"] = str(elsewhere)
+        found.worker("stranger")
+        while "Registered to" not in (tmp_path / "stranger.log").read_text():
+            time.sleep(0.05)
+        with pytest.raises(InvalidOption, match="cannot run this package"):
+            cotenant.compare([TINY], ["GR"], dask=found.address)
+
+
+def test_a_worker_with_another_version_is_refused() -> None:
+    with pytest.raises(InvalidOption, match=r"tcp://a:1 has cotenant 0.0.1, and this is"):
+        cluster._require_fit({"tcp://a:1": ("0.0.1", [])}, {})
+
+
+def test_a_function_that_the_workers_cannot_import_is_refused(two_workers: Started, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="'without_seconds' or its options cannot be had in another process"):
+        cotenant.compare([TINY], [without_seconds], dask=two_workers.address)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    with started(tmp_path, 1) as found:
+
+        def kill() -> None:
+            bad.waited_for(note)
+            found.processes["scheduler"].kill()
+
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        with pytest.raises(EngineError, match="went away; with --out the rows so far are kept"):
+            cotenant.compare([TINY], ["GR", bad.sleeps], dask=found.address, out=out, options={"note": str(note)})
+        killer.join()
+    assert [row["method"] for row in read_rows(out)] == ["GR"]
+
+
+def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InvalidOption, match=r"python -m pip install 'cotenant\[cluster\]'"):
+        cotenant.compare([TINY], ["GR"], dask="tcp://127.0.0.1:8786")

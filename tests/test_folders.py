@@ -1,0 +1,139 @@
+"""Many instances at once: folders, what in them counts, and a comparison over several problems."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import cotenant
+from cotenant import cli
+from cotenant.instances.problem import InvalidFile, InvalidOption, UnknownName
+
+COLOCATION, MARKET = cotenant.read("colocation/tiny"), cotenant.read("market/tiny")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Two colocation instances and a market, one in a folder below, with a result and hidden files beside them."""
+    folder = tmp_path / "set"
+    (folder / "below").mkdir(parents=True)
+    (folder / ".cache").mkdir()
+    cotenant.write(COLOCATION, folder / "b.json")
+    cotenant.write(COLOCATION.replace(penalty=COLOCATION.penalty / 2, name="half"), folder / "below" / "half.json.gz")
+    cotenant.write(MARKET, folder / "a.json")
+    cotenant.solve(COLOCATION, "GR").write(folder / "answer.json")
+    (folder / "runs.jsonl").write_text("no instance\n")
+    (folder / ".cache" / "b.json").write_text("not for us")
+    (folder / ".b.json").write_text("nor this")
+    return folder
+
+
+def test_a_folder_stands_for_every_instance_in_it_and_below_in_order(tree: Path) -> None:
+    found = cotenant.read_all([tree])
+    assert list(found.files) == [str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")]
+    assert [instance.name for instance in found.instances] == ["tiny", "tiny", "half"]
+    assert found.results == (str(tree / "answer.json"),)
+    assert found.count == "1 market, 2 colocation instances"
+
+
+def test_files_bundled_instances_and_folders_mix_and_a_file_met_twice_is_read_once(tree: Path) -> None:
+    found = cotenant.read_all([tree / "b.json", "numa/tiny", tree, tree / "below", f"{tree}/./b.json"])
+    assert list(found.files) == [str(tree / "b.json"), "numa/tiny", str(tree / "a.json"), str(tree / "below" / "half.json.gz")]
+    assert found.files["numa/tiny"] == cotenant.read("numa/tiny")
+
+
+def test_an_instance_that_is_there_twice_is_run_once(tree: Path) -> None:
+    cotenant.write(COLOCATION, tree / "below" / "copy.json")
+    done = cotenant.compare(cotenant.read_all([tree / "b.json", tree / "below"]).instances, ["GR"])
+    assert [row["instance"] for row in done.rows] == ["tiny", "half"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("notes.json", '{"any": "thing"}', 'notes.json has no field "cotenant"'),
+        ("list.json", "[1, 2]", "list.json holds a list"),
+        ("cut.json", '{"cotenant": 1, "prob', "cut.json is truncated"),
+        ("other.json", '{"cotenant": 1, "problem": "tetris"}', "other.json: problem is 'tetris'"),
+        ("old.json.gz", "not gzip", "old.json.gz cannot be read"),
+    ],
+)
+def test_a_file_in_a_folder_that_is_no_instance_is_an_error_that_names_it(
+    tree: Path, name: str, text: str, words: str
+) -> None:  # fmt: skip
+    (tree / "below" / name).write_text(text)
+    with pytest.raises(InvalidFile, match=words):
+        cotenant.read_all([tree])
+
+
+def test_a_folder_without_instances_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="holds no instance"):
+        cotenant.read_all([tmp_path])
+    cotenant.solve(COLOCATION, "GR").write(tmp_path / "answer.json")
+    with pytest.raises(InvalidFile, match=r"only results: .*answer\.json"):
+        cotenant.read_all([tmp_path])
+    with pytest.raises(InvalidFile, match="is a result, not an instance"):
+        cotenant.read_all([tmp_path / "answer.json"])
+
+
+def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
+    done = cotenant.compare([COLOCATION, MARKET], ["GR", "fisher"], options={"alpha": 0.01})
+    assert [(row["problem"], row["method"]) for row in done.rows] == [("colocation", "GR"), ("market", "fisher")]
+    with pytest.raises(UnknownName, match="no colocation method is named 'fischer'"):
+        cotenant.compare([COLOCATION, MARKET], ["GR", "fischer"])
+    with pytest.raises(InvalidOption, match="takes the option 'fill'"):
+        cotenant.compare([COLOCATION, MARKET], ["fisher"], options={"fill": True})
+    with pytest.raises(InvalidOption, match="is an analysis, not a method"):
+        cotenant.compare([COLOCATION, MARKET], ["envy"])
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["cotenant", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return int(caught.value.code or 0)
+
+
+def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_for_each_instance(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tree / "rows.jsonl"
+    assert command(monkeypatch, "compare", str(tree), "-m", "GR", "-m", "ES", "-o", "alpha=0.01", "--out", str(out)) == 0
+    stdout, stderr = capfd.readouterr()
+    assert f"left out: {tree / 'answer.json'}: results, no instances" in stderr
+    assert "comparing 1 market, 2 colocation instances" in stderr
+    assert [line.strip() for line in stdout.splitlines() if ": " in line and "made" not in line] == [
+        "market: tiny",
+        "colocation: tiny",
+        "colocation: half",
+    ]
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["file"] for row in rows] == [str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")]
+    assert [row["options"] for row in rows] == [{}, {"alpha": 0.01}, {"alpha": 0.01}]
+
+
+def test_instances_that_no_method_named_works_on_are_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    assert command(monkeypatch, "compare", "colocation/tiny", "market/tiny", "-m", "ES") == 0
+    assert "left out: no method named works on colocation instances" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--jobs", "2", "--dask", "tcp://127.0.0.1:1"], "both given"),
+        (["--hard-limit", "0"], "hard_limit is 0"),
+        (["-o", "nonsense=1"], "this comparison has no option 'nonsense'"),
+    ],
+)
+def test_settings_that_contradict_are_refused_on_the_command_line(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert command(monkeypatch, "compare", "colocation/tiny", "-m", "GR", *arguments) == 2
+    stdout, stderr = capfd.readouterr()
+    assert words in stderr
+    assert stdout == ""

@@ -1,0 +1,256 @@
+"""What every problem's records, pictures and price maps keep to, whatever the problem."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.picture import Chart, Drawing, HeatMap, Picture
+from cotenant.analysis.price_map import PriceFrontier
+from cotenant.analysis.runs import Row
+from cotenant.instances.problem import PROBLEM_NAMES
+from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Status
+
+MOST_BYTES = 8_000
+"""Of a record in JSON: a sweep of thousands of runs must stay a file that opens."""
+
+QUICK = {
+    "colocation": ("GR", ("colocation/cooper-1000", "colocation/preferences-100")),
+    "admission": ("DA1", ("admission/hines-romano-I",)),
+    "market": ("ES", ("market/groups-100", "market/pool-100")),
+    "packing": ("FFD", ("packing/few-types-6-300",)),
+    "scheduling": ("FIFO", ("scheduling/lpc-like",)),
+    "numa": ("fluid", ("numa/kmeans",)),
+}
+"""For each problem a method that takes no time, and the larger bundled instances to run it on."""
+
+SMALL = {"packing": "packing/paper-example"}
+"""The instance that all methods run on, where it is not the problem's tiny one (whose requests leave nothing to trade)."""
+
+SAME = 1e-6
+"""Relative: a policy's value and a bound are both rounded on their way."""
+
+
+def having(module: str) -> list[str]:
+    """The problems that have this module."""
+    return [name for name in PROBLEM_NAMES if find_spec(f"cotenant.analysis.{name}.{module}")]
+
+
+def function(problem: str, place: str) -> Callable[..., Any]:
+    """A function of the problem's analysis, "module:name"."""
+    found: Callable[..., Any] = resolve(f"analysis.{problem}.{place}")
+    return found
+
+
+@cache
+def compared(problem: str) -> tuple[Row, ...]:
+    """Every method of the catalogue with two seeds on a small instance, and the problem's frontiers if it has them."""
+    frontier = problem in having("price_map")
+    found = cotenant.compare(
+        [cotenant.read(SMALL.get(problem, f"{problem}/tiny"))], seeds=(0, 1), time_limit=20, frontier=frontier
+    )
+    return tuple(found.rows)
+
+
+def runs(problem: str) -> list[Row]:
+    """The rows of methods."""
+    return [row for row in compared(problem) if row["kind"] == "run"]
+
+
+def frontiers(problem: str) -> list[PriceFrontier]:
+    """As they come back from a file."""
+    (row,) = (row for row in compared(problem) if row["kind"] == "frontier")
+    assert "error" not in row, row["error"]
+    documents = json.loads(json.dumps(row["frontiers"], allow_nan=False))
+    return [PriceFrontier.from_document(document) for document in documents]
+
+
+def valid(picture: Picture) -> None:
+    """Names, words and numbers are there, and the lists fit one another."""
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9.]+)*", picture.name)
+    assert picture.title
+    assert not picture.title.endswith(".")
+    assert len(picture.alt) > 40, picture.name
+    assert "nan" not in re.split(r"\W+", picture.alt.lower())
+    if isinstance(picture, Chart):
+        assert picture.series
+        assert len({series.name for series in picture.series}) == len(picture.series)
+        for series in picture.series:
+            assert len(series.x) == len(series.y) > 0, (picture.name, series.name)
+            for beside in (series.labels, series.tips, series.low, series.high):
+                assert len(beside) in (0, len(series.x)), (picture.name, series.name)
+            assert all(value is None or value == value for value in series.y), (picture.name, series.name)
+    elif isinstance(picture, HeatMap):
+        assert len(picture.values) == len(picture.y_names) > 0
+        assert all(len(row) == len(picture.x_names) > 0 for row in picture.values), picture.name
+        assert all(value is None or value == value for row in picture.values for value in row), picture.name
+    else:
+        assert isinstance(picture, Drawing)
+    table = picture.table()
+    assert table is None or table.csv()
+
+
+@pytest.fixture(params=having("pictures"))
+def problem(request: pytest.FixtureRequest) -> str:
+    """A problem that has pictures."""
+    name: str = request.param
+    return name
+
+
+def drawn(problem: str, rows: list[Row]) -> list[Picture]:
+    """The pictures of these rows, each of them valid, as they come after a detour through a file."""
+    found: list[Picture] = function(problem, "pictures:pictures")(json.loads(json.dumps(rows)))
+    for picture in found:
+        valid(picture)
+    assert len({picture.name for picture in found}) == len(found)
+    return found
+
+
+def test_every_method_of_the_catalogue_leaves_a_record_on_a_small_instance(problem: str) -> None:
+    missing = {
+        row["method"]: row["record"] for row in runs(problem) if not row.get("error") and row.get("status") != "infeasible"
+    }
+    assert missing
+    for method, record in missing.items():
+        assert isinstance(record, dict), method
+        assert "error" not in record, (method, record)
+
+
+def test_a_record_needs_no_option_and_is_small_json_without_nan(problem: str) -> None:
+    method, instances = QUICK[problem]
+    for name in instances:
+        instance = cotenant.read(name)
+        solution = cotenant.solve(instance, method, time_limit=20).solution
+        record = function(problem, "pictures:record")(instance, solution)
+        assert len(json.dumps(record, allow_nan=False)) <= MOST_BYTES, name
+
+
+def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
+    assert drawn(problem, runs(problem))
+
+
+def test_pictures_can_be_drawn_as_figures_and_for_a_page(problem: str) -> None:
+    pytest.importorskip("matplotlib")
+    from cotenant.analysis.drawing import svg
+
+    for picture in drawn(problem, runs(problem)):
+        assert svg(picture, "a-").startswith("<svg")
+
+
+def test_pictures_of_one_method_and_one_seed_are_valid(problem: str) -> None:
+    for row in runs(problem):
+        drawn(problem, [row])
+
+
+def test_pictures_of_many_seeds_are_valid(problem: str) -> None:
+    many = [row | {"seed": seed} for seed in range(30) for row in runs(problem)]
+    assert drawn(problem, many)
+
+
+def test_rows_without_a_record_are_left_out_of_pictures(problem: str) -> None:
+    good = runs(problem)
+    bad: list[Row] = [
+        good[0] | {"method": "failed", "error": "it broke", "status": "error", "metrics": {}, "record": None},
+        good[0] | {"method": "no record", "record": None},
+        good[0] | {"method": "old", "record": {}},
+        good[0] | {"method": "unmeasured", "record": {"error": "ValueError: no"}},
+    ]
+    without: Row = {key: value for key, value in good[0].items() if key != "record"}
+    assert drawn(problem, [*bad, without, *good]) == drawn(problem, good)
+    drawn(problem, bad)
+    drawn(problem, [])
+
+
+def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str) -> None:
+    names = [[picture.name for picture in drawn(problem, rows)] for rows in (runs(problem), runs(problem)[:1] * 2)]
+    assert set(names[1]) <= set(names[0])
+    assert drawn(problem, runs(problem)) == drawn(problem, runs(problem))
+
+
+@pytest.mark.parametrize("problem", having("price_map"))
+def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
+    senses = {metric.name: metric.sense for metric in catalog.metric_table(problem)}
+    for frontier in frontiers(problem):
+        assert senses[frontier.fairness] in ("min", "max") or (problem, frontier.fairness) == ("numa", "served_rate")
+        better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
+        tighter = 1.0 if senses[frontier.fairness] == "min" else -1.0
+        limits = [point.limit for point in frontier.points]
+        assert None not in limits[:-1], "only the loosest may have no limit"
+        known = [tighter * limit for limit in limits if limit is not None]
+        assert known == sorted(set(known))
+        for of in ("value", "bound"):
+            found = [better * getattr(point, of) for point in frontier.points if getattr(point, of) is not None]
+            assert found == sorted(found), (frontier.efficiency, frontier.fairness, of)
+
+
+@pytest.mark.parametrize("problem", having("price_map"))
+def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(problem: str) -> None:
+    senses = {metric.name: metric.sense for metric in catalog.metric_table(problem)}
+    for frontier in frontiers(problem):
+        assert frontier.points
+        better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
+        for point in frontier.points:
+            if point.value is None:
+                assert point.status in (Status.INFEASIBLE, Status.UNKNOWN)
+                continue
+            assert point.reached is not None
+            assert within(point.reached, point.limit, senses[frontier.fairness])
+            if point.bound is not None:
+                assert better * (point.bound - point.value) >= -SAME * max(1.0, abs(point.value))
+            if point.status is Status.OPTIMAL:
+                assert point.bound == pytest.approx(point.value, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("problem", having("price_map"))
+def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> None:
+    senses = {metric.name: metric.sense for metric in catalog.metric_table(problem)}
+    held = 0
+    for frontier in frontiers(problem):
+        better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
+        for row in runs(problem):
+            value, fairness = (row["metrics"].get(name) for name in (frontier.efficiency, frontier.fairness))
+            if value is None or fairness is None or row["options"]:
+                continue
+            for point in frontier.points:
+                if not within(fairness, point.limit, senses[frontier.fairness], 0.0):
+                    continue
+                assert point.status is not Status.INFEASIBLE, (row["method"], point)
+                if point.bound is not None:
+                    held += 1
+                    assert better * (point.bound - value) >= -SAME * max(1.0, abs(value)), (row["method"], point)
+    assert held
+
+
+@pytest.mark.parametrize("problem", having("price_map"))
+def test_the_loosest_point_of_a_frontier_is_the_optimum(problem: str) -> None:
+    for frontier in frontiers(problem):
+        done = [row for row in runs(problem) if not row.get("error")]
+        best = [row["objective"] for row in done if row["objective_name"] == frontier.efficiency if row["gap"] == 0]
+        if best and frontier.status is Status.OPTIMAL:
+            assert frontier.points[-1].value == pytest.approx(best[0], rel=1e-5)
+
+
+def within(fairness: float, limit: float | None, sense: str, noise: float = 1e-9) -> bool:
+    """Whether a fairness keeps a limit."""
+    if limit is None:
+        return True
+    allowed = noise * max(1.0, abs(limit))
+    return fairness <= limit + allowed if sense == "min" else fairness >= limit - allowed
+
+
+def test_pictures_are_written_to_files(problem: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from cotenant.analysis.drawing import save
+
+    written = save(drawn(problem, runs(problem))[:1], tmp_path, ("png",))
+    assert [path.read_bytes()[:4] for path in written] == [b"\x89PNG"]

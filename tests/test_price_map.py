@@ -1,0 +1,135 @@
+"""Price maps: what one limit says about the others, what is kept in files, and what an interrupt leaves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import cotenant
+from cotenant.analysis.price_map import PriceFrontier, PricePoint, settled
+from cotenant.analysis.runs import read_rows
+from cotenant.instances.problem import InvalidOption
+from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Status, Stop
+
+PROBLEMS = ("admission", "colocation", "market")
+
+
+def point(
+    limit: float | None,
+    value: float | None,
+    bound: float | None,
+    status: Status = Status.FEASIBLE,
+) -> PricePoint:
+    return PricePoint(limit, value, bound, None if value is None else limit, status)
+
+
+def frontier_of(problem: str, name: str = "tiny", **options: Any) -> tuple[PriceFrontier, ...]:
+    found: tuple[PriceFrontier, ...] = resolve(f"analysis.{problem}.price_map:price_frontiers")(
+        cotenant.read(f"{problem}/{name}"), **options
+    )
+    return found
+
+
+def test_a_tight_answer_serves_looser_limits_and_a_loose_bound_holds_for_tighter_ones() -> None:
+    marks = settled([point(0, 0.3, 0.1), point(1, 0.4, 0.2), point(2, None, None), point(3, 0.15, 0.15)], "min")
+    assert [mark.value for mark in marks] == [0.3, 0.3, 0.3, 0.15]
+    assert [mark.reached for mark in marks] == [0, 0, 0, 3]
+    assert [mark.bound for mark in marks] == [0.2, 0.2, 0.15, 0.15]
+    assert [mark.status for mark in marks] == [Status.FEASIBLE] * 3 + [Status.OPTIMAL]
+
+
+def test_more_is_better_turns_values_and_bounds_round() -> None:
+    marks = settled([point(2, 5.0, 9.0), point(1, 4.0, 7.0), point(None, 7.0, None)], "max")
+    assert [mark.value for mark in marks] == [5.0, 5.0, 7.0]
+    assert [mark.bound for mark in marks] == [7.0, 7.0, None]
+    assert marks[2].status is Status.FEASIBLE
+
+
+def test_a_bound_that_meets_an_answer_of_a_tighter_limit_proves_it() -> None:
+    marks = settled([point(0, 0.2, None), point(1, 0.4, 0.2)], "min")
+    assert [mark.status for mark in marks] == [Status.OPTIMAL, Status.OPTIMAL]
+
+
+def test_a_limit_that_nothing_keeps_stays_impossible_without_a_bound() -> None:
+    marks = settled([point(0, None, None, Status.INFEASIBLE), point(1, 0.4, 0.4)], "min")
+    assert (marks[0].status, marks[0].value, marks[0].bound) == (Status.INFEASIBLE, None, None)
+    assert marks[1].status is Status.OPTIMAL
+
+
+def test_a_bound_that_an_answer_contradicts_is_not_passed_on() -> None:
+    marks = settled([point(0, 0.5, 0.1), point(1, 0.2, 0.3)], "min")
+    assert (marks[1].bound, marks[1].status) == (None, Status.UNKNOWN)
+    assert marks[0].bound == 0.1
+
+
+def test_rounding_between_a_bound_and_its_answer_is_no_contradiction() -> None:
+    (mark,) = settled([point(0, 0.5, 0.5 + 1e-12)], "min")
+    assert (mark.bound, mark.status) == (0.5, Status.OPTIMAL)
+
+
+def test_a_frontier_comes_back_from_json_as_it_was() -> None:
+    made = PriceFrontier(
+        "penalty", "slack", (point(0, 0.3, 0.1), point(None, None, None, Status.UNKNOWN)), "why", Stop.TIME_LIMIT
+    )
+    assert PriceFrontier.from_document(json.loads(json.dumps(made.document(), allow_nan=False))) == made
+
+
+def test_an_interrupted_frontier_is_not_called_proved() -> None:
+    proved = PriceFrontier("penalty", "slack", (point(0, 0.3, 0.3, Status.OPTIMAL),))
+    assert proved.status is Status.OPTIMAL
+    assert PriceFrontier(proved.efficiency, proved.fairness, proved.points, "", Stop.INTERRUPTED).status is Status.FEASIBLE
+    assert PriceFrontier("penalty", "slack", ()).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
+def test_the_number_of_points_is_a_whole_number(problem: str, points: Any) -> None:
+    with pytest.raises(InvalidOption, match=f"points is {points}; expected a whole number, at least 2"):
+        frontier_of(problem, points=points)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("time_limit", [0, -1.0, float("nan")])
+def test_the_time_limit_is_checked_before_any_work(problem: str, time_limit: float) -> None:
+    with pytest.raises(InvalidOption, match="time_limit"):
+        frontier_of(problem, time_limit=time_limit)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_two_points_are_enough(problem: str) -> None:
+    for frontier in frontier_of(problem, points=2):
+        assert 1 <= len(frontier.points) <= 3
+        assert frontier.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "where"),
+    [
+        ("colocation", "cooper-1000", "analysis.colocation.frontier:least_penalty_given"),
+        ("admission", "hines-romano-I", "analysis.admission.frontier:solve_program"),
+        ("market", "groups-100", "solvers.market.guaranteed:Guarantees.most"),
+    ],
+)
+def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
+    problem: str, name: str, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cotenant." + where.replace(":", "."), interrupt)
+    out = tmp_path / "rows.jsonl"
+    instance, method = cotenant.read(f"{problem}/{name}"), {"colocation": "GR", "admission": "DA1", "market": "ES"}[problem]
+    found = cotenant.compare([instance], [method], frontier=True, time_limit=10, out=out)
+    assert found.interrupted
+    row = read_rows(out)[-1]
+    assert (row["kind"], row["stop"], row["status"]) == ("frontier", "interrupted", "feasible")
+    assert len(row["frontiers"]) == 1
+    assert row["frontiers"][0]["points"]
+    monkeypatch.undo()
+    again = cotenant.compare(
+        [cotenant.read(f"{problem}/tiny")], [method], frontier=True, time_limit=10, out=tmp_path / "tiny.jsonl"
+    )
+    assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]

@@ -1,0 +1,327 @@
+"""`cotenant reproduce`: listing, one, several, all, rows that are kept, files, and the page that stays in step."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cotenant import cli
+from cotenant.analysis import experiments, reproduction
+from cotenant.analysis.experiments import EXPERIMENTS, NOT_DETERMINED, Experiment, Finding, experiment_named, judged
+from cotenant.analysis.picture import Chart, Picture, Series
+from cotenant.analysis.reproduction import Task, findings, latest, reproduction_page, run_tasks, tasks
+from cotenant.analysis.runs import read_rows
+from cotenant.instances.problem import InvalidFile
+
+ROOT = Path(__file__).resolve().parents[1]
+STORED = ROOT / "docs" / "reproduction.jsonl"
+PAGE = ROOT / "docs" / "reproduction.md"
+
+ran: list[str] = []
+"""Which of the toy experiments ran, in order."""
+
+
+def good(*, seed: int = 0, size: int = 3) -> list[Finding | Picture]:
+    ran.append("good")
+    line = Series("line", (1, 2), (1.0, float(size)))
+    return [
+        Finding("size", "3", str(size), judged(size == 3), "drawn"),
+        Chart("toy-good", "A toy", "x", "y", (line,), alt="A line that rises."),
+    ]
+
+
+def other(*, seed: int = 0) -> list[Finding | Picture]:
+    ran.append("other")
+    return [Finding("claim", "always", "never", judged(False)), Finding("beside it", "", "1", "not in the paper")]
+
+
+def broken(*, seed: int = 0) -> list[Finding | Picture]:
+    ran.append("broken")
+    raise ZeroDivisionError("division by zero")
+
+
+def interrupted(*, seed: int = 0) -> list[Finding | Picture]:
+    raise KeyboardInterrupt
+
+
+def reader(*, seed: int = 0, log: str | None = None) -> list[Finding | Picture]:
+    ran.append("reader")
+    text = Path(log or "").read_text() if log else "nothing"
+    return [Finding("what the file holds", "five", text, judged(text == "five"))]
+
+
+class Toy(Experiment):
+    """An experiment of this file."""
+
+    def resolve(self) -> Any:
+        return globals()[self.function]
+
+
+def make(name: str, **more: Any) -> Toy:
+    return Toy(f"toy-{name}", "numa", f"Cooper fig. {name}", name, f"the toy called {name}", **more)
+
+
+GOOD, OTHER, BROKEN, INTERRUPTED = make("good"), make("other"), make("broken"), make("interrupted")
+READER = make("reader", data=(("log", "traces/log.txt"),))
+SUBSTITUTED = Toy("toy-sub", "numa", "Cooper fig. 9", "reader", "with a substitute", (("log", "traces/log.txt"),), "nothing")
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Any:
+    ran.clear()
+
+    def use(*chosen: Experiment) -> None:
+        monkeypatch.setattr(experiments, "EXPERIMENTS", chosen)
+        monkeypatch.setattr(reproduction, "EXPERIMENTS", chosen)
+
+    return use
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)])
+
+
+def test_without_a_name_the_experiments_and_what_is_not_determined_are_listed() -> None:
+    done = call("--format", "csv")
+    assert done.exit_code == 0
+    assert done.stdout == call("--list", "--format", "csv").stdout
+    for one in EXPERIMENTS:
+        assert one.name in done.stdout
+    for place, _ in NOT_DETERMINED:
+        assert place in done.stdout
+    listed = json.loads(call("--list", "--json").stdout)
+    assert [one["name"] for one in listed["experiments"]] == [one.name for one in EXPERIMENTS]
+    assert listed["not_determined"] == [list(row) for row in NOT_DETERMINED]
+
+
+def test_one_experiment_puts_the_paper_beside_ours(registry: Any) -> None:
+    registry(GOOD, OTHER)
+    done = call("toy-good", "-o", "size=4", "--format", "csv")
+    assert done.exit_code == 0
+    assert "size,3,4,differs,drawn" in done.stdout
+    row = json.loads(call("toy-good", "--json").stdout)
+    assert (row["findings"][0]["ours"], row["command"]) == ("3", "cotenant reproduce toy-good")
+
+
+def test_an_unknown_name_names_the_near_ones(registry: Any) -> None:
+    registry(GOOD, OTHER)
+    with pytest.raises(Exception, match="did you mean toy-good"):
+        CliRunner().invoke(cli.app, ["reproduce", "toy-god"], catch_exceptions=False)
+
+
+def test_all_runs_every_experiment_and_keeps_a_failure_with_its_reason(registry: Any, tmp_path: Path) -> None:
+    registry(GOOD, BROKEN, OTHER)
+    out = tmp_path / "rows.jsonl"
+    done = call("all", "--out", out, "--format", "csv")
+    assert done.exit_code == 1
+    assert ran == ["good", "broken", "other"]
+    rows = {row["experiment"]: row for row in read_rows(out)}
+    assert rows["toy-broken"]["error"] == "ZeroDivisionError: division by zero"
+    assert rows["toy-other"]["findings"][0]["verdict"] == "differs"
+    assert "toy-broken failed: ZeroDivisionError" in done.stdout + done.stderr
+
+
+def test_one_experiment_that_fails_says_why_and_exits_1(registry: Any, tmp_path: Path) -> None:
+    registry(BROKEN)
+    done = call("toy-broken", "--out", tmp_path / "rows.jsonl")
+    assert (done.exit_code, done.stdout) == (cli.NO_ANSWER, "")
+    assert "error: ZeroDivisionError: division by zero" in done.stderr
+    assert read_rows(tmp_path / "rows.jsonl")[0]["status"] == "failed"
+
+
+def test_verdicts_that_differ_are_no_failure(registry: Any) -> None:
+    registry(GOOD, OTHER)
+    assert call("all").exit_code == 0
+
+
+def test_what_the_rows_hold_is_not_run_again_and_a_failure_is(registry: Any, tmp_path: Path) -> None:
+    registry(GOOD, BROKEN, OTHER)
+    out = tmp_path / "rows.jsonl"
+    call("all", "--out", out)
+    ran.clear()
+    assert call("all", "--out", out).exit_code == 1
+    assert ran == ["broken"]
+    ran.clear()
+    call("all", "--out", out, "-o", "size=4")
+    assert ran == ["good", "broken"]
+    assert {row["experiment"]: row for row in latest(read_rows(out))}["toy-good"]["options"] == {"size": 4}
+
+
+def test_a_row_cut_short_by_a_crash_is_run_again(registry: Any, tmp_path: Path) -> None:
+    registry(GOOD, OTHER)
+    out = tmp_path / "rows.jsonl"
+    call("all", "--out", out)
+    out.write_text(out.read_text()[:-40])
+    ran.clear()
+    assert call("all", "--out", out).exit_code == 0
+    assert ran == ["other"]
+    assert [row["experiment"] for row in read_rows(out)] == ["toy-good", "toy-other"]
+
+
+def test_an_interrupt_keeps_what_is_done(registry: Any, tmp_path: Path) -> None:
+    registry(GOOD, INTERRUPTED, OTHER)
+    out = tmp_path / "rows.jsonl"
+    done = call("all", "--out", out)
+    assert done.exit_code == cli.INTERRUPTED
+    assert "1 of 3 experiments are done" in done.stderr
+    assert [row["experiment"] for row in read_rows(out)] == ["toy-good"]
+
+
+def test_figures_and_tables_are_written_in_every_form(registry: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    registry(GOOD, OTHER)
+    figures, tables, out = tmp_path / "new" / "figures", tmp_path / "tables", tmp_path / "rows.jsonl"
+    assert call("all", "--figures", figures, "--tables", tables, "--out", out).exit_code == 0
+    assert sorted(path.name for path in figures.iterdir()) == ["toy-good.pdf", "toy-good.png"]
+    assert (figures / "toy-good.pdf").read_bytes().startswith(b"%PDF")
+    assert {path.name for path in tables.iterdir()} == {
+        f"{name}.{form}" for name in ("toy-good", "toy-good-numbers", "toy-other") for form in ("csv", "tex")
+    }
+    assert (tables / "toy-good-numbers.csv").read_text() == "series,x,y\nline,1,1.0\nline,2,3.0\n"
+    assert "claim,always,never,differs," in (tables / "toy-other.csv").read_text()
+    (figures / "toy-good.png").unlink()
+    ran.clear()
+    call("all", "--figures", figures, "--out", out)
+    assert ran == ["good"]
+    assert (figures / "toy-good.png").exists()
+
+
+@pytest.mark.parametrize("option", ["--figures", "--tables", "--out", "--page"])
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(option: str, registry: Any, tmp_path: Path) -> None:
+    registry(GOOD, OTHER)
+    (tmp_path / "file").write_text("")
+    more = ["--out", str(tmp_path / "rows.jsonl")] if option == "--page" else []
+    with pytest.raises(InvalidFile, match="cannot be"):
+        CliRunner().invoke(
+            cli.app, ["reproduce", "all", option, str(tmp_path / "file" / "within"), *more], catch_exceptions=False
+        )
+    assert ran == []
+
+
+def test_a_page_needs_rows_and_shows_the_latest(registry: Any, tmp_path: Path) -> None:
+    registry(GOOD, OTHER, BROKEN, READER)
+    assert "give --out" in str(call("all", "--page", tmp_path / "page.md").exception)
+    out, page = tmp_path / "rows.jsonl", tmp_path / "page.md"
+    call("all", "--out", out, "-o", "size=4")
+    call("all", "--out", out, "--page", page)
+    text = page.read_text()
+    assert text == reproduction_page(read_rows(out))
+    assert "| size | 3 | 3 | reproduced | drawn |" in text
+    assert "| claim | always | never | differs |  |" in text
+    assert "Failed: ZeroDivisionError: division by zero." in text
+    assert "Skipped: needs traces/log.txt" in text
+    assert f"| all | 4 | 1 | 1 | 1 | {sum(row['seconds'] for row in latest(read_rows(out))):.1f} |" in text
+    for place, _ in NOT_DETERMINED:
+        assert place in text
+
+
+def test_measured_files_are_read_where_they_are_and_skipped_with_a_word_where_not(registry: Any, tmp_path: Path) -> None:
+    registry(READER, SUBSTITUTED)
+    out = tmp_path / "rows.jsonl"
+    assert call("all", "--out", out).exit_code == 0
+    skipped, substituted = read_rows(out)
+    assert (skipped["status"], skipped["findings"]) == ("skipped", [])
+    assert "needs traces/log.txt" in skipped["skipped"]
+    assert substituted["findings"][0]["ours"] == "nothing"
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "log.txt").write_text("five")
+    assert call("all", "--out", out, "--data", tmp_path).exit_code == 0
+    read, also = latest(read_rows(out))
+    assert (read["findings"][0]["verdict"], also["findings"][0]["ours"]) == ("reproduced", "five")
+    assert read["command"] == "cotenant reproduce toy-reader --data DATA"
+    assert read["data"]["log"]["file"] == "traces/log.txt"
+    assert str(tmp_path) not in out.read_text()
+    ran.clear()
+    call("all", "--out", out, "--data", tmp_path)
+    assert ran == []
+    (tmp_path / "traces" / "log.txt").write_text("six")  # other data, another run
+    call("all", "--out", out, "--data", tmp_path)
+    assert ran == ["reader", "reader"]
+
+
+def test_a_folder_without_the_files_is_refused(registry: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=r"holds none of the files that are read: traces/log\.txt"):
+        tasks([READER], data=tmp_path)
+    with pytest.raises(InvalidFile, match="is not a folder"):
+        tasks([READER], data=tmp_path / "nowhere")
+
+
+def test_rows_of_a_comparison_are_no_experiments(tmp_path: Path) -> None:
+    out = tmp_path / "runs.jsonl"
+    out.write_text('{"problem": "numa", "method": "IB", "key": "x"}\n')
+    with pytest.raises(InvalidFile, match="no experiments; give another --out"):
+        run_tasks([Task(GOOD)], out=out)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
+def test_every_experiment_has_a_paper_a_place_and_options_for_its_data(experiment: Experiment) -> None:
+    from cotenant.instances.problem.options import accepts
+
+    assert experiment.paper == experiments.BEYOND or experiment.place
+    assert (experiment.paper == experiments.BEYOND) == experiment.source.startswith("not in")
+    for option, file in experiment.data:
+        assert accepts(experiment.resolve(), option)
+        assert not os.path.isabs(file)
+
+
+def test_the_names_of_experiments_are_different() -> None:
+    assert len({one.name for one in EXPERIMENTS}) == len(EXPERIMENTS)
+
+
+stored_only = pytest.mark.skipif(not STORED.exists(), reason="docs/reproduction.jsonl is made after the parts are merged")
+QUICK = 1.0
+"""Experiments that took fewer seconds when they were stored are run again."""
+
+
+def stored() -> list[dict[str, Any]]:
+    return read_rows(STORED) if STORED.exists() else []
+
+
+@stored_only
+def test_the_page_is_what_the_stored_rows_give() -> None:
+    assert PAGE.read_text() == reproduction_page(stored())
+
+
+@stored_only
+def test_the_stored_rows_are_those_of_the_experiments() -> None:
+    rows = latest(stored())
+    assert {row["experiment"] for row in stored()} == {one.name for one in EXPERIMENTS}
+    for row in rows:
+        one = experiment_named(row["experiment"])
+        said = {name: row[name] for name in ("problem", "paper", "place", "what", "source")}
+        assert said == {name: getattr(one, name) for name in said}, one.name
+        assert row["status"] == "done", f"{one.name}: {row.get('error') or row.get('skipped')}"
+
+
+@stored_only
+def test_pictures_and_tables_of_different_experiments_never_share_a_file() -> None:
+    names = [name for row in latest(stored()) for name in row["pictures"]]
+    assert len(set(names)) == len(names)
+    for row in latest(stored()):
+        assert all(
+            name == row["experiment"] or name.startswith(f"{row['experiment']}-") or name[:-1] == row["experiment"]
+            for name in row["pictures"]
+        )
+
+
+@stored_only
+@pytest.mark.parametrize(
+    "row", [row for row in latest(stored()) if row["seconds"] < QUICK and not row["data"]], ids=lambda row: row["experiment"]
+)
+def test_quick_experiments_give_the_stored_findings_again(row: dict[str, Any]) -> None:
+    again = experiment_named(row["experiment"]).run(seed=row["seed"], **row["options"])
+    assert [asdict(finding) for finding in again.findings] == [asdict(finding) for finding in findings(row)]
+    assert [picture.name for picture in again.pictures] == row["pictures"]
+    assert all(picture.alt and picture.title and picture.command for picture in again.pictures)
+
+
+@stored_only
+@pytest.mark.parametrize("row", latest(stored()), ids=lambda row: row["experiment"])
+def test_what_differs_says_why(row: dict[str, Any]) -> None:
+    assert [one.what for one in findings(row) if one.verdict == "differs" and not one.note] == []

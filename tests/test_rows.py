@@ -1,0 +1,213 @@
+"""The rows of a comparison: kept whole whatever happens to the disk, and what tables make of failures and missing answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.compare import Comparison
+from cotenant.analysis.runs import RowFile, read_rows
+from cotenant.analysis.tables import comparison_tables, one_line
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.problem import InvalidFile, NoSolution
+
+TINY = cotenant.read("colocation/tiny")
+ROW = {"problem": "colocation", "text": "x" * 1000, "key": "k"}
+
+
+def limited(size: int, out: Path) -> subprocess.CompletedProcess[str]:
+    """A sweep that may not write files of more than `size` bytes."""
+    code = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
+sys.argv = ["cotenant", "compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "--seeds", "3", "--out", {str(out)!r}]
+from cotenant.cli import main
+main()
+"""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+def test_a_disk_that_fills_up_leaves_whole_rows_and_the_comparison_goes_on_from_there(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    whole = cotenant.compare([TINY], ["GR", "SMR"], seeds=range(3), out=out)
+    size = len(out.read_bytes().splitlines(keepends=True)[0])
+    out.unlink()
+    done = limited(size * 2 + size // 2, out)
+    assert done.returncode == 2, done.stderr
+    assert "cannot be written: File too large; its rows so far are whole" in done.stderr
+    assert done.stdout == ""
+    assert out.read_bytes().endswith(b"}\n")
+    assert 1 <= len(read_rows(out)) < len(whole.rows)
+    again = cotenant.compare([TINY], ["GR", "SMR"], seeds=range(3), out=out)
+    assert [row["metrics"] for row in again.rows] == [row["metrics"] for row in whole.rows]
+    assert len(read_rows(out)) == len(whole.rows), "only what was missing was run"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_an_error_and_not_a_silence(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    from cotenant import cli
+
+    monkeypatch.setattr(sys, "argv", ["cotenant", "compare", "colocation/tiny", "-m", "GR", "--out", "/dev/full"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert "/dev/full cannot be written: No space left on device" in capfd.readouterr().err
+
+
+def test_a_file_that_vanishes_in_the_middle_is_an_error_and_does_not_come_back_without_its_rows(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(InvalidFile, match="it vanished while rows were added"):
+        cotenant.compare([TINY], ["GR", "SMP", "CO"], out=out, progress=lambda done, total, row: out.unlink())
+    assert not out.exists()
+
+
+def test_a_row_that_is_cut_by_an_error_is_taken_off_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "rows.jsonl"
+    file = RowFile(out)
+    file.add(ROW)
+    write = os.write
+
+    def half(stream: int, data: bytes) -> int:
+        if len(data) < 900:
+            raise KeyboardInterrupt
+        return write(stream, data[:500])
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(KeyboardInterrupt):
+        file.add(ROW)
+    monkeypatch.undo()
+    assert read_rows(out) == [ROW]
+    file.add(ROW)
+    assert read_rows(out) == [ROW, ROW]
+
+
+@pytest.mark.parametrize("out", ["no/such/folder/rows.jsonl", "."])
+def test_an_output_that_cannot_be_made_is_refused_before_any_run(out: str, tmp_path: Path) -> None:
+    runs: list[int] = []
+
+    def counted(instance: Colocation) -> Pairing:
+        runs.append(1)
+        return paired(instance)
+
+    with pytest.raises(InvalidFile, match="cannot be"):
+        cotenant.compare([TINY], [counted], out=tmp_path / out)
+    assert runs == []
+
+
+def paired(instance: Colocation) -> Pairing:
+    return Pairing([0, 2], [1, 3], [1, 1], [0, 0, 0, 0])
+
+
+def fails_at_times(instance: Colocation, *, rng: np.random.Generator) -> Pairing:
+    """Fails with the second seed, with a long message."""
+    if rng.integers(1000) == np.random.default_rng(1).integers(1000):
+        raise ValueError("bad luck\n" + "and more of it\n" * 100)
+    return paired(instance)
+
+
+def finds_none(instance: Colocation) -> Pairing:
+    raise NoSolution("there is none")
+
+
+def table_of(comparison: Comparison) -> Any:
+    return next(iter(comparison_tables(comparison, catalog.metric_table, {})))
+
+
+def test_means_are_over_the_runs_that_answered_and_the_others_are_said_below_in_one_line() -> None:
+    found = cotenant.compare([TINY], ["optimal", fails_at_times, finds_none], seeds=range(3))
+    lines = {line["method"]: line for line in found.summary()}
+    assert (lines["fails_at_times"]["runs"], lines["fails_at_times"]["failed"]) == (3, 1)
+    assert lines["fails_at_times"]["metrics"]["penalty"] == pytest.approx(0.0525)
+    assert lines["fails_at_times"]["status"] == "error+feasible"
+    assert (lines["finds_none"]["metrics"], lines["finds_none"]["seconds"]) == ({}, None)
+    notes = table_of(found).notes
+    assert [note.partition(":")[0] for note in notes] == [
+        "fails_at_times failed in 1 of 3 runs",
+        "finds_none failed in 1 of 1 runs",
+    ]
+    assert notes[0].endswith("...")
+    assert all("\n" not in note and len(note) < 260 for note in notes)
+    whole = next(row["error"] for row in found.rows if row.get("error") and row["method"] == "fails_at_times")
+    assert whole.count("and more of it\n") == 100, "the row keeps all of it"
+    assert set(found.table["error"].dropna()) == {whole, "there is none"}
+
+
+def test_an_instance_proved_infeasible_is_no_failure() -> None:
+    penalty = np.full((4, 4), np.inf)
+    penalty[:3, 3] = penalty[3, :3] = 0.0
+    found = cotenant.compare([Colocation(penalty, [1, 1, 1, 1], name="star")], ["optimal"])
+    line = found.summary()[0]
+    assert (line["status"], line["failed"], line["unanswered"], line["errors"]) == ("infeasible", 0, 1, [])
+    assert line["seconds"] is not None
+    assert table_of(found).notes == ()
+
+
+def test_a_mean_over_seeds_of_which_one_has_no_such_value_is_none() -> None:
+    rows = cotenant.compare([TINY], ["SMR"], seeds=range(2)).rows
+    rows[0]["metrics"]["penalty"] = None
+    line = Comparison(rows).summary()[0]
+    assert line["metrics"]["penalty"] is None
+    assert line["metrics"]["worst_penalty"] is not None
+
+
+def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis import compare as engine
+    from cotenant.analysis import runs
+    from cotenant.analysis.price_map import PriceFrontier, PricePoint
+    from cotenant.instances.problem.registry import resolve
+    from cotenant.solvers.outcome import Status
+
+    point = PricePoint(0.0, 0.05, 0.05, 0.0, Status.OPTIMAL)
+    made = PriceFrontier("penalty", "blocking_pairs", (point,))
+
+    def frontiers(instance: Colocation, *, time_limit: float | None = None, points: int = 8) -> tuple[PriceFrontier, ...]:
+        if points == 3:
+            raise ValueError("three is\ntoo few")
+        return (made,)
+
+    def found(path: str) -> Any:
+        return frontiers if path == "analysis.colocation.price_map:price_frontiers" else resolve(path)
+
+    monkeypatch.setattr(runs, "resolve", found)
+    monkeypatch.setattr(engine, "resolve", found)
+    done = cotenant.compare([TINY], ["optimal", "GR"], frontier=True, options={"points": 5})
+    assert [(row["kind"], row["method"]) for row in done.rows] == [("run", "optimal"), ("run", "GR"), ("frontier", "frontier")]
+    assert PriceFrontier.from_document(done.frontiers[0]["frontiers"][0]) == made
+    assert done.frontiers[0]["options"] == {"points": 5}
+    assert [line["method"] for line in done.summary()] == ["optimal", "GR"]
+    assert list(done.table["method"]) == ["optimal", "GR"]
+    failed = cotenant.compare([TINY], ["optimal"], frontier=True, options={"points": 3})
+    assert table_of(failed).notes == ("the frontier failed: ValueError: three is too few",)
+
+
+def test_a_value_that_no_file_can_hold_is_a_failed_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.colocation import metrics
+
+    monkeypatch.setattr(metrics, "metrics", lambda instance, solution, *, alpha=0.0: {"penalty": float("nan")})
+    found = cotenant.compare([TINY], ["GR"], options={"alpha": 0.0})
+    assert found.rows[0]["error"] == "what came out cannot be kept in a file: nan has no JSON form"
+
+
+def test_an_option_that_is_no_json_value_is_told_by_its_name_in_the_row(tmp_path: Path) -> None:
+    def takes(instance: Colocation, *, kind: Any) -> Pairing:
+        return paired(instance)
+
+    out = tmp_path / "rows.jsonl"
+    found = cotenant.compare([TINY], [takes], options={"kind": Colocation}, out=out)
+    assert found.rows[0]["options"] == {"kind": repr(Colocation)}
+    assert json.loads(out.read_text()) == found.rows[0]
+
+
+def test_a_long_text_becomes_one_line() -> None:
+    assert one_line("a\n  b") == "a b"
+    assert one_line("x" * 300) == "x" * 197 + "..."

@@ -1,0 +1,192 @@
+"""Runs in processes of their own: what ends them, what their death costs, what Ctrl-C keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sweep_methods as bad
+
+import cotenant
+from cotenant.analysis.runs import read_rows
+from cotenant.analysis.workers import hard_limit
+from cotenant.instances.problem import InvalidOption
+
+TINY = cotenant.read("colocation/tiny")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+
+
+def without_seconds(comparison: Any) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in comparison.rows]
+
+
+def errors(comparison: Any) -> dict[str, str | None]:
+    return {row["method"]: row.get("error") for row in comparison.rows}
+
+
+def test_rows_are_the_same_from_processes_this_process_and_a_file(tmp_path: Path) -> None:
+    methods = ["optimal", "stable", "SMR", "threshold", "GR", bad.in_order]
+    settings: dict[str, Any] = {"seeds": [0, 3], "options": {"alpha": 0.01}, "predict": 0.5}
+    out = tmp_path / "rows.jsonl"
+    here = cotenant.compare([TINY], methods, **settings)
+    apart = cotenant.compare([TINY], methods, jobs=2, out=out, **settings)
+    again = cotenant.compare([TINY], methods, out=out, **settings)
+    assert without_seconds(here) == without_seconds(apart) == without_seconds(again)
+    assert apart.rows == again.rows, "nothing was run again"
+    assert sorted(map(json.dumps, read_rows(out))) == sorted(map(json.dumps, apart.rows))
+    assert len(here.rows) == 14
+
+
+def test_a_run_that_passes_its_hard_limit_is_a_failed_row_and_all_its_processes_are_ended(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    limits = {"time_limit": 1.0, "hard_limit": 4.0}  # what comes next answers before it loads what takes longer than that
+    found = cotenant.compare([TINY], [bad.sleeps, bad.leaves], jobs=1, options={"note": str(note)}, **limits)
+    assert errors(found) == {
+        "sleeps": "passed its limit of 1 s by 3 s and was stopped",
+        "leaves": "its process ended with code 3: a last word",
+    }
+    assert all(map(bad.gone, map(int, note.read_text().split())))
+
+
+def test_the_rule_of_the_hard_limit() -> None:
+    assert hard_limit(10.0) == 40.0
+    assert hard_limit(None) is None
+
+
+def test_a_process_that_dies_takes_only_its_cell() -> None:
+    found = cotenant.compare([TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, "SMP"], jobs=1)
+    assert errors(found) == {
+        "leaves": "its process ended with code 3: a last word",
+        "GR": None,
+        "is_killed": "its process was killed by SIGKILL (out of memory?)",
+        "exits": "SystemExit: enough",
+        "shouts": None,
+        "SMP": None,
+    }
+
+
+def test_a_method_that_leaves_by_sys_exit_does_not_end_a_comparison_in_this_process_either() -> None:
+    assert errors(cotenant.compare([TINY], [bad.exits, "GR"])) == {"exits": "SystemExit: enough", "GR": None}
+
+
+def of_no_module(instance: Any) -> Any:
+    return None
+
+
+of_no_module.__module__ = "no_such_module"
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (lambda instance: None, "'<lambda>' or its options cannot be had in another process"),
+        (of_no_module, "'of_no_module' or its options cannot be had in another process"),
+        (errors, "'errors' or its options cannot be had in another process"),  # of a test module, which nobody can import
+    ],
+)
+def test_a_function_that_another_process_cannot_import_is_refused_before_any_work(
+    method: Any, words: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(InvalidOption, match=words):
+        cotenant.compare([TINY], ["GR", method], jobs=1, out=out)
+    assert not out.exists()
+
+
+def test_a_function_of_the_script_that_is_running_is_refused_too_and_the_script_is_not_run_again() -> None:
+    script = """
+import cotenant
+def serve(instance): pass  # a name that the other process has too
+print("once")
+try: cotenant.compare([cotenant.read("colocation/tiny")], [serve], jobs=1)
+except cotenant.CotenantError as error: print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith(
+        "once\nmethod 'serve' or its options cannot be had in another process (it is defined in the script"
+    )
+    assert done.stdout.count("once") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"jobs": 0}, "jobs is 0"),
+        ({"jobs": 1.5}, "jobs is 1.5"),
+        ({"jobs": True}, "jobs is True"),
+        ({"jobs": 1, "dask": "tcp://127.0.0.1:1"}, "both given"),
+        ({"dask": 5}, "dask is 5"),
+        ({"hard_limit": 5.0}, "give jobs"),
+        ({"hard_limit": 0, "jobs": 1}, "hard_limit is 0"),
+        ({"hard_limit": float("inf"), "jobs": 1}, "hard_limit is inf"),
+    ],
+)
+def test_settings_of_where_to_run_that_contradict_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        cotenant.compare([TINY], ["GR"], **settings)
+
+
+SWEEP = """
+import sys
+sys.path.insert(0, {tests!r})
+import cotenant, sweep_methods as bad
+done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}}, out={out!r}, jobs=2)
+print([row["method"] for row in done.rows], done.interrupted)
+"""
+
+
+def started(methods: str, note: Path, out: Path, **settings: Any) -> subprocess.Popen[str]:
+    """A sweep in a process of its own, as a user's script without a main guard."""
+    script = SWEEP.format(tests=str(Path(__file__).parent), methods=methods, note=str(note), out=str(out))
+    return subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
+    )  # fmt: skip
+
+
+def test_ctrl_c_keeps_what_is_done_and_what_interrupted_methods_hand_in(tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    sweep = started('["GR", bad.keeps_best, "SMP", bad.sleeps, "SMR"]', note, out)
+    bad.waited_for(note)
+    while len(out.read_bytes().splitlines()) < 2:  # GR and SMP
+        assert sweep.poll() is None
+    sweep.send_signal(signal.SIGINT)  # to this process alone, as `kill -INT` does
+    stdout, stderr = sweep.communicate(timeout=60)
+    assert stderr == ""
+    kept = {row["method"]: row["stop"] for row in read_rows(out)}
+    assert kept["GR"] == kept["SMP"] == "finished"
+    assert kept["keeps_best"] == "interrupted"
+    assert "sleeps" not in kept
+    assert stdout.strip() == f"{[name for name in ('GR', 'keeps_best', 'SMP', 'SMR') if name in kept]} True"
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    sweep = started('["GR", bad.stubborn]', note, out)
+    process = int(bad.waited_for(note))
+    while len(out.read_bytes().splitlines()) < 1:
+        assert sweep.poll() is None
+    sweep.send_signal(signal.SIGINT)
+    timer = threading.Timer(0.5, sweep.send_signal, [signal.SIGINT])
+    timer.start()
+    stdout, _ = sweep.communicate(timeout=60)
+    timer.join()
+    assert stdout.strip() == "['GR'] True"
+    assert bad.gone(process)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_sweep_that_is_killed_leaves_no_process_computing(how: signal.Signals, tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    sweep = started("[bad.sleeps]", note, out)
+    processes = [int(number) for number in bad.waited_for(note).split()]
+    os.kill(sweep.pid, how)
+    sweep.communicate(timeout=60)
+    assert all(map(bad.gone, processes))
+    assert read_rows(out) == []

@@ -17,7 +17,7 @@ from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
 from .experiments import BEYOND, EXPERIMENTS, NOT_DETERMINED, PAPERS, Experiment, Finding, Reproduction, Verdict
 from .result import versions
-from .runs import append_row, finished_rows, read_rows
+from .runs import RowFile, finished_rows, read_rows
 from .table import Column, Table
 
 Row = dict[str, Any]
@@ -146,6 +146,7 @@ def run_tasks(
     finished = finished_rows(out)
     if alien := next((row for row in finished.values() if "experiment" not in row), None):
         raise InvalidFile(f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; give another --out")
+    kept = None if out is None else RowFile(out)
     rows: list[Row] = []
     errors: list[Exception] = []
     try:
@@ -154,8 +155,8 @@ def run_tasks(
             if row is None or not all(path.exists() for path in _outputs(row, figures, tables)):
                 row, error = _run(one, figures, tables, fetch)
                 errors += [] if error is None else [error]
-                if out is not None:
-                    append_row(out, row)
+                if kept is not None:
+                    kept.add(row)
             rows.append(row)
             if progress is not None:
                 progress(len(rows), len(todo), row)
@@ -312,7 +313,8 @@ def _places(rows: Sequence[Row]) -> Table:
 
 def _experiment(row: Row) -> list[str]:
     """An experiment's own part of the page."""
-    head = f"### {row['place'] or row['what']}: `{row['experiment']}`\n"
+    place = row["place"] or row["what"]
+    head = f"### {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
     if row["status"] != "done":
         return [head, f"{row['status'].capitalize()}: {row.get('error') or row.get('skipped')}.\n"]
     said = f"{row['what'][:1].upper()}{row['what'][1:]}. `{row['command']}`, {_seconds(row['seconds'])} s."

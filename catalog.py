@@ -11,13 +11,14 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
+from .analysis.recheck import recheck
 from .analysis.result import Result as Result
-from .analysis.result import recheck, run
+from .analysis.result import run
 from .instances.problem.base import Instance, Solution
 from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
 from .instances.problem.options import accepts, check_options, parse_options
 from .instances.problem.registry import PROBLEM_NAMES, check, problem_named, resolve
-from .solvers.outcome import Report, validate_time_limit
+from .solvers.outcome import Report, Stop, validate_time_limit
 
 if TYPE_CHECKING:
     from .analysis.compare import Comparison
@@ -282,7 +283,7 @@ def metrics_of(problem: str) -> Callable[..., dict[str, float]]:
 
 
 def recheck_stored(instance: Instance, result: Result) -> list[str]:
-    """What of a stored result is not borne out by its instance; see `analysis.result.recheck`."""
+    """What of a stored result is not borne out by its instance; see `analysis.recheck`."""
     problem = instance.problem
     senses = {metric.name: str(metric.sense) for metric in metric_table(problem)}
     try:
@@ -420,6 +421,8 @@ def _best_start(instance: Instance, method: Method, seed: int) -> Solution | Non
             result = solve(instance, name, seed=seed)
         except (NoSolution, InvalidOption):
             continue
+        if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
+            raise KeyboardInterrupt
         if result.objective is not None and (best is None or sign * result.objective < best[0]):
             best = (sign * result.objective, result.solution)
     return None if best is None else best[1]

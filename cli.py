@@ -1,4 +1,4 @@
-"""The command line: `cotenant solve compare check methods show generate convert fetch schema reproduce audit`."""
+"""The command line: `cotenant solve compare report check methods show generate convert fetch schema reproduce audit`."""
 
 from __future__ import annotations
 
@@ -98,17 +98,22 @@ def compare(
     jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Run methods on instances and print how far each is from the proved bounds."""
     from . import catalog
+    from .analysis.overview import overview_tables
+    from .analysis.report import require_report, write_report
     from .analysis.result import fingerprint
     from .analysis.tables import comparison_tables
     from .instances.problem import read_all
 
     given = read_all(files)
     require_writable(out, *given.files)
+    require_report(report, *given.files, *([] if out is None else [out]))
+    frontier = frontier or report is not None
     options = catalog.parse_comparison_options(given.instances, method, option or [], frontier=frontier)
     _say_what_is_compared(given, method)
     with counter("comparing") as step:
@@ -131,7 +136,11 @@ def compare(
         print_json(result.rows)
     else:
         sources = {fingerprint(instance): instance.source for instance in given.instances}
-        print_tables(comparison_tables(result, catalog.metric_table, sources), form)
+        tables = list(comparison_tables(result, catalog.metric_table, sources))
+        print_tables(overview_tables(result, catalog.metric_table, tables), form)
+    if report is not None and any(row["metrics"] for row in result.rows):
+        with waiting("writing the page") as show:
+            _written(write_report(result.rows, report, progress=show))
     if result.interrupted:
         _interrupted(f"{len(result.rows)} runs are kept")
     if not any(row["metrics"] for row in result.rows):
@@ -152,6 +161,28 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
         idle = [problem for problem in problems if not any(problem in catalog.find_among(problems, name) for name in method)]
         for problem in idle:
             typer.echo(f"left out: no method named works on {problem} instances", err=True)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote.")],
+    out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
+    figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG.")] = None,
+    tables: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX.")] = None,
+) -> None:
+    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness costs, pictures."""
+    import shlex
+
+    from .analysis.gather import gather
+    from .analysis.report import require_report, write_report
+
+    require_report(out, *runs)
+    require_folder(figures)
+    require_folder(tables)
+    rows = gather(runs)
+    command = shlex.join(["cotenant", "report", *map(str, runs), "--out", str(out)])
+    with waiting("writing the page") as show:
+        _written(write_report(rows, out, figures=figures, tables=tables, command=command, progress=show))
 
 
 @app.command()
@@ -385,6 +416,9 @@ def reproduce(
 def audit(
     log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
     option: Options = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -396,7 +430,7 @@ def audit(
 
     options = parse_options(audit_file, option or [], "the audit")
     require_writable(out)
-    found = audit_file(log, **options)
+    found = audit_file(log, time_limit=time_limit, **options)
     if out is not None:
         write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
     if as_json:
@@ -441,6 +475,11 @@ def _interrupted(what: str) -> None:
 def _fail(error: Exception, code: int) -> None:
     typer.echo(f"error: {error}", err=True)
     sys.exit(code)
+
+
+def _written(paths: list[Path]) -> None:
+    others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
+    typer.echo(f"{paths[0]}: {paths[0].stat().st_size / 1e6:.1f} MB{others}", err=True)
 
 
 def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
+from inspect import Signature, signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -86,6 +88,9 @@ class Comparison:
             line["predict"] = predict
             line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
             line["levels"] = done[0].get("levels", []) if done else []
+            line["objective_name"] = next((row["objective_name"] for row in done if row.get("objective_name")), None)
+            line["certified"] = any(row.get("tolerance") is not None for row in done)
+            line["bounds"] = rows[0]["bounds"]
             for part in ("metrics", "gaps"):
                 names = dict.fromkeys(name for row in answered for name in row[part])
                 line[part] = {name: _mean([row[part].get(name) for row in answered]) for name in names}
@@ -108,7 +113,7 @@ def gap_to(metric: Metric, value: float | None, bound: float | None) -> float | 
 
 
 def with_gaps(rows: Iterable[Row]) -> list[Row]:
-    """The rows with `gaps`: per metric that some method of the same instance proved a bound on, the gap to the best bound.
+    """The rows with `bounds` (the best that some method of the same instance proved, by metric) and `gaps` to them.
 
     Rows of predicted penalties are judged against bounds of the true instance.
     """
@@ -127,8 +132,20 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
         metrics = tables[row["problem"]]
         bounds = best.get(_judged_together(row), {})
         gaps = {f"gap_{name}": gap_to(metrics[name], row["metrics"].get(name), bound) for name, bound in bounds.items()}
-        result.append(row | {"gaps": gaps})
+        result.append(row | {"bounds": bounds, "gaps": gaps})
     return result
+
+
+def reading(row: Row) -> dict[str, Any]:
+    """What the problem's metrics were told (alpha, ...), defaults filled in: values under two readings are two quantities."""
+    options = row.get("options") or {}
+    parameters = _signature(row["problem"]).parameters.values()
+    return {entry.name: options.get(entry.name, entry.default) for entry in parameters if entry.kind is entry.KEYWORD_ONLY}
+
+
+@cache
+def _signature(problem: str) -> Signature:
+    return signature(resolve(f"analysis.{problem}.metrics:metrics"))
 
 
 def compare(
@@ -371,9 +388,8 @@ def _with_true_bounds(cells: list[Cell], catalogue: Callable[[str], Sequence[Any
 
 
 def _judged_together(row: Row) -> tuple[Any, ...]:
-    """Rows of one instance under one reading of stability share their bounds."""
-    options = row.get("options") or {}
-    return (row["problem"], row["fingerprint"], options.get("alpha", 0.0), options.get("alpha_mode"))
+    """Rows of one instance whose metrics mean the same share their bounds."""
+    return (row["problem"], row["fingerprint"], repr(reading(row)))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

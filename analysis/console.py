@@ -59,12 +59,14 @@ def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, allow_nan=False, indent=2) + "\n")
 
 
-def require_writable(path: Path | None, *inputs: str) -> None:
-    """Refuse an output that cannot be written, or that is an input too, before any work starts."""
+def require_writable(path: Path | None, *inputs: str | Path) -> None:
+    """Refuse an output that cannot be written, or that is an input (or another output) too, before any work starts."""
     if path is None:
         return
-    if path.exists() and any(Path(given).exists() and path.samefile(given) for given in inputs):
-        raise InvalidFile(f"{path} is the instance itself and would be overwritten; choose another file")
+    if any(path.absolute() == Path(given).absolute() for given in inputs) or (
+        path.exists() and any(Path(given).exists() and path.samefile(given) for given in inputs)
+    ):
+        raise InvalidFile(f"{path} is given as another file too and would be overwritten; choose another file")
     folder = path.parent
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")

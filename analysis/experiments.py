@@ -40,6 +40,16 @@ def judged(good: bool) -> Verdict:
     return "reproduced" if good else "differs"
 
 
+def claim(what: str, paper: str, ours: str, holds: bool, note: str = "") -> Finding:
+    """A claim of the paper beside what came out: reproduced when it holds here, else it differs."""
+    return Finding(what, paper, ours, judged(holds), note)
+
+
+def beyond(what: str, ours: str, note: str = "", paper: str = "") -> Finding:
+    """What the paper does not say, or says of data that cannot judge it."""
+    return Finding(what, paper, ours, "not in the paper", note)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of a paper.
@@ -143,6 +153,55 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 5",
         "analysis.colocation.experiments:figure_5",
         "stable marriage of three memory- and three compute-intensive jobs, round by round",
+    ),
+    Experiment(
+        "colocation-figure-7",
+        "colocation",
+        "Cooper figs. 1 and 7, thesis figs. 2.1, 2.9 and 2.10",
+        "analysis.colocation.experiments_attribution:figure_7",
+        "penalty of each job by policy, the jobs by increasing bandwidth, beside what is proved possible",
+    ),
+    Experiment(
+        "colocation-figure-8",
+        "colocation",
+        "Cooper fig. 8, thesis fig. 2.11",
+        "analysis.colocation.experiments_attribution:figure_8",
+        "ranks of penalty against ranks of bandwidth by policy, and the fairest pairing possible",
+    ),
+    Experiment(
+        "colocation-figure-9",
+        "colocation",
+        "Cooper fig. 9, thesis fig. 2.12",
+        "analysis.colocation.experiments_stability:figure_9",
+        "agents served better, worse and alike when stable policies replace greedy and complementary ones",
+    ),
+    Experiment(
+        "colocation-figure-10",
+        "colocation",
+        "Cooper fig. 10, thesis fig. 2.13",
+        "analysis.colocation.experiments_stability:figure_10",
+        "blocking pairs against alpha by policy, and in how many populations none is proved possible",
+    ),
+    Experiment(
+        "colocation-figure-11",
+        "colocation",
+        "Cooper fig. 11, thesis figs. 2.14 and 2.15",
+        "analysis.colocation.experiments_performance:figure_11",
+        "penalties by policy under four mixes of jobs, beside the proved least",
+    ),
+    Experiment(
+        "colocation-figure-12",
+        "colocation",
+        "Cooper fig. 12, thesis fig. 2.16",
+        "analysis.colocation.experiments_prediction:figure_12",
+        "preferences predicted from a sample, and stable policies run on the prediction",
+    ),
+    Experiment(
+        "colocation-figure-13",
+        "colocation",
+        "Cooper fig. 13, thesis fig. 2.17",
+        "analysis.colocation.experiments_scaling:figure_13",
+        "rank correlation of penalty with bandwidth as populations grow",
     ),
     Experiment(
         "colocation-figure-14",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Scale = Literal["linear", "log", "symlog"]
-Style = Literal["line", "points", "line+points", "step", "bars"]
+Style = Literal["line", "points", "line+points", "step", "step+points", "bars"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Series:
     ----------
     name : in the legend.
     x, y : equally long; x may be names (a categorical axis, the same for all series of a chart); None in y leaves a hole.
-    style : "line", "points", "line+points", "step" (holds its value to the right) or "bars".
+    style : "line", "points", "line+points", "step" (holds its value until the next point), "step+points" or "bars".
     labels : beside each point; () for none. `tips` are said when a pointer rests on a point, and in the table.
     low, high : ends of each point's interval; () for none.
     strong : drawn thick and dark: what is proved.

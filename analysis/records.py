@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .runs import Row
 
 Record = Mapping[str, Any]
+
+_LEGEND = 20
+"""Letters of a line's name: longer ones make a legend wider than its picture."""
 
 
 def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]]:
@@ -46,15 +50,65 @@ def over_seeds(values: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], tu
 
 def extremes(values: Mapping[str, float], form: str = "g") -> str:
     """Who has the least and who has the most, in words, for a picture's alternative text."""
-    least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    if values[least] == values[most]:
-        return f"all the same, {values[least]:{form}}" if len(values) > 1 else f"{least} has {values[least]:{form}}"
-    return f"least {least} with {values[least]:{form}}, most {most} with {values[most]:{form}}"
+    least, most = min(values.values()), max(values.values())
+    if least == most:
+        return f"all the same, {least:{form}}" if len(values) > 1 else f"{next(iter(values))} has {least:{form}}"
+    who = [[name for name, value in values.items() if value == end] for end in (least, most)]
+    return f"least {_listed(who[0])} with {least:{form}}, most {_listed(who[1])} with {most:{form}}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Methods whose first seeds left the same numbers, and so share a line.
+
+    Attributes
+    ----------
+    methods : their names.
+    record : of the first one.
+    """
+
+    methods: tuple[str, ...]
+    record: Record
+
+    @property
+    def name(self) -> str:
+        """Short enough for a legend."""
+        joined = ", ".join(self.methods)
+        return joined if len(joined) < _LEGEND else f"{self.methods[0]} +{len(self.methods) - 1}"
+
+
+def alike(kept: Mapping[str, Sequence[Record]], numbers: Callable[[Record], Any]) -> list[Group]:
+    """The methods in groups, by the numbers of their first record that are drawn."""
+    groups: list[tuple[Any, list[str], Record]] = []
+    for method, records in kept.items():
+        own = numbers(records[0])
+        group = next((methods for drawn, methods, _ in groups if drawn == own), None)
+        if group is None:
+            groups.append((own, [method], records[0]))
+        else:
+            group.append(method)
+    return [Group(tuple(methods), record) for _, methods, record in groups]
+
+
+def sharing(groups: Iterable[Group]) -> str:
+    """Which methods share a line, for a picture's note; "" when none do."""
+    return " ".join(f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1)
+
+
+def file_name(text: str) -> str:
+    """Lower-case ASCII words joined by hyphens, for the name of a picture."""
+    letters = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in text.lower())
+    return "-".join(letters.split()) or "unnamed"
 
 
 def rounded(values: Iterable[float], digits: int = 4) -> list[float]:
     """Floats to so many significant digits, for a record that stays small."""
     return [float(f"{value:.{digits}g}") for value in values]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first three names."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _has_record(row: Row, needs: str) -> bool:

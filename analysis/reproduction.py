@@ -146,7 +146,7 @@ def run_tasks(
     finished = finished_rows(out)
     if alien := next((row for row in finished.values() if "experiment" not in row), None):
         raise InvalidFile(f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; give another --out")
-    kept = None if out is None else RowFile(out)
+    store = None if out is None else RowFile(out)
     rows: list[Row] = []
     errors: list[Exception] = []
     try:
@@ -155,8 +155,8 @@ def run_tasks(
             if row is None or not all(path.exists() for path in _outputs(row, figures, tables)):
                 row, error = _run(one, figures, tables, fetch)
                 errors += [] if error is None else [error]
-                if kept is not None:
-                    kept.add(row)
+                if store is not None:
+                    store.add(row)
             rows.append(row)
             if progress is not None:
                 progress(len(rows), len(todo), row)

@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -228,6 +228,8 @@ def run(
 ) -> Result:
     """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it says of itself.
 
+    Ctrl-C while the metrics are worked out keeps the answer, with `stop` interrupted and no metrics.
+
     Raises
     ------
     InfeasibleSolution
@@ -249,11 +251,11 @@ def run(
     measured: dict[str, float] = {}
     if outcome.solution is not None:
         try:
-            check(instance, outcome.solution)
+            measured = _measured(instance, outcome.solution, metrics, given)
         except InfeasibleSolution as error:
             raise InfeasibleSolution(f"{method} returned an answer that is not feasible: {error}") from error
-        shared = {name: value for name, value in given.items() if accepts(metrics, name)}
-        measured = metrics(instance, outcome.solution, **shared)
+        except KeyboardInterrupt:  # the method is done: its answer is kept
+            outcome = _unmeasured(instance, outcome)
     objective = None if objective_name is None else measured.get(objective_name)
     return Result(
         problem=instance.problem,
@@ -271,7 +273,24 @@ def run(
     )
 
 
-def _allowed(value: float, tolerance: float | None) -> float:
+def _measured(
+    instance: Instance, solution: Solution, metrics: Callable[..., dict[str, float]], options: Mapping[str, Any]
+) -> dict[str, float]:
+    """Every metric of a solution that passes `check`."""
+    check(instance, solution)
+    return metrics(instance, solution, **{name: value for name, value in options.items() if accepts(metrics, name)})
+
+
+def _unmeasured(instance: Instance, outcome: Outcome) -> Outcome:
+    """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its value proves nothing."""
+    assert outcome.solution is not None
+    check(instance, outcome.solution)  # quick, and nothing is handed on without it
+    status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
+    why = "interrupted before the answer was measured; `cotenant check` measures it"
+    return replace(outcome, status=status, stop=Stop.INTERRUPTED, certificate={**outcome.certificate, "unmeasured": why})
+
+
+def allowed(value: float, tolerance: float | None) -> float:
     """How far a bound may be from a proved value: an equilibrium's own tolerance, or the noise of recomputing an optimum."""
     return max(1.0, abs(value)) * 1e3 * AGREE if tolerance is None else min(tolerance, LOOSEST)
 
@@ -281,8 +300,7 @@ def _consistent(outcome: Outcome, objective: float | None, method: str) -> Outco
     if outcome.status is not Status.OPTIMAL or objective is None:
         return outcome
     difference = gap_absolute(objective, outcome.bound)
-    allowed = _allowed(objective, outcome.tolerance)
-    if difference is not None and difference <= allowed:
+    if difference is not None and difference <= allowed(objective, outcome.tolerance):
         return outcome
     why = f"{method} said optimal with bound {outcome.bound}, but its answer is worth {objective}; not accepted as a proof"
     status = Status.FEASIBLE
@@ -313,82 +331,3 @@ def fingerprint(instance: Instance) -> str:
         digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]
-
-
-def recheck(
-    instance: Instance,
-    result: Result,
-    metrics: Callable[..., dict[str, float]],
-    senses: Mapping[str, str],
-    certificate: Callable[..., list[str]] | None = None,
-) -> list[str]:
-    """What of a stored result is not borne out when its answer is checked and measured again; empty when all is.
-
-    Feasibility, every metric, the objective, the levels' values, and that bounds and statuses fit the values are recomputed
-    from the instance and the solution alone. That a bound is a bound is not proved again.
-
-    Parameters
-    ----------
-    metrics : of the problem.
-    senses : name of each metric -> "min", "max" or "".
-    certificate : of the problem, when it can check more: f(instance, solution, certificate, **options) -> claims.
-    """
-    if result.problem != instance.problem:
-        raise InvalidFile(f"the result answers a {result.problem} instance; this is a {instance.problem} instance")
-    if result.fingerprint and result.fingerprint != fingerprint(instance):
-        return [f"the result is of another instance: {result.instance!r} with content {result.fingerprint}"]
-    impossible = result.status is Status.INFEASIBLE
-    if result.solution is None:
-        return [] if impossible or result.status is Status.UNKNOWN else [f"status {result.status.value} without a solution"]
-    if impossible:
-        return ["status infeasible, with a solution"]
-    try:
-        check(instance, result.solution)
-    except InfeasibleSolution as error:
-        return [str(error)]
-    shared = {name: value for name, value in result.options.items() if accepts(metrics, name)}
-    measured = metrics(instance, result.solution, **shared)
-    claims = [
-        f"{name} is {measured.get(name)}, not {result.metrics.get(name)} as claimed"
-        for name in dict.fromkeys([*measured, *result.metrics])
-        if not _agree(measured.get(name), result.metrics.get(name))
-    ]
-    objective = None if result.objective_name is None else measured.get(result.objective_name)
-    if not _agree(objective, result.objective):
-        claims.append(f"objective is {objective}, not {result.objective} as claimed")
-    first = {"objective": result.objective_name, "value": result.objective, "bound": result.bound, "status": result.status}
-    claims += _level_claims(first, measured, senses, result.outcome.tolerance)
-    for level in result.certificate.get("levels", []):
-        claims += _level_claims(level, measured, senses)
-    if certificate is not None:
-        claims += certificate(instance, result.solution, result.certificate, **shared)
-    return claims
-
-
-def _agree(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return abs(one - other) <= AGREE * max(1.0, abs(one))
-
-
-def _level_claims(
-    level: Mapping[str, Any], measured: Mapping[str, float], senses: Mapping[str, str], tolerance: float | None = None
-) -> list[str]:
-    """What is wrong with one level's value, bound and status."""
-    name, claimed, bound = level["objective"], level["value"], level["bound"]
-    optimal = level["status"] == Status.OPTIMAL
-    if name is None:
-        return ["claimed optimal without an objective"] if optimal else []
-    value = measured.get(name)
-    if value is None:  # a level that is no metric of this answer cannot be measured again
-        return []
-    claims = [] if _agree(value, claimed) else [f"level {name} is {value}, not {claimed} as claimed"]
-    if bound is None:
-        return [*claims, f"claimed optimal in {name} without a bound"] if optimal else claims
-    allowed = _allowed(value, tolerance)
-    passed = {"min": bound - value, "max": value - bound}.get(senses.get(name, ""), 0.0)
-    if passed > allowed:
-        claims.append(f"the bound {bound} on {name} contradicts the value {value}")
-    elif optimal and abs(value - bound) > allowed:
-        claims.append(f"claimed optimal in {name}, but the bound is {bound} and the answer is worth {value}")
-    return claims

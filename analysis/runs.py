@@ -197,7 +197,9 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
             rows.append(row)
         elif number < len(lines) or text.endswith("\n") or not line.startswith(ROW_BEGINS):
             # Only what looks like the beginning of one of our rows, at the very end, is taken for one cut short.
-            raise InvalidFile(f"{os.fspath(path)}, line {number} is not a row of a comparison; give another --out")
+            raise InvalidFile(
+                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected what compare --out writes"
+            )
     return rows
 
 

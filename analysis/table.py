@@ -125,22 +125,27 @@ class Table:
         rule = ["---:" if column.numeric else "---" for column in self.columns]
         body = [[column.name for column in self.columns], rule, *self.texts()]
         lines = ["| " + " | ".join(_pipe(text) for text in line) + " |" for line in body]
-        before = [f"**{self.title}**", ""] if self.title else []
-        after = [entry for note in (self.caption, *self.notes) if note for entry in ("", note)]
+        before = [f"**{_pipe(self.title)}**", ""] if self.title else []
+        after = [entry for note in (self.caption, *self.notes) if note for entry in ("", _pipe(note))]
         return "\n".join([*before, *lines, *after, ""])
 
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "[": "{[}", "]": "{]}", "*": "{*}", '"': "{''}", "`": r"\textasciigrave{}", "\u00a0": "~", "\u2026": r"\ldots{}",
     "\u00d7": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "τ": r"$\tau$", "\u03b1": r"$\alpha$", "∞": r"$\infty$",
     "ψ": r"$\psi$", "φ": r"$\phi$", "λ": r"$\lambda$", "η": r"$\eta$", "⟨": r"$\langle$", "⟩": r"$\rangle$",
+    "\u03b5": r"$\varepsilon$", "Δ": r"$\Delta$", "Σ": r"$\Sigma$", "→": r"$\rightarrow$", "²": r"$^2$", "\u2212": "$-$",
 }  # fmt: skip
+"""Brackets and stars too: after the end of a row LaTeX would take them for an argument."""
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+    """Text as pdflatex sets it; a letter that neither Latin nor this table has needs lualatex."""
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split())).replace("--", "-{}-")
 
 
 def _pipe(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """Text in Markdown: nothing in it is a mark, or HTML."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|" else letter for letter in " ".join(text.split()))

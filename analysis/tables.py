@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 from ..instances.problem.options import option_names
 from ..solvers.outcome import Status
+from .aggregate import label
 from .compare import Comparison
 from .metric import Metric
 from .result import Result
@@ -36,7 +38,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
         if result.bound is not None:
             rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} (gap {percent(result.gap)})")))
     for level in levels[1:]:
-        metric = known[level["objective"]]
+        metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])  # a level may be no metric
         bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
         rows.append(("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}"))
     rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))
@@ -58,12 +60,12 @@ def comparison_tables(
 
     `sources`: what to say below each table, by the instance's fingerprint.
     """
-    lines = comparison.summary()
-    groups = dict.fromkeys((line["problem"], line["instance"], line["fingerprint"]) for line in lines)
-    names = [(problem, instance) for problem, instance, _ in groups]
-    for problem, instance, mark in groups:
-        here = [line for line in lines if (line["problem"], line["instance"], line["fingerprint"]) == (problem, instance, mark)]
-        twice = f" ({mark})" if names.count((problem, instance)) > 1 else ""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for line in comparison.summary():
+        groups.setdefault((line["problem"], line["instance"], line["fingerprint"]), []).append(line)
+    names = Counter((problem, instance) for problem, instance, _ in groups)
+    for (problem, instance, mark), here in groups.items():
+        twice = f" ({mark})" if names[problem, instance] > 1 else ""
         lost = [row for row in comparison.frontiers if row.get("error") and row["fingerprint"] == mark]
         notes = [*_failures(here), *(f"the frontier failed: {one_line(row['error'])}" for row in lost)]
         yield _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metric_table(problem), notes)
@@ -157,8 +159,7 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
     columns.append(Column("seconds", seconds_text, numeric=True))
     rows = []
     for line in lines:
-        blind = "" if line["predict"] is None else f" ({100 * line['predict']:g} % sampled)"
-        cells: list[Any] = [f"{line['method']}{blind}", proved(line)]
+        cells: list[Any] = [label(line), proved(line)]
         for metric in shown:
             cells.append(line["metrics"].get(metric.name))
             if metric in gapped:

@@ -614,3 +614,25 @@ def test_pairs_that_prices_rule_out_are_in_no_better_answer(monkeypatch: pytest.
         outcome = optimal(instance, route="columns")
         assert outcome.status is Status.OPTIMAL
         assert outcome.bound == pytest.approx(value)
+
+
+@pytest.mark.parametrize("route", ["program", "columns"])
+def test_an_engine_cut_short_proves_its_bound_and_not_its_value(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import columns, search
+
+    instance = middle(1)
+    best = optimal(instance).bound
+    assert best is not None
+
+    def cut(program: Any, **given: Any) -> Any:  # a value in hand, and a bound that is a tenth too high
+        answer = solve_program(program, **given)
+        assert answer.bound is not None
+        return replace(answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, bound=1.1 * answer.bound)
+
+    monkeypatch.setattr(search, "solve_program", cut)
+    monkeypatch.setattr(columns, "solve_program", cut)
+    outcome = optimal(instance, route=route)  # type: ignore[arg-type]
+    assert outcome.bound is not None
+    assert outcome.bound >= best * (1 - SAME)
+    if route == "program":
+        assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)

@@ -1,20 +1,35 @@
-"""The README's and the pages' Python examples run as they stand."""
+"""The README's and the pages' Python examples run as they stand, print what stands below them, and links lead somewhere."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
+import pkgutil
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import cotenant
+from cotenant.analysis.experiments import EXPERIMENTS
+from cotenant.catalog import metric_table
 from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.problem import PROBLEM_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+SITE = [page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.parts]
+PAGES = [ROOT / "README.md", *SITE]
+LESSONS = [page for folder in ("tutorials", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.stem != "index"]
+TEACHING = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in PROBLEM_NAMES), DOCS / "errata.md", *LESSONS]
+
+_EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
-def examples(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 def my_policy(instance: Colocation) -> Pairing:
@@ -23,17 +38,126 @@ def my_policy(instance: Colocation) -> Pairing:
     return Pairing(kinds[::2], kinds[1::2], [1] * (len(kinds) // 2), [0] * instance.types)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def part_maker() -> ModuleType:
+    """docs/extensions/generated.py, which is no module of the package."""
+    spec = importlib.util.spec_from_file_location("generated", DOCS / "extensions" / "generated.py")
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of)
+def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    found = examples(page)
-    assert found, "a page without an example"
     names: dict[str, object] = {"my_policy": my_policy, "__name__": "example"}
-    for text in found:
-        exec(compile(text, str(page), "exec"), names)
+    for found in _EXAMPLE.finditer(page.read_text()):
+        said = io.StringIO()
+        line = page.read_text()[: found.start()].count("\n") + 1
+        with contextlib.redirect_stdout(said):
+            exec(compile("\n" * line + found[1], str(page), "exec"), names)
+        if found[2] is not None:
+            assert said.getvalue() == found[2], f"{name_of(page)}, line {line}"
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_every_page_that_teaches_has_an_example() -> None:
+    assert [name_of(page) for page in TEACHING if not _EXAMPLE.search(page.read_text())] == []
+
+
+@pytest.mark.parametrize("problem", PROBLEM_NAMES)
+def test_every_problem_has_a_guide_and_a_tutorial_that_proves_an_optimum(problem: str) -> None:
+    assert (DOCS / f"{problem}.md").exists()
+    tutorial = (DOCS / "tutorials" / f"{problem}.md").read_text()
+    assert 'assert result.status == "optimal"' in tutorial
+    assert "cotenant.check(" in tutorial
+    assert "except cotenant.CotenantError" in tutorial
+    for index in (DOCS / "index.md", DOCS / "tutorials" / "index.md", DOCS / "reference" / "index.md"):
+        assert f"{problem}.md" in index.read_text()
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as a code host makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name_of)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), target
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        included = re.match(r"```\{include\} (\S+)", there.read_text()) if anchor else None
+        source = there.parent / included[1] if included else there
+        assert not anchor or anchor in anchors(source), f"{target}#{anchor}"
+
+
+def test_the_errata_name_tests_and_commands_that_exist() -> None:
+    text = (DOCS / "errata.md").read_text()
+    tests = "".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
+    assert [name for name in set(re.findall(r"`(test_\w+)`", text)) if f"def {name}(" not in tests] == []
+    known = {entry.name for entry in EXPERIMENTS}
+    named = set(re.findall(r"cotenant reproduce\s+([a-z][\w.-]+)", text))
+    assert named
+    assert named <= known
+
+
+def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
+    missing, seen = [], 0
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for name in sorted(set(re.findall(r"`(cotenant(?:\.\w+)+)", text))):
+            seen += 1
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                missing.append(f"{name_of(page)}: {name}")
+    assert missing == []
+    assert seen > 40
+
+
+def test_the_catalogue_page_has_every_method_and_metric() -> None:
+    maker = part_maker()
+    page = (DOCS / "reference" / "catalogue.md").read_text()
+    for problem in PROBLEM_NAMES:
+        assert f"<!-- site: methods {problem} -->" in page
+        assert f"<!-- site: metrics {problem} -->" in page
+        methods = re.findall(r"^\| ([^|]+?) \|", maker.methods(problem), re.MULTILINE)[2:]
+        assert methods == [method.name for method in cotenant.methods(problem)]
+        metrics = re.findall(r"^\| ([^|]+?) \|", maker.metrics(problem), re.MULTILINE)[2:]
+        assert metrics == [metric.name for metric in metric_table(problem)]
+
+
+def test_what_pages_ask_the_site_for_can_be_made() -> None:
+    maker = part_maker()
+    asked = [(page, *found) for page in SITE for found in re.findall(r"<!-- site: (\w+)(?: ([\w.-]+))? -->", page.read_text())]
+    assert len(asked) > 20
+    for page, kind, name in asked:
+        assert kind in maker.PARTS, name_of(page)
+        if kind != "picture":  # pictures are made of the page's own examples, which the tests above run
+            assert maker.PARTS[kind](name, "", name_of(page)) or kind == "page", (name_of(page), kind, name)
+    assert maker.filled("a\n<!-- site: page index -->\nb") == "a\nindex\nb"
+    assert maker.filled("a\n<!-- site: page nowhere -->\nb") == "a\n\nb"
+
+
+def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogue() -> None:
+    maker = part_maker()
+    assert all(f"cotenant.{name}" in maker.face() for name in cotenant.__all__)
+    for problem in PROBLEM_NAMES:
+        text = maker.modules(problem)
+        for method in cotenant.methods(problem):
+            function = method.resolve()
+            assert re.search(rf"automodule:: {re.escape(function.__module__)}\n.*\b{function.__name__}\b", text), method
+
+
+def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_marks() -> None:
+    pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
+    spec = importlib.util.spec_from_file_location("house_docstrings", DOCS / "extensions" / "house_docstrings.py")
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    house = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(house)
+    text = ["First.", "", "    a + b", "", "Then |x| and `|y|`.", "", "Parameters", "----------", "a, b : two", "    numbers."]
+    made = house.plain_marks(house.formulas(house.named_entries(text)))
+    assert made == ["First.", "", "::", "", "    a + b", "", r"Then \|x\| and `|y|`.", "", "Parameters", "----------", "a, b",
+                    "    two", "    numbers."]  # fmt: skip

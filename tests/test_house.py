@@ -93,7 +93,7 @@ def test_only_the_seam_imports_the_solver_libraries() -> None:
 
 
 def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
-    heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|plotly|dask|pydantic".split("|")
+    heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|jinja2|dask|pydantic".split("|")
     code = f"import sys, cotenant; assert not set({heavy!r}) & set(sys.modules), set({heavy!r}) & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     heavy.remove("numpy")

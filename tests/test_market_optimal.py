@@ -345,7 +345,7 @@ def test_an_interrupt_inside_a_polish_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M"])
+@pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])
 def test_rounding_that_was_cut_short_says_so(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

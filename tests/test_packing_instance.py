@@ -232,18 +232,46 @@ def test_the_papers_cluster_has_eight_nodes_and_scales_in_proportion() -> None:
             vm_types(rng=rng, **options)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7, 8, 10])
-def test_caprara_toth_classes_make_items_that_fit(number: int) -> None:
-    instance = caprara_toth(number=number, items=30, rng=np.random.default_rng(1))
-    assert instance.types == 30
+CLASSES = {1: (100, 400), 2: (1, 1000), 3: (200, 800), 4: (50, 200), 5: (25, 100), 6: (20, 100), 7: (20, 100), 8: (20, 100),
+           9: (100, 400)}  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -> None:
+    instance = caprara_toth(number=number, items=3000, rng=np.random.default_rng(1))
+    first, second = instance.demand.T
+    assert instance.types == 3000
+    assert (instance.demand <= instance.capacity).all()
+    if number in CLASSES:
+        assert (first.min(), first.max()) == pytest.approx(CLASSES[number], abs=1)
+    apart = {7: second - first, 8: first + second}.get(number, second)
+    assert (apart.min(), apart.max()) == {7: (-10, 10), 8: (110, 130), 10: (0, 50)}.get(number, (second.min(), second.max()))
+    if number not in (7, 8, 10):
+        assert (second.min(), second.max()) == pytest.approx(CLASSES[number], abs=1)
+        assert abs(np.corrcoef(first, second)[0, 1]) < 0.1
+    if number == 9:  # as few bins as volume asks for, and just large enough in both sizes
+        fewest = -(-int(instance.demand.sum(axis=0).max()) // 1000)
+        assert instance.capacity[0].tolist() == (-(-instance.demand.sum(axis=0) // fewest)).tolist()
+    else:
+        assert instance.capacity.tolist() == [[{6: 150, 7: 150, 8: 150, 10: 100}.get(number, 1000)] * 2]
     if number == 10:
-        assert (instance.demand.sum(axis=0) == 1000).all()
+        assert (instance.demand.reshape(1000, 3, 2).sum(axis=1) == 100).all()
+        assert ((instance.demand >= 25).all(axis=1)).sum() >= 2000
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_the_smallest_of_the_tight_classes_can_be_packed(number: int) -> None:
+    for seed in range(40):
+        instance = caprara_toth(number=number, items=3 + seed % 2 * 3, rng=np.random.default_rng(seed))
+        assert (instance.demand <= instance.capacity).all()
+        assert (instance.demand > 0).any(axis=1).all()
 
 
 def test_generators_refuse_what_they_cannot_make() -> None:
     rng = np.random.default_rng(0)
     for make in (
-        lambda: caprara_toth(number=9, rng=rng),
+        lambda: caprara_toth(number=11, rng=rng),
+        lambda: caprara_toth(number=0, rng=rng),
         lambda: caprara_toth(number=10, items=10, rng=rng),
         lambda: caprara_toth(items=0, rng=rng),
         lambda: few_types(types=5, vms=3, rng=rng),

@@ -71,7 +71,9 @@ def test_rounding_between_a_bound_and_its_answer_is_no_contradiction() -> None:
 
 
 def test_a_frontier_comes_back_from_json_as_it_was() -> None:
-    made = PriceFrontier("penalty", "slack", (point(0, 0.3, 0.1), point(None, None, None, Status.UNKNOWN)), "why", Stop.TIME_LIMIT)
+    made = PriceFrontier(
+        "penalty", "slack", (point(0, 0.3, 0.1), point(None, None, None, Status.UNKNOWN)), "why", Stop.TIME_LIMIT
+    )
     assert PriceFrontier.from_document(json.loads(json.dumps(made.document(), allow_nan=False))) == made
 
 
@@ -127,5 +129,7 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
     assert len(row["frontiers"]) == 1
     assert row["frontiers"][0]["points"]
     monkeypatch.undo()
-    again = cotenant.compare([cotenant.read(f"{problem}/tiny")], [method], frontier=True, time_limit=10, out=tmp_path / "tiny.jsonl")
+    again = cotenant.compare(
+        [cotenant.read(f"{problem}/tiny")], [method], frontier=True, time_limit=10, out=tmp_path / "tiny.jsonl"
+    )
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]

@@ -240,6 +240,20 @@ def test_debts_of_an_audit_sum_to_nothing_at_every_time(name: str) -> None:
     assert (np.diff(found.received, axis=1) >= 0).all()
 
 
+def test_an_audit_whose_time_is_up_samples_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.scheduling import event_loop
+
+    monkeypatch.setattr(event_loop, "SLICE", 50)  # the clock is looked at between slices
+    judged = window(made_log(), Settings(length=2000, organizations=4))
+    assert audit(judged, reference="REF", time_limit=600.0).reference == "REF"
+    found = audit(judged, reference="REF", time_limit=1e-9)
+    assert found.reference == "RAND"
+    assert found.unfairness == {}
+    assert "REF was not done in 1e-09 s; coalitions are sampled instead (RAND)" in found.notes
+    sampled = audit(judged, reference="RAND")
+    assert (found.contributed == sampled.contributed).all()
+
+
 def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log()))
@@ -255,7 +269,12 @@ def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"points": 0}, "points is 0"), ({"reference": "x"}, "reference is 'x'"), ({"form": "xml"}, "form is 'xml'")],
+    [
+        ({"points": 0}, "points is 0"),
+        ({"reference": "x"}, "reference is 'x'"),
+        ({"form": "xml"}, "form is 'xml'"),
+        ({"time_limit": 0}, "time_limit is 0"),
+    ],
 )
 def test_an_audit_refuses_bad_options(options: dict[str, object], message: str, tmp_path: Path) -> None:
     path = tmp_path / "made.swf"

@@ -100,7 +100,7 @@ def test_an_interrupt_in_the_start_of_an_optimum_is_reported() -> None:
 
 @pytest.mark.parametrize("engine", ["cp-sat", "highs"])
 def test_an_interrupt_while_the_program_is_made_is_reported(monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
-    def stopped(*_: object) -> None:
+    def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(optimum, "interval_model", stopped)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...solvers.deferred_acceptance import deferred_acceptance
 from ..experiments import Finding
+from ..picture import Chart, Picture, Series
 from .shapley import interference_game, shapley
 
 
@@ -26,13 +27,21 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
     ]
 
 
-def figure_14(*, seed: int = 0) -> list[Finding]:
+def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
     """Shapley shares of users who contribute interference 1, 2 and 3 (Cooper fig. 14). `seed` is not looked at."""
-    shares = shapley(interference_game([1.0, 2.0, 3.0]), 3).share
-    return [
+    interference = (1.0, 2.0, 3.0)
+    shares = tuple(shapley(interference_game(list(interference)), 3).share.tolist())
+    findings = [
         _finding(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
         for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
     ]
+    users = tuple(f"user {name}" for name in "ABC")
+    series = (Series("interference contributed", users, interference, "bars"), Series("Shapley share", users, shares, "bars"))
+    words = ", ".join(f"{user} contributes {given:g} and bears {share:.1f}"
+                      for user, given, share in zip(users, interference, shares, strict=True))  # fmt: skip
+    chart = Chart("colocation-figure-14", "Shapley shares of three users' interference", "user", "penalty", series,
+                  f"Bars for three users: {words}. The shares rise with the interference.")  # fmt: skip
+    return [*findings, chart]
 
 
 def _rejected(offers: object) -> str:

@@ -58,7 +58,7 @@ def figure_4_7(
                     f"{printed:.0f}" if printed else "",
                     f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
                     judged(near) if printed else "not in the paper",
-                    f"{reason}+{empty.failed - empty.rate:.0f}; clears {clears:.0f} from an endless backlog with no refusal limit",
+                    f"{reason}+{empty.failed - empty.rate:.0f}; clears {clears:.0f} from an endless backlog with no limit",
                 )
             )
         rates = {policy: pair[0].rate for policy, pair in pairs.items()}

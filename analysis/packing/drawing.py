@@ -7,12 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption
+from ..drawing import INK
 
 MOST_LEAVES = 200
 
+_ROW = 0.24
+"""Inches from one leaf to the next."""
+
+_PLAYED = "#D62728"
+
 
 def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0) -> Any:
-    """Draw a game tree: players at the nodes, actions on the edges, payoffs at the leaves, the equilibrium path marked.
+    """Draw a game tree from left to right: players at the nodes, actions on the edges, payoffs at the leaves.
+
+    The equilibrium path is red; what backward induction chooses elsewhere is dark. Fig. 3 of the paper runs downwards, which
+    for more than a dozen outcomes is too wide to read.
 
     Parameters
     ----------
@@ -40,31 +49,41 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     except ImportError:
         raise InvalidOption("drawing needs matplotlib; pip install 'cotenant[plot]'") from None
     place = _places(tree, leaves)
-    path_nodes = equilibrium_path(tree)
+    path_nodes = set(equilibrium_path(tree))
     depth = max(data["depth"] for _, data in tree.nodes(data=True))
-    figure = Figure(figsize=(max(6.0, 1.3 * len(leaves)), 2.0 * (depth + 1)), layout="constrained")
-    axes = figure.add_subplot()
+    players = len(tree.nodes[leaves[0]]["payoffs"])
+    step = 1.0 + 0.11 * max(len(_action(tree, node)) for node in place)  # inches from one player to the next
+    width = step * depth + 0.6 + 0.075 * (digits + 5) * players
+    drawn = Figure(figsize=(width, max(1.5, _ROW * (len(leaves) + 1))))
+    axes = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
+    axes.set_xlim(-0.45, width - 0.45)  # in inches, like everything here
+    axes.set_ylim(-_ROW * len(leaves), _ROW)
     for parent, child, chosen in tree.edges(data="played"):
         on_path = parent in path_nodes and child in path_nodes
-        (x0, y0), (x1, y1) = place[parent], place[child]
-        colour, width = ("tab:red", 2.5) if on_path else ("black", 1.8) if chosen else ("0.65", 0.8)
-        axes.plot([x0, x1], [y0, y1], color=colour, linewidth=width, zorder=1)
-        label = "⟨" + ", ".join(map(str, tree.nodes[child]["action"])) + "⟩"
-        axes.text((x0 + 2 * x1) / 3, (y0 + 2 * y1) / 3, label, ha="center", va="center", fontsize=8, color=colour,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+        (x0, y0), (x1, y1) = [(step * x, _ROW * y) for x, y in (place[parent], place[child])]
+        colour, thick = (_PLAYED, 2.2) if on_path else (INK, 1.5) if chosen else ("0.6", 0.8)
+        over = 2 if on_path else 1 if chosen else 0
+        axes.plot([x0, x0 + 0.55, x1], [y0, y1, y1], color=colour, linewidth=thick, zorder=over, solid_joinstyle="round")
+        axes.text((x0 + 0.55 + x1 - 0.33) / 2, y1 + 0.015, _action(tree, child), ha="center", va="bottom", fontsize=7,
+                  color=_PLAYED if on_path else INK, zorder=3)  # fmt: skip
     for node, (x, y) in place.items():
-        data = tree.nodes[node]
+        data, colour = tree.nodes[node], _PLAYED if node in path_nodes else INK
         if data["player"] is None:
-            text = "(" + ",\n".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
-            axes.text(x, y - 0.05, text, ha="center", va="top", fontsize=8, color="tab:red" if node in path_nodes else "black")
-        else:
-            box = {"facecolor": "white", "edgecolor": "tab:red" if node in path_nodes else "black", "boxstyle": "round"}
-            axes.text(x, y, f"server {data['player'] + first}", ha="center", va="center", fontsize=9, zorder=2, bbox=box)
-    axes.set_ylim(-depth - 0.6, 0.3)
+            text = "(" + ", ".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
+            axes.text(step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=colour)
+        else:  # dark on white on every page
+            box = {"facecolor": "white", "edgecolor": colour, "boxstyle": "round,pad=0.25"}
+            axes.text(step * x, _ROW * y, f"server {data['player'] + first}", ha="center", va="center", fontsize=8, zorder=4,
+                      color="#111111", bbox=box)  # fmt: skip
     if path is not None:
-        figure.savefig(Path(path))
-    return figure
+        drawn.savefig(Path(path))
+    return drawn
+
+
+def _action(tree: Any, node: int) -> str:
+    action = tree.nodes[node]["action"]
+    return "" if action is None else "⟨" + ", ".join(map(str, action)) + "⟩"
 
 
 def equilibrium_path(tree: Any) -> list[int]:
@@ -77,16 +96,16 @@ def equilibrium_path(tree: Any) -> list[int]:
 
 
 def _places(tree: Any, leaves: list[int]) -> dict[int, tuple[float, float]]:
-    """Leaves side by side in the order of moves, every other node above the middle of what follows it."""
+    """(depth, -row) of each node: leaves one under another in the order of moves, the others at the middle of what follows."""
     order: list[int] = []
     stack = [0]
     while stack:
         node = stack.pop()
         order.append(node)
         stack.extend(reversed(list(tree.successors(node))))
-    across = {leaf: float(index) for index, leaf in enumerate(node for node in order if tree.out_degree(node) == 0)}
+    down = {leaf: float(index) for index, leaf in enumerate(node for node in order if tree.out_degree(node) == 0)}
     for node in reversed(order):
-        if node not in across:
-            below = [across[child] for child in tree.successors(node)]
-            across[node] = (min(below) + max(below)) / 2
-    return {node: (across[node], -float(tree.nodes[node]["depth"])) for node in order}
+        if node not in down:
+            below = [down[child] for child in tree.successors(node)]
+            down[node] = (min(below) + max(below)) / 2
+    return {node: (float(tree.nodes[node]["depth"]), -down[node]) for node in order}

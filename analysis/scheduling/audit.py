@@ -17,6 +17,7 @@ from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import By, Initial, Settings, Window, window
 from ...instances.scheduling.utility import per_organization, units_done
+from ...solvers.outcome import Stop, validate_time_limit
 from ...solvers.scheduling.event_loop import simulate
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley import scale, scaled_shares
@@ -94,6 +95,7 @@ def audit_file(
     orderings: int = 75,
     points: int = 6,
     seed_of_rand: int = 0,
+    time_limit: float | None = None,
 ) -> Audit:
     """Read a log and judge its schedule.
 
@@ -107,7 +109,9 @@ def audit_file(
     reading : of REF.
     orderings, seed_of_rand : RAND's N, and the seed of its orders.
     points : moments at which debts are shown, evenly spaced.
+    time_limit : seconds for REF; when they are up RAND takes its place, which a note says.
     """
+    _validate(reference, points, time_limit)
     settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
     if form not in ("swf", "accounting-csv"):
         raise InvalidOption(f"form is {form!r}; expected swf or accounting-csv")
@@ -115,7 +119,7 @@ def audit_file(
     dropped = tuple(f"{number} lines left out: {why}" for why, number in log.dropped.items() if number)
     return audit(
         window(log, settings), reference=reference, reading=reading, orderings=orderings, points=points,
-        rng=np.random.default_rng(seed_of_rand), notes=dropped,
+        rng=np.random.default_rng(seed_of_rand), notes=dropped, time_limit=time_limit,
     )  # fmt: skip
 
 
@@ -128,15 +132,13 @@ def audit(
     points: int = 6,
     rng: np.random.Generator | None = None,
     notes: tuple[str, ...] = (),
+    time_limit: float | None = None,
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`."""
-    if not isinstance(points, int) or not 1 <= points <= 1000:
-        raise InvalidOption(f"points is {points!r}; expected a whole number, 1 to 1000")
-    if reference not in ("auto", "REF", "RAND"):
-        raise InvalidOption(f"reference is {reference!r}; expected auto, REF or RAND")
+    _validate(reference, points, time_limit)
     instance, start = judged.instance, judged.start
     chosen = ("REF" if affordable(instance) else "RAND") if reference == "auto" else reference
-    if chosen == "RAND":
+    if chosen == "RAND" or time_limit is not None:
         validate_orderings(orderings, instance.organizations)
     longest = np.minimum(instance.processing, instance.horizon).astype(float)
     if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
@@ -148,7 +150,10 @@ def audit(
     received = np.array([per_organization(instance, psi(start, instance.processing, int(t))) for t in times]).T
     distance: dict[str, float] = {}
     if chosen == "REF":
-        played = play_ref(instance, reading=reading, samples=times)
+        played = play_ref(instance, reading=reading, samples=times, time_limit=time_limit)
+        if played.stop is not Stop.FINISHED:
+            chosen, notes = "RAND", (*notes, f"REF was not done in {time_limit:g} s; coalitions are sampled instead (RAND)")
+    if chosen == "REF":
         contributed = _shapley(instance, played.masks, played.values, received)
         found = reference_of(played)
         if found.units:
@@ -167,6 +172,15 @@ def audit(
         notes=(*notes, *_notes(judged)),
         reference=chosen,
     )
+
+
+def _validate(reference: str, points: int, time_limit: float | None) -> None:
+    """Refuse options out of range before anything is read."""
+    validate_time_limit(time_limit)
+    if not isinstance(points, int) or not 1 <= points <= 1000:
+        raise InvalidOption(f"points is {points!r}; expected a whole number, 1 to 1000")
+    if reference not in ("auto", "REF", "RAND"):
+        raise InvalidOption(f"reference is {reference!r}; expected auto, REF or RAND")
 
 
 def audit_tables(found: Audit) -> list[Table]:

@@ -14,7 +14,7 @@ pairing that passes `check` or raises NoSolution. What the papers leave open is 
 - *Lists with `unpaired`.* The same, except that nobody runs alone as long as an acceptable partner is left over too.
 """
 
-from .matching import complementary, marriage_partition, marriage_random, roommates
+from .matching import Ties, complementary, marriage_partition, marriage_random, roommate_lists, roommates
 from .sequential import greedy, threshold
 
-__all__ = ["complementary", "greedy", "marriage_partition", "marriage_random", "roommates", "threshold"]
+__all__ = ["Ties", "complementary", "greedy", "marriage_partition", "marriage_random", "roommate_lists", "roommates", "threshold"]

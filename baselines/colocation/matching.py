@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
 from ...solvers.outcome import validate_time_limit
 from .draft import Draft, runs
 
+if TYPE_CHECKING:
+    from ...solvers.roommates.ranks import Ranks
+
 Completion = Literal["individual", "pair"]
+Ties = Literal["index", "own"]
 
 
 def complementary(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
@@ -114,8 +118,9 @@ def roommates(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     completion: Completion = "individual",
+    ties: Ties = "index",
 ) -> Pairing:
-    """SR: Irving's algorithm on lists whose ties are broken by agent index; what it cannot settle is paired greedily.
+    """SR: Irving's algorithm on lists whose ties are broken; what it cannot settle is paired greedily.
 
     When the tie-broken lists have no stable matching, the pairs that Irving's reduction has settled by then are kept
     (`solvers.roommates.irving`) and the unsettled agents are paired by the completion rule. Agents that a stable matching
@@ -123,16 +128,19 @@ def roommates(
 
     Parameters
     ----------
-    rng : not needed, the rule draws nothing.
+    rng : draws the order of ties when they are the agents' own; `default_rng(0)` when not given.
     time_limit : seconds, checked and otherwise not needed.
     completion : "individual": each unsettled agent, in index order, takes the unsettled partner beside whom its own penalty
         is least (Cooper section III.C); "pair": the pair of least summed penalty first (thesis section 2.2.3). Ties go to
         the lowest index.
+    ties : how an agent ranks co-runners that cost it the same. "index": all agents alike, by index. "own": every agent at
+        random on its own, as agents do who rank co-runners one by one and know no types. The papers do not say, and much
+        hangs on it: by index a large population drawn from few types mostly has a stable matching, by own ties hardly ever.
 
     Raises
     ------
     InvalidOption
-        A completion rule or time limit out of range.
+        A completion rule, ties or a time limit out of range.
     NoSolution
         The instance has no feasible pairing.
 
@@ -144,10 +152,10 @@ def roommates(
     validate_time_limit(time_limit)
     if completion not in get_args(Completion):
         raise InvalidOption(f"completion is {completion!r}; expected one of {', '.join(get_args(Completion))}")
-    from ...solvers.roommates import irving, ranks_from_cost
+    from ...solvers.roommates import irving
 
     types = instance.agent_types()
-    table = irving(ranks_from_cost(_mutual_cost(instance, types, types)))
+    table = irving(roommate_lists(instance, ties, rng))
     draft = Draft(instance)
     first = np.flatnonzero(table.partner > np.arange(len(types)))
     pairs, number = np.unique(np.stack([types[first], types[table.partner[first]]]), axis=1, return_counts=True)
@@ -159,6 +167,22 @@ def roommates(
         else:
             draft.least_first()
     return draft.finished()
+
+
+def roommate_lists(instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None) -> Ranks:
+    """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as of `roommates`."""
+    from ...solvers.roommates import ranks_from_cost
+
+    if ties not in get_args(Ties):
+        raise InvalidOption(f"ties is {ties!r}; expected one of {', '.join(get_args(Ties))}")
+    types = instance.agent_types()
+    every = np.arange(instance.types)
+    cost = _mutual_cost(instance, every, every)
+    if ties == "index":
+        return ranks_from_cost(cost[np.ix_(types, types)])
+    # The place of a cost among all costs, a whole number, leaves room for the agents' own order of equals.
+    place = np.where(np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf)[np.ix_(types, types)]
+    return ranks_from_cost(place + (rng or np.random.default_rng(0)).random(place.shape))
 
 
 def _marry(instance: Colocation, proposing: Integers) -> Pairing:

@@ -2,40 +2,60 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
-from ...instances.market.instance import Allocation, Market, ratio, total_by
+from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import equal_cores
-from ...solvers.market.rounding import Rounding, round_cores
+from ...solvers.market.rounding import Quick, Rounding, round_until
 from ...solvers.market.utilitarian import greedy_cores
-from ...solvers.outcome import validate_time_limit
+from ...solvers.outcome import Outcome, Status, validate_time_limit
 
 
+@overload
+def equal_share(
+    instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Quick = ...
+) -> Allocation: ...
+@overload
+def equal_share(
+    instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Rounding
+) -> Allocation | Outcome: ...
 def equal_share(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
-) -> Allocation:
+) -> Allocation | Outcome:
     """ES: a server's cores split equally among the jobs on it.
 
     The thesis (section 3.4.1) apportions "to applications equally"; jobs of work 0 get nothing here. It does not say how
-    whole cores come about: fractions by default, see `rounding`.
+    whole cores come about: fractions by default, see `rounding`. With "least-envy", which may be cut short, an Outcome that
+    says why it stopped.
     """
     validate_time_limit(time_limit)
-    return round_cores(instance, Allocation(equal_cores(instance)), rounding, time_limit)
+    return _rounded(instance, equal_cores(instance), rounding, time_limit)
 
 
+@overload
+def proportional_share(
+    instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Quick = ...
+) -> Allocation: ...
+@overload
+def proportional_share(
+    instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Rounding
+) -> Allocation | Outcome: ...
 def proportional_share(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
-) -> Allocation:
+) -> Allocation | Outcome:
     """PF: a server's cores split in proportion to the jobs' parallel fractions.
 
-    Thesis section 3.4.1. A server whose useful jobs all have f = 0 is split equally: the text does not say.
+    Thesis section 3.4.1. A server whose useful jobs all have f = 0 is split equally: the text does not say. With
+    `rounding` "least-envy", which may be cut short, an Outcome that says why it stopped.
     """
     validate_time_limit(time_limit)
     weight = np.where(instance.useful, instance.parallel_fraction, 0.0)
     total = total_by(instance.server, weight, instance.servers)
     share = ratio(instance.capacity, total)
     cores = np.where((total > 0)[instance.server], weight * share[instance.server], equal_cores(instance))
-    return round_cores(instance, Allocation(cores), rounding, time_limit)
+    return _rounded(instance, cores, rounding, time_limit)
 
 
 def greedy_oracle(instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Allocation:
@@ -45,3 +65,9 @@ def greedy_oracle(instance: Market, *, rng: np.random.Generator | None = None, t
     lowest job, which the text leaves open.
     """
     return greedy_cores(instance, time_limit=time_limit)
+
+
+def _rounded(market: Market, cores: Floats, rounding: Rounding, time_limit: float | None) -> Allocation | Outcome:
+    """The shares in whole cores if asked for; what may be cut short says whether it was."""
+    allocation, stop = round_until(market, Allocation(cores), rounding, time_limit)
+    return Outcome(allocation, None, Status.FEASIBLE, stop) if rounding == "least-envy" else allocation

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from .instance import Colocation, Floats
+from .instance import Colocation, Floats, Integers
 from .workloads import WORKLOADS, ContentionModel
 
 Mix = Literal["uniform", "beta-low", "gaussian", "beta-high"]
@@ -30,30 +30,50 @@ def population(
     machines : processors, see Colocation.
     rng : source of the draw.
     """
-    _positive("agents", agents)
     if model_seed < 0:
         raise InvalidOption(f"model_seed is {model_seed}; expected a whole number, 0 or more")
-    draw = {
-        "uniform": lambda: rng.random(agents),
-        "beta-low": lambda: rng.beta(2, 5, agents),
-        "beta-high": lambda: rng.beta(5, 2, agents),
-        "gaussian": lambda: _cut_normal(agents, rng),
-    }
-    if mix not in draw:
-        raise InvalidOption(f"mix is {mix!r}; expected one of {', '.join(draw)}")
     bandwidth = np.array([entry[2] for entry in WORKLOADS])
-    place = np.minimum((draw[mix]() * len(WORKLOADS)).astype(int), len(WORKLOADS) - 1)
-    chosen = np.argsort(bandwidth)[place]
+    count = mixed_counts(bandwidth, agents, mix, rng)
     model = ContentionModel(seed=model_seed)
     return Colocation(
         penalty=model.penalties(bandwidth),
-        count=np.bincount(chosen, minlength=len(WORKLOADS)),
+        count=count,
         bandwidth=bandwidth,
         names=tuple(entry[0] for entry in WORKLOADS),
         machines=machines,
         name=f"cooper-{mix}-{agents}",
         source=f"synthetic: Cooper Table I's workloads and bandwidths; penalties by a contention model, seed {model_seed}",
     )
+
+
+def mixed_counts(demand: Floats, agents: int, mix: Mix, rng: np.random.Generator) -> Integers:
+    """(T,) agents of each type when jobs are drawn with replacement by a mix over the types in order of demand.
+
+    Parameters
+    ----------
+    demand : (T,) by which the types are ordered, in any unit.
+    agents, mix, rng : see `population`.
+
+    Raises
+    ------
+    InvalidOption
+        No agents, or a mix that is not known.
+    """
+    _positive("agents", agents)
+    if mix not in get_args(Mix):
+        raise InvalidOption(f"mix is {mix!r}; expected one of {', '.join(get_args(Mix))}")
+    place = np.minimum((mix_places(mix, agents, rng) * len(demand)).astype(int), len(demand) - 1)
+    return np.bincount(np.argsort(demand)[place], minlength=len(demand)).astype(np.int64)
+
+
+def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
+    """(number,) places between 0 (least demand) and 1 (most) drawn by a mix; its parameters are in `population`."""
+    if mix == "gaussian":
+        return _cut_normal(number, rng)
+    if mix == "uniform":
+        return rng.random(number)
+    low, high = (2, 5) if mix == "beta-low" else (5, 2)
+    return rng.beta(low, high, number)
 
 
 def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.random.Generator) -> Colocation:

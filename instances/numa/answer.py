@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,9 @@ from .instance import Floats, Integers, Numa
 
 LEVELS = (0.50, 0.95, 0.99)
 """The quantiles of the response time that a simulation reports."""
+
+CURVE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+"""The quantiles of the response time that a simulation's curve is made of."""
 
 POLICIES: tuple[str, ...] = ("Local", "IP-1", "IP-2", "IB")
 """The four refusal policies of thesis section 4.3.2, least tolerant first."""
@@ -39,6 +42,7 @@ class Simulation(Solution):
     response, response_error : (3,) median, 95th and 99th percentile of the response time [s] of the tasks that arrived
         in the window, and half the width of their 95 % confidence intervals (batch means).
     mean_response, mean_response_error, mean_wait, mean_wait_error : the same for the means [s].
+    curve : quantiles of the response time [s] at the levels of `CURVE`; empty when they were not kept.
     """
 
     problem: ClassVar[str] = "numa"
@@ -59,11 +63,12 @@ class Simulation(Solution):
     mean_response_error: float
     mean_wait: float
     mean_wait_error: float
+    curve: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         shapes: dict[str, tuple[Any, int]] = {
             "arrived": (np.int64, 1), "served": (np.int64, 2), "waiting": (np.int64, 1), "running": (np.int64, 1),
-            "busy": (float, 1), "response": (float, 1), "response_error": (float, 1),
+            "busy": (float, 1), "response": (float, 1), "response_error": (float, 1), "curve": (float, 1),
         }  # fmt: skip
         for name, (kind, ndim) in shapes.items():
             set_field(self, name, frozen_array(name, getattr(self, name), kind, ndim))
@@ -136,6 +141,8 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
         "arrived": (kinds,), "served": (kinds, instance.blade_distance + 1), "waiting": (2,), "running": (2,),
         "busy": (instance.all_cores,), "response": (len(LEVELS),), "response_error": (len(LEVELS),),
     }  # fmt: skip
+    if len(run.curve):
+        wanted["curve"] = (len(CURVE),)
     for name, shape in wanted.items():
         values = getattr(run, name)
         if values.shape != shape:
@@ -157,7 +164,7 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
     if (run.busy > run.window * (1 + ROUNDING)).any():
         core = int(np.argmax(run.busy))
         raise InfeasibleSolution(f"core {core} is busy for {run.busy[core]:g} s of {run.window:g} s")
-    if (np.diff(run.response) < 0).any() or not 0 <= run.mean_wait <= run.mean_response:
+    if (np.diff(run.response) < 0).any() or (np.diff(run.curve) < 0).any() or not 0 <= run.mean_wait <= run.mean_response:
         raise InfeasibleSolution("response times must grow with their quantile, and waiting is part of them")
     if run.served.sum() and not run.busy.sum() > 0:
         raise InfeasibleSolution(f"{run.served.sum()} tasks finished but no core was busy")

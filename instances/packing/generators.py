@@ -95,28 +95,37 @@ _UNIFORM: dict[int, tuple[int, int, int]] = {
     6: (20, 100, 150),
     7: (20, 100, 150),
     8: (20, 100, 150),
+    9: (100, 400, 1000),
 }
-"""Lowest and highest size and the capacity of the classes whose first size is uniform."""
+"""Lowest and highest size and the capacity (before it is cut in class 9) of the classes whose first size is uniform."""
 
 
 def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) -> Packing:
-    """Items of two sizes in square bins: classes 1 to 8 and 10 of Caprara and Toth's 2-D vector packing benchmark.
+    """Items of two sizes in equal bins: the ten classes of Caprara and Toth's 2-D vector packing benchmark.
 
     Sizes are independent and uniform in classes 1 to 6 (class 1 from 100 to 400 in bins of 1000, class 6 from 20 to 100 in
     bins of 150, and so on). The second size follows the first closely in class 7 (first - 10 to first + 10) and opposes it
-    in class 8 (110 - first to 130 - first). Class 10 has triplets that fill bins of 100 exactly, so its optimum is a third
-    of the items; ours are cut at random and are of that kind, not that library's files. Class 9 is not offered.
+    in class 8 (110 - first to 130 - first). Class 9 has the items of class 1 in bins cut so that all bins together are just
+    large enough in both sizes, class 10 triplets that fill bins of 100 exactly, so its optimum is a third of the items.
 
     Parameters
     ----------
-    number : class, 1 to 8 or 10.
+    number : class, 1 to 10.
     items : number of items, at least 1; a multiple of 3 in class 10.
+
+    Notes
+    -----
+    Source: Caprara and Toth, Discrete Applied Mathematics 111 (2001); ranges as two public generators of its classes have
+    them (M. Stillwell's vpack, github.com/marklee77/vpack; for class 10 also the one of Mommessin et al., 2022,
+    github.com/Vectorpack/experiments_vector_paper). Two cases that they leave open are closed here: in class 9 a bin holds
+    the largest item at least, in class 10 no item has two sizes of 0.
     """
     _at_least_one("items", items)
+    bins = np.zeros(2, dtype=np.int64)
     if number == 10:
-        size, capacity = _triplets(items, rng), 100
+        size, bins[:] = _triplets(items, rng), 100
     elif number in _UNIFORM:
-        low, high, capacity = _UNIFORM[number]
+        low, high, bins[:] = _UNIFORM[number]
         first = rng.integers(low, high + 1, items)
         if number == 7:
             second = rng.integers(first - 10, first + 11)
@@ -125,10 +134,14 @@ def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) 
         else:
             second = rng.integers(low, high + 1, items)
         size = np.stack([first, second], axis=1)
+        if number == 9:
+            total = size.sum(axis=0)
+            fewest = -(-int(total.max()) // int(bins[0]))
+            bins = np.maximum(-(-total // fewest), size.max(axis=0))
     else:
-        raise InvalidOption(f"number is {number}; expected a class, 1 to 8 or 10")
+        raise InvalidOption(f"number is {number}; expected a class, 1 to 10")
     return Packing(
-        capacity=[[capacity, capacity]],  # type: ignore[arg-type]
+        capacity=bins[None, :],
         demand=size,
         request=np.ones(items),
         name=f"caprara-toth-{number}-{items}",
@@ -167,20 +180,17 @@ def few_types(
 
 
 def _triplets(items: int, rng: np.random.Generator) -> Integers:
-    """Three items at a time that fill a bin of 100 x 100 exactly, each between 20 and 60 in both sizes."""
+    """Three items at a time that fill a bin of 100 x 100 exactly: two from 25 to 50 in both sizes, and what they leave."""
     if items % 3:
         raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
-    rows: list[tuple[int, ...]] = []
+    rows: list[Integers] = []
     for _ in range(items // 3):
-        parts = []
-        for _ in range(2):
-            while True:
-                first, second = (int(part) for part in rng.integers(20, 61, 2))
-                if 20 <= 100 - first - second <= 60:
-                    break
-            parts.append((first, second, 100 - first - second))
-        rows.extend(zip(*parts, strict=True))
-    return np.array(rows, dtype=np.int64)
+        rest = np.zeros(2, dtype=np.int64)
+        while not rest.any():
+            pair = rng.integers(25, 51, (2, 2))
+            rest = 100 - pair.sum(axis=0)
+        rows.append(np.vstack([pair, rest]))
+    return np.concatenate(rows)
 
 
 def _proportional(total: int, weights: list[int]) -> Integers:

@@ -31,7 +31,7 @@ def _served(
 
 
 def utilization_program(
-    combination: list[Integers], servers: Integers, cap: Floats, weight: Floats
+    combination: list[Integers], servers: Integers, cap: Floats, weight: Floats, owed: Integers | None = None
 ) -> tuple[LinearProgram, list[Integers], Integers]:
     """Most weighted VMs (minimised with the sign changed).
 
@@ -39,11 +39,15 @@ def utilization_program(
     ----------
     combination : per class (e, s) maximal combinations.
     servers, cap, weight : (p,) servers, (s,) most VMs and worth of one VM of each user.
+    owed : (s,) fewest VMs of each user; none when not given.
 
     Returns the programme, the columns of the servers by combination, and those of the VMs served.
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
+    for user, fewest in enumerate(() if owed is None else owed.tolist()):
+        if fewest > 0:
+            builder.row([served[user]], [1.0], lower=float(fewest))
     extra = builder.columns(1)
     builder.row(np.append(served, extra), np.append(weight, -1.0), lower=0.0, upper=0.0)
     program = builder.build()

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from .bound import fluid_bound
-from .intervals import IntervalModel, interval_model
+from .intervals import IntervalModel, Nearness, interval_model
 from .time_indexed import TimeIndexed, columns_needed, entries_needed, time_indexed
 
-__all__ = ["IntervalModel", "TimeIndexed", "columns_needed", "entries_needed", "fluid_bound", "interval_model", "time_indexed"]
+__all__ = [
+    "IntervalModel",
+    "Nearness",
+    "TimeIndexed",
+    "columns_needed",
+    "entries_needed",
+    "fluid_bound",
+    "interval_model",
+    "time_indexed",
+]

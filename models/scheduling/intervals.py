@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,26 @@ Objective = Literal["utilization", "utility"]
 
 
 @dataclass(frozen=True, eq=False)
+class Nearness:
+    """How far schedules may be from given utilities.
+
+    Attributes
+    ----------
+    psi : (k,) psi_sp of each organization, at the horizon.
+    most : the sum over organizations of |psi_sp - psi| may be at most this.
+    """
+
+    psi: Integers
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
 class IntervalModel:
     """The CP-SAT model, and where its starts are.
 
     Attributes
     ----------
-    model : maximises units of work, or twice the total psi_sp.
+    model : maximises units of work, or twice the total psi_sp; or minimises the distance from given utilities.
     jobs : (n,) the jobs released before the horizon; the others never start.
     start : index of each one's start variable; the horizon means not started.
     done : index of the variable of its units done before the horizon.
@@ -50,12 +64,24 @@ class IntervalModel:
         return values | dict(zip(self.done, done.tolist(), strict=True))
 
 
-def interval_model(instance: Scheduling, objective: Objective, over: Callable[[], bool] = lambda: False) -> IntervalModel:
+def interval_model(
+    instance: Scheduling,
+    objective: Objective,
+    over: Callable[[], bool] = lambda: False,
+    *,
+    near: Nearness | None = None,
+    least: int | None = None,
+) -> IntervalModel:
     """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M intervals at once.
 
     A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then l = p and this is
     equation 3; if it is cut then T - s - l = 0 and only the square is left. Inside an organization starts follow the
     order of its jobs. Schedules need not be greedy. TimeoutError once `over` says so.
+
+    Parameters
+    ----------
+    near : only schedules whose organizations' utilities are near given ones, in all.
+    least : with `near`: minimise that distance over the schedules whose objective is at least this.
     """
     from ortools.sat.python import cp_model as library
 
@@ -75,7 +101,7 @@ def interval_model(instance: Scheduling, objective: Objective, over: Callable[[]
         intervals.append(model.new_interval_var(start, done, end, f"job {job}"))
         starts.append(start)
         units.append(done)
-        if objective == "utility":
+        if objective == "utility" or near is not None:
             square = model.new_int_var(0, most * most, f"square {job}")
             model.add_multiplication_equality(square, [done, done])
             worth.append(2 * length * (horizon - start - done) + square + done)
@@ -83,5 +109,24 @@ def interval_model(instance: Scheduling, objective: Objective, over: Callable[[]
     owner = instance.organization[jobs]
     for place in np.flatnonzero(owner[1:] == owner[:-1]).tolist():
         model.add(starts[place] <= starts[place + 1])
-    model.maximize(sum(worth) if objective == "utility" else sum(units))
+    total = sum(worth) if objective == "utility" else sum(units)
+    apart = None if near is None else _apart(model, near, worth, owner)
+    if apart is not None and least is not None:
+        model.add(total >= (2 * least if objective == "utility" else least))
+        model.minimize(apart)
+    else:
+        model.maximize(total)
     return IntervalModel(model, jobs, [variable.index for variable in starts], [variable.index for variable in units])
+
+
+def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:
+    """The distance from the given utilities, limited; `worth` is twice the jobs' psi_sp."""
+    distances = []
+    for u, given in enumerate(near.psi.tolist()):
+        own = [worth[place] for place in np.flatnonzero(owner == u).tolist()]
+        distance = model.new_int_var(0, near.most, f"distance {u}")
+        model.add(2 * distance >= sum(own) - 2 * given)
+        model.add(2 * distance >= 2 * given - sum(own))
+        distances.append(distance)
+    model.add(sum(distances) <= near.most)
+    return sum(distances)

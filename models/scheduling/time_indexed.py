@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import units_done
+from ...instances.scheduling.utility import per_organization, units_done
 from ..program import LinearProgram, ProgramBuilder
-from .intervals import Objective
+from .intervals import Nearness, Objective
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,24 +20,30 @@ class TimeIndexed:
 
     Attributes
     ----------
-    program : one column for starting `job` at `time`.
+    program : one column for starting `job` at `time`; then, beside given utilities, one for each organization's distance.
     job, time : (columns,)
+    near : the given utilities.
     """
 
     program: LinearProgram
     job: Integers
     time: Integers
+    near: Nearness | None = None
 
     def starts(self, point: npt.ArrayLike, instance: Scheduling) -> Integers:
         """(j,) start times from a 0/1 point, -1 for jobs that are not started."""
         found = np.full(instance.jobs, -1, dtype=np.int64)
-        chosen = np.asarray(point) > 0.5
+        chosen = np.asarray(point)[: len(self.job)] > 0.5
         found[self.job[chosen]] = self.time[chosen]
         return found
 
-    def point(self, start: Integers) -> npt.NDArray[np.float64]:
+    def point(self, start: Integers, instance: Scheduling) -> npt.NDArray[np.float64]:
         """A schedule's starts as a point."""
-        return np.where(start[self.job] == self.time, 1.0, 0.0)
+        chosen = np.where(start[self.job] == self.time, 1.0, 0.0)
+        if self.near is None:
+            return chosen
+        own = per_organization(instance, psi(start, instance.processing, instance.horizon))
+        return np.append(chosen, np.abs(own - self.near.psi).astype(float))
 
 
 def columns_needed(instance: Scheduling) -> int:
@@ -55,10 +61,16 @@ def entries_needed(instance: Scheduling) -> int:
     return int(runs + sum(after * (before + after) for before, after in zip(earlier, later, strict=True)))
 
 
-def time_indexed(instance: Scheduling, objective: Objective) -> TimeIndexed:
+def time_indexed(
+    instance: Scheduling, objective: Objective, *, near: Nearness | None = None, least: int | None = None
+) -> TimeIndexed:
     """Each job starts at most once; at any time at most M run; of two consecutive jobs the later starts no earlier.
 
     Columns and rows grow with jobs times horizon: for small instances, where it is the second way to the optimum.
+
+    Parameters
+    ----------
+    near, least : as for `interval_model`.
     """
     horizon = instance.horizon
     spans = np.maximum(horizon - instance.release, 0)
@@ -68,7 +80,8 @@ def time_indexed(instance: Scheduling, objective: Objective) -> TimeIndexed:
     length = instance.processing[job]
     worth = psi(time, length, horizon) if objective == "utility" else units_done(time, length, horizon)
     build = ProgramBuilder()
-    columns = build.columns(len(job), upper=1.0, cost=-worth.astype(float), integer=True)
+    cost = 0.0 if near is not None and least is not None else -worth.astype(float)
+    columns = build.columns(len(job), upper=1.0, cost=cost, integer=True)
     build.block(job, columns, 1.0, np.full(instance.jobs, -np.inf), np.ones(instance.jobs))
     runs = np.minimum(length, horizon - time)
     within = np.arange(runs.sum()) - np.repeat(np.cumsum(runs) - runs, runs)
@@ -80,7 +93,25 @@ def time_indexed(instance: Scheduling, objective: Objective) -> TimeIndexed:
     for earlier, later in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
         if instance.organization[earlier] == instance.organization[later]:
             _in_order(build, first, instance, earlier, later)
-    return TimeIndexed(build.build(), job, time)
+    if near is not None:
+        _apart(build, instance, near, columns, psi(time, length, horizon), instance.organization[job], least is not None)
+    if least is not None:
+        build.row(columns, worth.astype(float), lower=float(least))
+    return TimeIndexed(build.build(), job, time, near)
+
+
+def _apart(
+    build: ProgramBuilder, instance: Scheduling, near: Nearness, columns: Integers, worth: Integers, owner: Integers, sought: bool
+) -> None:
+    """The distance from the given utilities, limited, and minimised if it is `sought`."""
+    most = float(near.most)
+    distances = build.columns(instance.organizations, upper=most, cost=1.0 if sought else 0.0, integer=True)
+    for u, given in enumerate(near.psi.tolist()):
+        own = owner == u
+        where, value = np.append(columns[own], distances[u]), worth[own].astype(float)
+        build.row(where, np.append(value, -1.0), upper=float(given))
+        build.row(where, np.append(value, 1.0), lower=float(given))
+    build.row(distances, np.ones(len(distances)), upper=most)
 
 
 def _in_order(build: ProgramBuilder, first: Integers, instance: Scheduling, earlier: int, later: int) -> None:

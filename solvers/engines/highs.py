@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ...models.program import LinearProgram
 from ..outcome import Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
+from .stray import c_output_on_stderr
 
 if TYPE_CHECKING:
     import highspy
@@ -164,9 +165,12 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
 
     if report is not None:
         solver.cbMipImprovingSolution.subscribe(improved)
-    interrupted = run_interruptibly(
-        lambda: outcome.append(solver.run()), solver.cancelSolve, time_limit=time_limit, poll=progress.tell
-    )
+
+    def work() -> None:
+        with c_output_on_stderr():
+            outcome.append(solver.run())
+
+    interrupted = run_interruptibly(work, solver.cancelSolve, time_limit=time_limit, poll=progress.tell)
     if report is not None:
         solver.cbMipImprovingSolution.unsubscribe(improved)
     word = str(solver.getModelStatus().name)

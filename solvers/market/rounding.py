@@ -17,6 +17,7 @@ from ...instances.market.utility import job_utilities, user_utilities
 from ...instances.problem.errors import InvalidOption
 from ..outcome import Stop
 
+Quick = Literal["none", "largest-remainder", "user-deficit"]
 Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 
 _NOISE = 1e-9  # 2.9999999999 cores are three

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.numa.answer import LEVELS, Simulation
+from ...instances.numa.answer import CURVE, LEVELS, Simulation
 from ...instances.numa.instance import Floats, Numa
 from .draws import Draws
 from .trajectory import Trajectory
@@ -70,6 +70,7 @@ def measure(
         mean_response_error=_half_width(_batches(response).mean(axis=1)),
         mean_wait=float(wait.mean()),
         mean_wait_error=_half_width(_batches(wait).mean(axis=1)),
+        curve=np.maximum.accumulate(np.quantile(response, CURVE)),  # interpolation may fall short of the one before by rounding
     )
     return simulation, {"batch_correlation": correlation}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ...instances.problem.errors import InvalidOption
 from ...models.packing.shares import share_program, utilization_program
 from ..engines import EngineAnswer, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .cluster import Cluster, fixed_cluster
+from .cluster import Cluster, fixed_cluster, validate_whole
 from .game.strategies import pre_combination
 
 MOST_COLUMNS = 50_000
@@ -20,6 +21,9 @@ MOST_COLUMNS = 50_000
 
 TOLERANCE = 1e-6
 """Shares are compared to this part of the least dominant share of one VM."""
+
+VM_NOISE = 1e-9
+"""A share that misses what is owed by this part of a VM is enough: shares are quotients, rounded."""
 
 
 def max_utilization(
@@ -29,28 +33,36 @@ def max_utilization(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
+    least_share: float = 0.0,
 ) -> Outcome:
-    """The placement that uses most of the cluster: the mean over resources of the share in use, whatever users get.
+    """The placement that uses most of the cluster: the mean over resources of the share in use.
+
+    Parameters
+    ----------
+    least_share : dominant share that every user who wants something must have, to 1e-9 of a VM; 0 for whatever they get.
 
     Raises
     ------
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        A server has more than 50,000 maximal combinations of VMs.
+        A server has more than 50,000 maximal combinations of VMs, or `least_share` is no number of 0 or more.
     """
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
+    owed = vms_owed(instance, least_share)
     tables, servers = _tables(instance, cluster), instance.available.astype(np.int64)
     space = (instance.start * servers[:, None]).sum(axis=0)
     present = space > 0
     weight = (instance.demand[:, present] / space[present]).mean(axis=1)
     unit = float(weight.max())
     cap = instance.wanted.astype(float)
-    program, number, _ = utilization_program(tables, servers, cap, weight / unit)
+    program, number, _ = utilization_program(tables, servers, cap, weight / unit, owed)
     answer = solve_program(program, time_limit=_left(clock), report=report)
     busy = float((((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)[present] / space[present]).mean())
     best = _placement(instance, tables, number, answer, cluster)
+    if start is not None and (start.totals(instance.types) < owed).any():
+        start = None
     bound = None if answer.bound is None else busy - answer.bound * unit
     for candidate in (best, start):
         if candidate is not None and bound is not None:
@@ -65,6 +77,7 @@ def max_min_share(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
+    levels: int | None = None,
 ) -> Outcome:
     """Leximin dominant shares on whole VMs: the least share as large as can be, then the second least, and so on.
 
@@ -72,14 +85,20 @@ def max_min_share(
     they differ by less than 1e-6 of one VM's share. The bound belongs to the least share; the further levels (sums of the
     k least) stand in `certificate["levels"]`.
 
+    Parameters
+    ----------
+    levels : how many of them to settle; all when not given.
+
     Raises
     ------
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        A server has more than 50,000 maximal combinations of VMs.
+        A server has more than 50,000 maximal combinations of VMs, or `levels` is no whole number of 1 or more.
     """
     clock = Clock(time_limit, report)
+    if levels is not None:
+        validate_whole("levels", levels, 1, "levels to settle")
     cluster = fixed_cluster(instance)
     tables, servers = _tables(instance, cluster), instance.available.astype(np.int64)
     dominant = FairShare.of(instance).dominant_unit
@@ -88,10 +107,10 @@ def max_min_share(
     unit = np.where(wants, dominant / smallest, 0.0)
     cap = instance.wanted.astype(float)
     reached: list[float] = []
-    levels: list[dict[str, Any]] = []
+    told: list[dict[str, Any]] = []
     best, bound, stop, first = start, None, Stop.FINISHED, Status.UNKNOWN
     point = None
-    for level in range(int(wants.sum())):
+    for level in range(int(wants.sum()) if levels is None else min(levels, int(wants.sum()))):
         program, number, _ = share_program(tables, servers, cap, unit, reached, TOLERANCE)
         begin = point if point is not None and len(point) == program.columns else None
         answer = solve_program(program, time_limit=_left(clock), start=begin, report=report)
@@ -102,7 +121,7 @@ def max_min_share(
         ):
             best = found
         value = None if found is None else sum(_sorted_shares(instance, found, dominant)[: level + 1])
-        levels.append(
+        told.append(
             {
                 "objective": f"sum of the {level + 1} least dominant shares",
                 "value": value,
@@ -121,10 +140,26 @@ def max_min_share(
         bound = value if abs(bound - value) <= TOLERANCE * smallest else max(bound, value)
     status = first if best is not None else Status.UNKNOWN
     complete = len(reached) == int(wants.sum())
-    certificate = {"levels": levels, "leximin": complete}
+    certificate = {"levels": told, "leximin": complete}
     if status is Status.OPTIMAL and (not complete or value is None or bound != value):
         status = Status.FEASIBLE if value is None or bound != value else status
     return Outcome(best, bound, status, stop, certificate, tuple(clock.trace))
+
+
+def vms_owed(instance: Packing, least_share: float) -> Integers:
+    """(s,) fewest VMs that give every user who wants something a dominant share, to 1e-9 of a VM.
+
+    Raises
+    ------
+    InvalidOption
+        The share is no number of 0 or more.
+    """
+    if isinstance(least_share, bool) or not isinstance(least_share, Real) or not 0 <= least_share < np.inf:
+        raise InvalidOption(f"least_share is {least_share}; expected a dominant share, a number of 0 or more")
+    wants = instance.wanted > 0
+    vms = np.ceil(np.minimum(least_share / FairShare.of(instance).dominant_unit - VM_NOISE, 2.0**53))
+    owed: Integers = np.where(wants, np.maximum(vms, 0), 0).astype(np.int64)
+    return owed
 
 
 def _left(clock: Clock) -> float | None:
@@ -176,5 +211,6 @@ def _outcome(
     candidates = [entry for entry in (best, start) if entry is not None]
     chosen = max(candidates, key=lambda entry: float(entry.totals(instance.types) @ weight), default=None)
     if chosen is None:
-        return Outcome(None, bound, Status.UNKNOWN, answer.stop, certificate, answer.trace)
+        status = Status.INFEASIBLE if answer.status is Status.INFEASIBLE else Status.UNKNOWN
+        return Outcome(None, None if status is Status.INFEASIBLE else bound, status, answer.stop, certificate, answer.trace)
     return Outcome(chosen, bound, answer.status if best is not None else Status.FEASIBLE, answer.stop, certificate, answer.trace)

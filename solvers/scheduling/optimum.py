@@ -8,10 +8,10 @@ import numpy as np
 
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
-from ...instances.scheduling import Schedule, Scheduling, assign_machines, check, is_greedy, psi
+from ...instances.scheduling import Schedule, Scheduling, assign_machines, check, is_greedy, psi, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
-from ...models.scheduling import columns_needed, entries_needed, fluid_bound, interval_model, time_indexed
+from ...models.scheduling import Nearness, columns_needed, entries_needed, fluid_bound, interval_model, time_indexed
 from ...models.scheduling.intervals import Objective
 from ..engines import solve_cp_sat, solve_program, validate_engine
 from ..outcome import Clock, Outcome, Report, Status, Stop
@@ -46,7 +46,7 @@ def max_utilization(
     -----
     The bound, a share of the machines' time, is the better of the engine's and of `models.scheduling.fluid_bound`.
     """
-    return _optimum(instance, "utilization", engine, start, time_limit, report)
+    return optimum(instance, "utilization", engine, start, time_limit, report)
 
 
 def max_utility(
@@ -61,17 +61,19 @@ def max_utility(
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
     """
-    return _optimum(instance, "utility", engine, start, time_limit, report)
+    return optimum(instance, "utility", engine, start, time_limit, report)
 
 
-def _optimum(
+def optimum(
     instance: Scheduling,
     objective: Objective,
     engine: str,
     start: Solution | None,
     time_limit: float | None,
     report: Report | None,
+    near: Nearness | None = None,
 ) -> Outcome:
+    """The most of an objective, of all schedules or of those `near` given utilities, as `start` must be."""
     validate_engine(engine)
     if engine == "highs" and (columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES):
         raise InvalidOption(
@@ -83,26 +85,32 @@ def _optimum(
     scaled = None if report is None else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
     clock = Clock(time_limit)
     best, broken = _given(instance, start)
-    limit = fluid_bound(instance, objective)
-    certificate: dict[str, Any] = {"engine": engine, "fluid_bound": limit * unit}
+    limit = fluid = fluid_bound(instance, objective)
+    if near is not None and objective == "utility":  # a total cannot be farther from the given ones' than they are in all
+        limit = min(limit, sum(near.psi.tolist()) + near.most)
+    certificate: dict[str, Any] = {"engine": engine, "fluid_bound": fluid * unit}
     if broken is Stop.INTERRUPTED:
         return Outcome(best, limit * unit, Status.FEASIBLE, broken, certificate)
-    if _worth(instance, best.start, objective) == limit:  # nothing to look for
+    if worth_of(instance, best.start, objective) == limit:  # nothing to look for
         return Outcome(
-            best, limit * unit, Status.OPTIMAL, certificate=certificate | {"proof": "the start reaches the fluid bound"}
+            best,
+            limit * unit,
+            Status.OPTIMAL,
+            certificate=certificate | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
-    run = _by_intervals if engine == "cp-sat" else _by_time
+    run = by_intervals if engine == "cp-sat" else by_time
     try:
-        found, bound, stop, message = run(instance, objective, best.start, clock, scaled)
+        found, bound, stop, message = run(instance, objective, best.start, clock, scaled, near)
     except KeyboardInterrupt:
         found, bound, stop, message = None, None, Stop.INTERRUPTED, "interrupted while the program was made"
     certificate["engine_message"] = message
     bound = limit if bound is None else min(bound, limit)
-    if found is not None and _worth(instance, found, objective) > _worth(instance, best.start, objective):
+    if found is not None and worth_of(instance, found, objective) > worth_of(instance, best.start, objective):
         candidate = Schedule(found, assign_machines(instance, found))
         check(instance, candidate)
-        best = candidate
-    value = _worth(instance, best.start, objective)
+        if near is None or distance(instance, candidate, near.psi) <= near.most:
+            best = candidate
+    value = worth_of(instance, best.start, objective)
     if bound < value:  # one of the two must be wrong, and the value was counted here
         certificate["withdrawn"] = f"the engine's bound, {bound * unit:g}, is below a schedule that reaches {value * unit:g}"
         bound = limit
@@ -114,33 +122,52 @@ def _optimum(
 Answer = tuple[Integers | None, int | None, Stop, str]
 
 
-def _by_intervals(instance: Scheduling, objective: Objective, start: Integers, clock: Clock, report: Report | None) -> Answer:
-    """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word."""
+def by_intervals(
+    instance: Scheduling,
+    objective: Objective,
+    start: Integers,
+    clock: Clock,
+    report: Report | None,
+    near: Nearness | None = None,
+    least: int | None = None,
+) -> Answer:
+    """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word; see there for near and least."""
     try:
-        built = interval_model(instance, objective, lambda: clock.over)
+        built = interval_model(instance, objective, lambda: clock.over, near=near, least=least)
     except TimeoutError:
         return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
     answer = solve_cp_sat(built.model, time_limit=_left(clock), hints=built.hints(start, instance), report=report)
     found = None if answer.values is None else built.starts(answer.values, instance)
-    bound = (
-        None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5)) // (2 if objective == "utility" else 1)
-    )
+    bound = None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
+    if bound is not None and objective == "utility" and least is None:
+        bound //= 2
     return found, bound, answer.stop, answer.message
 
 
-def _by_time(instance: Scheduling, objective: Objective, start: Integers, clock: Clock, report: Report | None) -> Answer:
-    """HiGHS on the time-indexed program."""
-    built = time_indexed(instance, objective)
+def by_time(
+    instance: Scheduling,
+    objective: Objective,
+    start: Integers,
+    clock: Clock,
+    report: Report | None,
+    near: Nearness | None = None,
+    least: int | None = None,
+) -> Answer:
+    """HiGHS on the time-indexed program, as `by_intervals`."""
+    built = time_indexed(instance, objective, near=near, least=least)
     answer = solve_program(
         built.program,
         engine="highs",
         time_limit=_left(clock),
-        start=built.point(start),
+        start=built.point(start, instance),
         report=None if report is None else report,
     )
     found = None if answer.point is None else built.starts(answer.point, instance)
-    # Whole units of work or utility: what is above the next whole number by less than solver noise is that number.
-    bound = None if answer.bound is None else int(np.floor(-answer.bound + 1e-7 * max(1.0, abs(answer.bound)) + 1e-6))
+    # Whole units of work or utility: what is beyond a whole number by less than solver noise is that number.
+    bound = None
+    if answer.bound is not None:
+        noise = 1e-7 * max(1.0, abs(answer.bound)) + 1e-6
+        bound = int(np.floor(-answer.bound + noise) if least is None else np.ceil(answer.bound - noise))
     return found, bound, answer.stop, answer.message
 
 
@@ -162,7 +189,14 @@ def _given(instance: Scheduling, start: Solution | None) -> tuple[Schedule, Stop
     return start, Stop.FINISHED
 
 
-def _worth(instance: Scheduling, start: Integers, objective: Objective) -> int:
+def distance(instance: Scheduling, schedule: Schedule, given: Integers) -> int:
+    """Sum over organizations of |psi_sp - given|, at the horizon."""
+    own = utilities(instance, schedule)
+    return sum(abs(mine - other) for mine, other in zip(own.tolist(), given.tolist(), strict=True))
+
+
+def worth_of(instance: Scheduling, start: Integers, objective: Objective) -> int:
+    """Units of work, or total psi_sp, by the horizon."""
     value = psi if objective == "utility" else units_done
     return int(value(start, instance.processing, instance.horizon).sum())
 

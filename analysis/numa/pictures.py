@@ -1,0 +1,164 @@
+"""The pictures of policies on a blade server: response times, where tasks run, what links draw, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...instances.numa.answer import CURVE, Flow, Simulation, flow_by_distance
+from ...instances.numa.instance import Numa
+from ...instances.numa.technology import THESIS
+from ..picture import Chart, Picture, Series
+from ..records import Record, extremes, over_seeds, records_by_method, rounded
+from ..runs import Row
+from .metrics import link_power
+
+WIDE, LOWEST = 5.0, 0.05
+"""Curves whose ends differ by more than this factor are drawn from this quantile on, over a logarithmic axis."""
+
+Kept = Mapping[str, Sequence[Record]]
+
+
+def record(
+    instance: Numa,
+    solution: Simulation | Flow,
+    *,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> dict[str, Any]:
+    """What the pictures of an answer are drawn from, under 1 kB.
+
+    `rate` that arrives and `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop, ..., another blade),
+    `power` of the links at the rate served [W]; of a simulation also `stable`, `refusals` per task, and, when stable, the
+    quantiles of the response time at `levels`, `curve` [s].
+
+    Parameters
+    ----------
+    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    """
+    energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
+    rate = flow_by_distance(instance, solution) if isinstance(solution, Flow) else solution.served / solution.window
+    total = float(rate.sum())
+    found: dict[str, Any] = {
+        "rate": instance.rate,
+        "served": total,
+        "shares": rounded((rate.sum(axis=0) / total).tolist(), 5) if total > 0 else [],
+        "power": link_power(instance, solution, **energy),
+    }
+    if isinstance(solution, Simulation):
+        found["stable"] = solution.stable
+        found["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
+        if solution.stable and len(solution.curve):
+            found["levels"], found["curve"] = list(CURVE), rounded(solution.curve.tolist(), 5)
+    return found
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """Response-time curves, shares by distance, link power against the rate served, refusals; of one instance's runs."""
+    kept = records_by_method(rows, "served")
+    drawn: list[Picture] = []
+    if curves := _with(kept, "curve"):
+        drawn.append(_response_chart(kept, curves))
+    placed = {method: records for method, records in kept.items() if all(each["shares"] for each in records)}
+    if placed:
+        drawn += [_distance_chart(placed), _power_chart(placed)]
+    if refused := _with(kept, "refusals"):
+        drawn.append(_refusal_chart(refused))
+    return drawn
+
+
+def _with(kept: Kept, name: str) -> dict[str, list[Record]]:
+    """The records that have an entry."""
+    chosen = {method: [each for each in records if name in each] for method, records in kept.items()}
+    return {method: records for method, records in chosen.items() if records}
+
+
+def _response_chart(kept: Kept, curves: Kept) -> Chart:
+    """The share of tasks answered within each time; on a logarithmic axis where policies differ much."""
+    times = {method: np.array(over_seeds([each["curve"] for each in records])[0]) for method, records in curves.items()}
+    ends = [float(curve[-1]) for curve in times.values()]
+    wide = max(ends) > WIDE * min(ends)
+    series, tails = [], {}
+    for method, records in curves.items():
+        levels = np.array(records[0]["levels"])
+        shown = (levels >= LOWEST) & (times[method] > 0) if wide else levels >= 0  # the fastest would fill a log axis
+        pairs = list(zip(levels[shown].tolist(), times[method][shown].tolist(), strict=True))
+        tips = tuple(f"{method}: {100 * level:g} % within {time:.4g} s" for level, time in pairs)
+        x, y = tuple(time for _, time in pairs), tuple(level for level, _ in pairs)
+        series.append(Series(method, x, y, "line+points", tips=tips))
+        tails[method] = float(np.interp(0.95, levels, times[method]))
+    unstable = [method for method, records in kept.items() if any(each.get("stable") is False for each in records)]
+    left_out = f" Left out, because the queue grew: {', '.join(unstable)}." if unstable else ""
+    return Chart(
+        "response-times",
+        "Response times",
+        "response time [s]",
+        "share of tasks answered within it",
+        tuple(entry for entry in series if entry.x),
+        f"Share of tasks answered within each time, one curve for each policy. 95th percentile in seconds: "
+        f"{extremes(tails, '.4g')}.{left_out}",
+        x_scale="log" if wide else "linear",
+        note=f"Quantiles of the simulated response times{_seeds(curves)}.{left_out}",
+    )
+
+
+def _distance_chart(kept: Kept) -> Chart:
+    """Where tasks run, by distance from their data."""
+    shares = {method: over_seeds([each["shares"] for each in records])[0] for method, records in kept.items()}
+    names = _distances(len(next(iter(shares.values()))))
+    local = {method: 100 * share[0] for method, share in shares.items()}
+    return Chart(
+        "shares-by-distance",
+        "Where tasks run",
+        "distance from the task's data",
+        "share of the tasks",
+        tuple(Series(method, names, share, "bars") for method, share in shares.items()),
+        f"Share of the tasks at each distance from their data, by method. Local, in percent: {extremes(local, '.4g')}.",
+        note=f"Of the tasks that finished{_seeds(kept)}.",
+    )
+
+
+def _power_chart(kept: Kept) -> Chart:
+    """What the links draw at the rate that each method serves."""
+    series, power = [], {}
+    for method, records in kept.items():
+        served, power[method] = over_seeds([(each["served"], each["power"]) for each in records])[0]
+        tip = f"{method}: {served:.6g} tasks/s, {power[method]:.4g} W"
+        series.append(Series(method, (served,), (power[method],), "points", tips=(tip,)))
+    every = "; ".join(entry.tips[0] for entry in series)
+    arriving = next(iter(kept.values()))[0]["rate"]
+    return Chart(
+        "link-power",
+        "Link power against the rate served",
+        "served [tasks/s]",
+        "link power [W]",
+        tuple(series),
+        f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
+        note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, which may be more{_seeds(kept)}.",
+    )
+
+
+def _refusal_chart(kept: Kept) -> Chart:
+    """How often a task declines a core."""
+    refused = {method: over_seeds([(each["refusals"],) for each in records])[0][0] for method, records in kept.items()}
+    return Chart(
+        "refusals",
+        "Refusals",
+        "policy",
+        "refusals per task",
+        (Series("refusals per task", tuple(refused), tuple(refused.values()), "bars"),),
+        f"Mean number of cores that a task declines before it runs, by policy: {extremes(refused, '.4g')}.",
+        note=f"Of the tasks that finished in the window{_seeds(kept)}.",
+    )
+
+
+def _distances(number: int) -> tuple[str, ...]:
+    hops = ["local", "1 hop", *(f"{hops} hops" for hops in range(2, number - 1))]
+    return (*hops[: number - 1], "another blade")
+
+
+def _seeds(kept: Kept) -> str:
+    return "; means over the seeds" if any(len(records) > 1 for records in kept.values()) else ""

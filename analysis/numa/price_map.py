@@ -1,0 +1,90 @@
+"""What throughput costs: the least link power of any placement at each rate served, proved by prices."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+
+from ...instances.numa.answer import Flow
+from ...instances.numa.bounds import link_energy
+from ...instances.numa.instance import Numa
+from ...instances.numa.technology import THESIS
+from ...instances.problem.errors import InvalidOption
+from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
+from ...solvers.outcome import Clock, Status, Stop
+from ..price_map import PriceFrontier, PricePoint, settled
+from .metrics import link_power
+
+EFFICIENCY, LIMITED = "link_power", "served_rate"
+
+NOTE = (
+    "Nothing is fair or unfair here: the limit is on the rate served [tasks/s], at least, and the line is the least link power "
+    "[W] of any placement that sustains it in the long run, without regard to response times."
+)
+
+
+def price_frontiers(
+    instance: Numa,
+    *,
+    time_limit: float | None = None,
+    points: int = 8,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+) -> tuple[PriceFrontier, ...]:
+    """Least link power against the rate served, from the most that any placement sustains down to where all can run locally.
+
+    A linear program for each rate, its bound proved by prices (`power_bound`); the instance's own rate is one of them where it
+    can be sustained. Below the rate that every memory's own cores sustain, the least is 0.
+
+    Parameters
+    ----------
+    time_limit : seconds in all, shared equally among the programs to come.
+    points : rates, at least 2.
+    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    """
+    if isinstance(points, bool) or not isinstance(points, Integral) or points < 2:
+        raise InvalidOption(f"points is {points!r}; expected a whole number of rates, 2 or more")
+    clock = Clock(time_limit)
+    energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
+    link_energy(instance, **energy)  # refused before any work
+    most = fluid(instance, time_limit=_part(clock, int(points)), **energy)
+    assert isinstance(most.solution, Flow)  # at worst, all at home
+    rates = _rates(instance, most.solution.throughput, int(points))
+    found: list[PricePoint] = []
+    stop = most.stop
+    for place, rate in enumerate(rates):
+        if stop is Stop.INTERRUPTED:
+            found.append(PricePoint(rate, None, None, None, Status.UNKNOWN))
+            continue
+        outcome = fluid_power(instance, throughput=rate, time_limit=_part(clock, len(rates) - place), **energy)
+        stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop
+        flow = outcome.solution
+        if isinstance(flow, Flow):
+            power = link_power(instance, flow, **energy)
+            found.append(PricePoint(rate, power, outcome.bound, flow.throughput, outcome.status))
+        else:
+            found.append(PricePoint(rate, None, None, None, outcome.status))
+    note = NOTE
+    if most.status is Status.OPTIMAL:
+        note += f" No placement sustains more than the first, {most.bound:.6g} (proved)."
+    return (PriceFrontier(EFFICIENCY, LIMITED, settled(found, "min", CLOSE), note, stop),)
+
+
+def _rates(instance: Numa, most: float, points: int) -> list[float]:
+    """Rates from the most down to where all can run locally, the instance's own among them where it lies between."""
+    home = instance.cores / (instance.mean_service * float(instance.location_share.max()))
+    low = min(home, most)
+    own = instance.rate
+    if own < low:
+        low = own
+    rates = np.linspace(most, low, points) if low < most * (1 - 1e-9) else np.array([most])
+    if low < own < most and len(rates) > 2:
+        rates[1 + int(np.argmin(np.abs(rates[1:-1] - own)))] = own
+    return [float(rate) for rate in np.unique(rates)[::-1]]
+
+
+def _part(clock: Clock, programs: int) -> float | None:
+    """An equal share of the seconds left for each of the programs to come."""
+    return None if clock.left is None else max(clock.left / programs, 0.01)

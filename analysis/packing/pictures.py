@@ -1,0 +1,212 @@
+"""The pictures of placements: how full servers are, what each user gets, and the game played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing import Packing, Placement
+from ...instances.packing.game import FairShare
+from ...instances.problem.errors import InvalidInstance
+from ...solvers.packing.game.strategies import Eta, game_of
+from ..picture import Chart, Drawing, HeatMap, Picture, Series
+from ..records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
+from ..runs import Row
+from .drawing import MOST_LEAVES, draw_tree
+from .trees import play_of, tree_from_lists, tree_lists, tree_table
+
+MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
+"""More servers are drawn by this many quantiles; of more users or resources the first are drawn."""
+
+MOST_PLAYERS, MOST_COMBINATIONS = 20, 20_000
+"""Of larger games no tree is looked for: that must not take longer than the run it is kept with."""
+
+
+def record(
+    instance: Packing, placement: Placement, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None
+) -> dict[str, Any]:
+    """What the pictures of a placement are drawn from, a few kB.
+
+    `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the fullest first; of all servers
+    when their number is fixed, else of those used; 100 quantiles of them when there are more, of `servers`. `vms`, `wanted`
+    (null when elastic) and, with fixed servers, `shares` (dominant): of the first 40 users. `tree`: the extensive game as
+    nested lists, where the placement is its equilibrium play and it has at most 200 leaves.
+
+    Parameters
+    ----------
+    alpha, eta, overload : of the game, as for `FUGA`.
+    """
+    fixed = bool(np.isfinite(instance.available).all())
+    total = placement.totals(instance.types)
+    shown = slice(0, MOST_USERS)
+    found: dict[str, Any] = {
+        "servers": placement.servers,
+        "of_servers": int(instance.available.sum()) if fixed else None,
+        "fill": dict(zip(instance.resources[:MOST_RESOURCES], _fill(instance, placement, fixed), strict=False)),
+        "users": list(instance.names[shown]),
+        "of_users": instance.types,
+        "vms": total[shown].tolist(),
+        "wanted": [None if np.isinf(wanted) else int(wanted) for wanted in instance.wanted[shown]],
+    }
+    if fixed:
+        found["shares"] = rounded((total * FairShare.of(instance).dominant_unit)[shown].tolist(), 6)
+        tree = _played_tree(instance, placement, alpha, eta, overload)
+        if tree is not None:
+            found["tree"] = tree
+    return found
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """How full the servers are, each user's dominant share and VMs, and the game tree; of one instance's runs."""
+    kept = records_by_method(rows, "fill")
+    if not kept:
+        return []
+    first = next(iter(kept.values()))[0]
+    drawn: list[Picture] = [_fill_chart(resource, kept) for resource in first["fill"]]
+    if "shares" in first:
+        drawn.append(_share_map(kept))
+    if any(wanted != placed for records in kept.values() for r in records for wanted, placed in _wanted(r)):
+        drawn.append(_vm_map(kept))
+    trees = [(method, r["tree"]) for method, records in kept.items() for r in records if "tree" in r]
+    if trees:
+        drawn.append(_tree_drawing(*trees[0]))
+    return drawn
+
+
+Kept = Mapping[str, Sequence[Record]]
+
+
+def _wanted(kept: Record) -> list[tuple[int | None, int]]:
+    return list(zip(kept["wanted"], kept["vms"], strict=True))
+
+
+def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[float]]:
+    """Sorted utilizations per resource, the fullest server first."""
+    kind = placement.server_class
+    used = np.bincount(kind, minlength=instance.classes)
+    load = placement.count @ instance.demand if placement.servers else np.zeros((0, len(instance.resources)), dtype=np.int64)
+    idle = np.repeat(np.arange(instance.classes), (instance.available - used).astype(np.int64) if fixed else 0)
+    load = np.concatenate([load, np.zeros((len(idle), load.shape[1]), dtype=np.int64)])
+    kind = np.concatenate([kind, idle])
+    start = instance.start[kind]
+    busy = start - instance.capacity[kind] + load
+    result = []
+    for j in range(min(len(instance.resources), MOST_RESOURCES)):
+        here = start[:, j] > 0
+        rates = np.sort(busy[here, j] / start[here, j])[::-1]
+        if len(rates) > MOST_SERVERS:
+            rates = rates[np.round(np.linspace(0, len(rates) - 1, MOST_SERVERS)).astype(np.int64)]
+        result.append(rounded(rates.tolist()))
+    return result
+
+
+def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None) -> Any:
+    """The tree of the game that the placement is the equilibrium play of; None when it is not, or the tree is too large."""
+    if instance.available.sum() > MOST_PLAYERS or _most_combinations(instance) > MOST_COMBINATIONS:
+        return None
+    try:
+        game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
+    except InvalidInstance:
+        return None
+    if game.leaves > MOST_LEAVES:
+        return None
+    tree = play_of(game, placement)
+    return None if tree is None else tree_lists(tree)
+
+
+def _most_combinations(instance: Packing) -> float:
+    """At most so many combinations of VMs fit the server that holds most of them: a box around what fits."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(instance.demand > 0, instance.capacity[:, None, :] // np.maximum(instance.demand, 1), np.inf).min(axis=2)
+    return float((np.minimum(each, instance.wanted) + 1.0).prod(axis=1).max())
+
+
+def _fill_chart(resource: str, kept: Kept) -> Chart:
+    """Utilization of one resource on each server, the fullest first; methods that fill alike share a line."""
+    fixed = next(iter(kept.values()))[0]["of_servers"]
+    groups = alike(kept, lambda entry: (entry["servers"], entry["fill"][resource]))
+    long = max(len(group.record["fill"][resource]) for group in groups) > 25
+    series: list[Series] = []
+    found: dict[str, float] = {}
+    for group in groups:
+        rates, number = group.record["fill"][resource], fixed or group.record["servers"]
+        places = np.linspace(1, number, len(rates)) if len(rates) == MOST_SERVERS else np.arange(1, len(rates) + 1)
+        tips = () if long else (", ".join(group.methods),) * len(rates)
+        series.append(Series(group.name, tuple(places.tolist()), tuple(rates), "step" if long else "line+points", tips=tips))
+        found |= dict.fromkeys(group.methods, float(np.mean(rates)) if fixed and rates else float(number))
+    called = f"resource {resource}" if resource.isdigit() else resource
+    finding = f"Mean over the servers: {extremes(found, '.3f')}" if fixed else f"Servers used: {extremes(found, '.0f')}"
+    return Chart(
+        f"fill-{file_name(called)}",
+        f"How full the servers are: {called}",
+        "server, the fullest first",
+        f"utilization of {called}",
+        tuple(entry for entry in series if entry.x),
+        f"Utilization of {called} on each server, sorted from full to empty, by method. {finding}.",
+        note=f"Of each method, the first seed. {_which(fixed, kept)} {sharing(groups)}".strip(),
+    )
+
+
+def _which(fixed: int | None, kept: Kept) -> str:
+    which = "Servers without VMs are drawn too." if fixed else "Only servers in use are drawn."
+    largest = fixed or max(records[0]["servers"] for records in kept.values())
+    return which if largest <= MOST_SERVERS else f"{which} {MOST_SERVERS} quantiles stand for the {largest} servers."
+
+
+def _share_map(kept: Kept) -> HeatMap:
+    values = {method: over_seeds([entry["shares"] for entry in records])[0] for method, records in kept.items()}
+    least = {method: min(row) for method, row in values.items()}
+    finding = f"Share of the poorest user: {extremes(least, '.4f')}."
+    return _user_map("dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding)
+
+
+def _vm_map(kept: Kept) -> HeatMap:
+    wanted = next(iter(kept.values()))[0]["wanted"]
+    asked = {} if all(number is None for number in wanted) else {"wanted": tuple(wanted)}
+    placed = {method: over_seeds([entry["vms"] for entry in records])[0] for method, records in kept.items()}
+    total = {method: sum(row) for method, row in placed.items()}
+    title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
+    return _user_map("vms-placed", title, "VMs", kept, asked | placed, f"VMs of all of them: {extremes(total)}.")
+
+
+def _user_map(
+    name: str, title: str, what: str, kept: Kept, values: Mapping[str, tuple[float | None, ...]], finding: str
+) -> HeatMap:
+    first = next(iter(kept.values()))[0]
+    users, number = first["users"], first["of_users"]
+    note = "Means over the seeds." if any(len(records) > 1 for records in kept.values()) else ""
+    if number > len(users):
+        note = f"{note} The first {len(users)} of {number} users are drawn.".strip()
+    alt = f"{title}, by method. {finding}"
+    return HeatMap(name, title, "user", "method", tuple(users), tuple(values), tuple(values.values()), what, alt, note=note)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Draws a tree of nested lists; equal where they are."""
+
+    lists: Any
+
+    def __call__(self) -> Any:
+        return draw_tree(tree_from_lists(self.lists))
+
+
+def _tree_drawing(method: str, lists: Any) -> Drawing:
+    tree = tree_from_lists(lists)
+    table = tree_table(tree)
+    leaves = sum(1 for node in tree if tree.out_degree(node) == 0)
+    payoffs = ", ".join(f"{value:.4f}" for value in tree.nodes[0]["payoffs"])
+    players = len(tree.nodes[0]["payoffs"])
+    return Drawing(
+        "game-tree",
+        "The servers' game, and how it is played",
+        _Drawn(lists),
+        f"The extensive game of {players} servers with {leaves} outcomes, solved by backward induction. The equilibrium path, "
+        f"which {method} plays, is drawn red; it gives the servers, in the order of their moves, the utilities {payoffs}.",
+        note="A label on an edge is the VMs of each user that the server takes; beside an outcome stand the servers' "
+        "utilities in the order of their moves. Dark: what backward induction chooses there; red: what is played.",
+        numbers=table,
+    )

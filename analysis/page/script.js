@@ -1,0 +1,82 @@
+"use strict";
+(function () {
+  const said = document.getElementById("said");
+  const say = (words) => { said.textContent = ""; said.textContent = words; };
+
+  // The colour scheme: the reader's own until the button is used; kept where the browser lets a page keep anything.
+  const root = document.documentElement;
+  const remembered = () => { try { return localStorage.getItem("cotenant-theme"); } catch { return null; } };
+  const remember = (theme) => { try { localStorage.setItem("cotenant-theme", theme); } catch { /* it holds for this visit */ } };
+  const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const kept = remembered();
+  if (kept === "dark" || kept === "light") root.dataset.theme = kept;
+  const toggle = document.createElement("button");
+  toggle.type = "button";
+  toggle.className = "theme";
+  const name = () => { toggle.textContent = dark() ? "Light colours" : "Dark colours"; };
+  toggle.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    remember(root.dataset.theme);
+    name();
+  });
+  name();
+  document.querySelector("header").prepend(toggle);
+
+  // Sorting: numbers by value, words as people sort them; what has no value stays last.
+  const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  const key = (row, place, numeric) => {
+    const cell = row.cells[place];
+    if (!numeric) return cell.textContent;
+    return cell.dataset.value ? Number(cell.dataset.value) : null;
+  };
+  const sort = (table, heading) => {
+    const place = heading.cellIndex;
+    const numeric = heading.classList.contains("number");
+    const up = heading.getAttribute("aria-sort") !== "ascending";
+    const body = table.tBodies[0];
+    const rows = Array.from(body.rows, (row) => [key(row, place, numeric), row]);
+    rows.sort(([one], [other]) => {
+      if (one === null || other === null) return (one === null) - (other === null);
+      const order = numeric ? one - other : words.compare(one, other);
+      return up ? order : -order;
+    });
+    body.append(...rows.map((entry) => entry[1]));
+    for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+    say(`Sorted by ${heading.textContent}, ${up ? "ascending" : "descending"}.`);
+  };
+  for (const table of document.querySelectorAll("table")) {
+    if (table.tBodies[0].rows.length < 2) continue;
+    for (const heading of table.tHead.rows[0].cells) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      button.addEventListener("click", () => sort(table, heading));
+      heading.append(button);
+    }
+  }
+
+  // Copying a command.
+  const copy = async (code) => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      return true;
+    } catch {
+      getSelection().selectAllChildren(code);
+      return document.execCommand("copy");
+    }
+  };
+  for (const command of document.querySelectorAll(".command")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      const done = await copy(command.querySelector("code"));
+      button.textContent = done ? "Copied" : "Select it by hand";
+      say(done ? "The command is copied." : "The browser does not let pages copy.");
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+    command.append(button);
+  }
+
+})();

@@ -1,0 +1,139 @@
+"""The map of what fairness costs: the proved frontier of efficiency against fairness as a line, every policy a point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..solvers.outcome import Status
+from .aggregate import label
+from .metric import Metric
+from .picture import Chart, Scale, Series, Style
+from .price_map import PriceFrontier, PricePoint
+from .runs import Row
+
+_SQUEEZED = 1000.0
+"""A metric that counts and reaches beyond this is drawn on a logarithmic axis that is linear around 0."""
+
+
+def price_chart(frontier: PriceFrontier, lines: Sequence[Row], metrics: Mapping[str, Metric], name: str, title: str) -> Chart:
+    """One map.
+
+    Two staircases: what is proved (nothing beyond it is possible) and what was found (it holds until the next answer, which
+    is more efficient and less fair). They meet in the proved points; between them nobody knows.
+
+    Parameters
+    ----------
+    frontier : of one instance.
+    lines : of the same instance, from `Comparison.summary`: each a point at its mean over seeds.
+    metrics : of the problem, by name.
+    name, title : of the chart.
+    """
+    fair, efficient = metrics[frontier.fairness], metrics[frontier.efficiency]
+    points = [
+        (label(line), line["metrics"][fair.name], line["metrics"][efficient.name], line)
+        for line in lines
+        if line["metrics"].get(fair.name) is not None and line["metrics"].get(efficient.name) is not None
+    ]
+    found = _found(frontier.points, fair, efficient)
+    proved = [point for point in frontier.points if point.status is Status.OPTIMAL and point.value is not None]
+    across = [point[1] for point in points] + [x for x, _ in found]
+    tips = [f"{method}: {fair.label} {x:.6g}, {efficient.label} {y:.6g}, mean of {_runs(line)}" for method, x, y, line in points]
+    series = (
+        _series("proved: nothing better is possible", _bounds(frontier.points, fair, across), "step", strong=True),
+        _series("found", found, "step+points"),
+        _series("found and proved best", [(_across(point), point.value) for point in proved], "points", strong=True),
+        Series("methods, mean over seeds", _column(points, 1), _column(points, 2), "points", _column(points, 0), tuple(tips)),
+    )
+    missing = [line for line in lines if label(line) not in _column(points, 0)]
+    return Chart(
+        name=name,
+        title=title,
+        x_label=_axis(fair),
+        y_label=_axis(efficient),
+        series=tuple(entry for entry in series if entry.x),
+        alt=_alt(fair, efficient, proved, points),
+        x_scale=_scale(fair, across),
+        note=_note(frontier, fair, len(proved), missing),
+    )
+
+
+def _found(points: Sequence[PricePoint], fair: Metric, efficient: Metric) -> list[tuple[float, float]]:
+    """(fairness reached, value) of the answers found, the fairest first, without those that another one beats in both."""
+    answers = [(_across(point), point.value) for point in points if point.value is not None]
+    known = [(x, y) for x, y in answers if x is not None and y is not None]
+    x_sign, y_sign = (-1 if metric.sense == "max" else 1 for metric in (fair, efficient))
+    kept: list[tuple[float, float]] = []
+    for x, y in sorted(known, key=lambda answer: (x_sign * answer[0], y_sign * answer[1])):
+        if not kept or y_sign * y < y_sign * kept[-1][1]:
+            kept.append((x, y))
+    return kept
+
+
+def _bounds(points: Sequence[PricePoint], fair: Metric, across: Sequence[float]) -> list[tuple[float, float]]:
+    """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until a better one does.
+
+    A bound without a limit is drawn from the least fair thing on the map.
+    """
+    sign = -1 if fair.sense == "max" else 1
+    limits = [(point.limit, point.bound) for point in points if point.limit is not None and point.bound is not None]
+    found = sorted(limits, key=lambda place: -sign * place[0])
+    end = max([*(sign * x for x in across), *(sign * x for x, _ in found)], default=None)
+    free = [point.bound for point in points if point.limit is None and point.bound is not None]
+    return [(sign * end, bound) for bound in free if end is not None] + found
+
+
+def _across(point: PricePoint) -> float | None:
+    """Where an answer stands: at the fairness it reaches, which its limit only requires."""
+    return None if point.value is None else point.reached if point.reached is not None else point.limit
+
+
+def _series(name: str, points: Sequence[tuple[float | None, float | None]], style: Style, strong: bool = False) -> Series:
+    known = [(x, y) for x, y in points if x is not None]
+    tips = tuple(f"{name}: {x:.6g}, {y:.6g}" for x, y in known)
+    return Series(name, _column(known, 0), _column(known, 1), style, tips=tips, strong=strong)
+
+
+def _column(points: Sequence[Sequence[Any]], place: int) -> tuple[Any, ...]:
+    return tuple(point[place] for point in points)
+
+
+def _axis(metric: Metric) -> str:
+    unit = f" [{metric.unit}]" if metric.unit else ""
+    better = {"min": " (less is better)", "max": " (more is better)"}.get(metric.sense, "")
+    return f"{metric.label}{unit}{better}"
+
+
+def _scale(metric: Metric, values: Sequence[float]) -> Scale:
+    wide = metric.digits == 0 and values and max(map(abs, values)) > _SQUEEZED
+    return "symlog" if wide else "linear"
+
+
+def _runs(line: Row) -> str:
+    done = line["runs"] - line["failed"]
+    return "1 run" if done == 1 else f"{done} runs"
+
+
+def _alt(fair: Metric, efficient: Metric, proved: Sequence[PricePoint], points: Sequence[Sequence[Any]]) -> str:
+    said = f"{efficient.label} against {fair.label}."
+    if proved:
+        first, last = proved[0], proved[-1]
+        said += f" Proved best: {efficient.label} {first.value:.4g} at {fair.label} {_across(first):.4g} (the tightest limit)"
+        said += f", {last.value:.4g} at {_across(last):.4g} (the loosest)."
+    where = ", ".join(f"{method} at {x:.4g}, {y:.4g}" for method, x, y, _ in points)
+    return said + f" Methods: {where or 'none'}."
+
+
+def _note(frontier: PriceFrontier, fair: Metric, proved: int, missing: Sequence[Row]) -> str:
+    total = len(frontier.points)
+    impossible = [p for p in frontier.points if p.status is Status.INFEASIBLE]
+    silent = sum(p.value is None and p.bound is None and p.status is not Status.INFEASIBLE for p in frontier.points)
+    said = [f"{proved} of {total} points of the frontier are proved; between the two lines nobody knows what is possible."]
+    if silent:
+        said.append(f"For {silent} nothing was found or ruled out in time.")
+    for point in impossible:
+        side = "at least" if fair.sense == "max" else "at most"
+        said.append(f"Proved impossible: {fair.label} {side} {point.limit if point.limit is not None else 'any'}.")
+    if missing:
+        said.append(f"Not on the map, without an answer that has both metrics: {', '.join(map(label, missing))}.")
+    return " ".join([*said, frontier.note[:1].upper() + frontier.note[1:]]).strip()

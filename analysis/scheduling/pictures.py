@@ -1,0 +1,243 @@
+"""The pictures of schedules: who is owed what over time, what each organization gets, and how busy the machines are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...instances.scheduling.instance import Integers
+from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
+from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
+from ..picture import Chart, HeatMap, Picture, Series
+from ..records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
+from ..runs import Row
+
+LARGE = 1e5
+"""Larger numbers are drawn in thousands, millions, ..."""
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Kept = Mapping[str, Sequence[Record]]
+
+TIMES, MOST_NAMES, MOST_OVER_TIME = 40, 20, 8
+"""Times looked at; organizations that are drawn; organizations up to which debts are followed over time."""
+
+
+def record(
+    instance: Scheduling,
+    schedule: Schedule,
+    *,
+    reading: Reading = "figure",
+    reference: Literal["auto", "REF", "none"] = "auto",
+) -> dict[str, Any]:
+    """What the pictures of a schedule are drawn from, a few kB.
+
+    `times`: at most 40, spread evenly, the horizon last; `busy`: share of the machines' time used up to each since the one
+    before. `psi` at the horizon, and, as in `metrics` (same options), `owed`: phi - psi; of the first 20 organizations,
+    `names`. Up to 8 organizations also `debts`: phi - psi at each of the times, phi from REF's coalitions at that time with
+    the schedule's own total as the value of all.
+
+    Parameters
+    ----------
+    reading, reference : as for `metrics`.
+    """
+    times = np.unique(np.round(np.linspace(0, instance.horizon, TIMES + 1)[1:]).astype(np.int64))
+    times = times[times > 0]
+    psi = utilities(instance, schedule)
+    shown = slice(0, MOST_NAMES)
+    found: dict[str, Any] = {
+        "organizations": instance.organizations,
+        "names": list(instance.names[shown]),
+        "times": times.tolist(),
+        "busy": rounded(_busy(instance, schedule, times).tolist()),
+        "psi": psi[shown].tolist(),
+    }
+    if reference == "REF" or (reference == "auto" and affordable(instance)):
+        phi = shapley_reference(instance, reading).phi(psi)
+        owed = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
+        found["owed"] = rounded(owed[shown], 6)
+        if instance.organizations <= MOST_OVER_TIME:
+            found["debts"] = [rounded(row, 6) for row in _debts(instance, schedule, times, reading).T.tolist()]
+    return found
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """Debts over time and at the horizon, utility against contribution, busy machines; of one instance's runs."""
+    kept = records_by_method(rows, "busy")
+    if not kept:
+        return []
+    drawn: list[Picture] = []
+    followed = {method: records for method, records in kept.items() if "debts" in records[0]}
+    if followed and len(next(iter(followed.values()))[0]["names"]) > 1:
+        drawn.append(_most_owed_chart(followed))
+        drawn += [_debt_chart(method, records[0]) for method, records in _extreme(followed).items()]
+    judged = {method: records for method, records in kept.items() if "owed" in records[0]}
+    if judged:
+        drawn += [_owed_map(judged), _share_map(judged)]
+    else:
+        drawn.append(_utility_map(kept))
+    return [*drawn, _busy_chart(kept)]
+
+
+def _busy(instance: Scheduling, schedule: Schedule, times: Integers) -> Floats:
+    """Share of the machines' time that is used between each time and the one before."""
+    start = schedule.start[schedule.started]
+    length = instance.processing[schedule.started]
+    edges = np.append(0, times)
+    done = np.array([int(np.clip(edge - start, 0, length).sum()) for edge in edges.tolist()])
+    share: Floats = np.diff(done) / (np.diff(edges) * instance.total_machines)
+    return share
+
+
+def _debts(instance: Scheduling, schedule: Schedule, times: Integers, reading: Reading) -> Floats:
+    """(times, k) phi - psi at each time."""
+    by_mask = _values(instance, tuple(times.tolist()), reading)
+    result = np.zeros((len(times), instance.organizations))
+    for place, time in enumerate(times.tolist()):
+        psi = utilities(instance, schedule, time)
+        phi = Reference(tuple(by_mask[:, place].tolist()), psi, 0, 0).phi()
+        result[place] = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
+    return result
+
+
+@lru_cache(maxsize=4)
+def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> Integers:
+    """(coalitions by mask, times) the values of REF's coalitions; kept for the next schedule of the same instance."""
+    played = play_ref(instance, reading=reading, samples=np.array(times))
+    values = np.zeros((len(played.masks) + 1, len(times)), dtype=np.int64)
+    values[played.masks] = played.values[:, np.searchsorted(played.times, times)]
+    values.flags.writeable = False
+    return values
+
+
+def _most_owed_chart(kept: Kept) -> Chart:
+    """The largest debt to any organization over time, a line for each method."""
+    unit, word = _unit(value for records in kept.values() for row in records[0]["debts"] for value in row)
+    series: list[Series] = []
+    last: dict[str, float] = {}
+    groups = alike(kept, lambda entry: entry["debts"])
+    for group in groups:
+        most = np.max(np.array(group.record["debts"]), axis=0) / unit
+        series.append(Series(group.name, tuple(group.record["times"]), tuple(most.tolist()), "line"))
+        last |= dict.fromkeys(group.methods, float(most[-1]))
+    return Chart(
+        "most-owed-over-time",
+        "The most owed to any organization, over time",
+        "time",
+        f"largest phi - psi [{word}]",
+        tuple(series),
+        f"The largest debt to one organization over time, by method. At the horizon, in {word}: {extremes(last, '.4g')}.",
+        note="phi is the Shapley share in what the coalitions' REF schedules are worth at that time, psi what the organization "
+        f"got. Of each method, the first seed. {sharing(groups)}".strip(),
+    )
+
+
+def _debt_chart(method: str, entry: Record) -> Chart:
+    """What each organization is owed over time under one method."""
+    unit, word = _unit(value for row in entry["debts"] for value in row)
+    debts = dict(zip(_organizations(entry), (np.array(row) / unit for row in entry["debts"]), strict=True))
+    series = [Series(name, tuple(entry["times"]), tuple(row.tolist()), "line") for name, row in debts.items()]
+    last = {name: float(row[-1]) for name, row in debts.items()}
+    return Chart(
+        f"owed-over-time-{file_name(method)}",
+        f"Who is owed what over time: {method}",
+        "time",
+        f"phi - psi [{word}]",
+        tuple(series),
+        f"What {method} owes each organization over time; below 0 it got more than its share. "
+        f"At the horizon, in {word}: {extremes(last, '.4g')}.",
+        note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one organization least and most; "
+        "a comparison of one method alone draws that one.",
+    )
+
+
+def _owed_map(kept: Kept) -> HeatMap:
+    values = {method: _means(records, "owed") for method, records in kept.items()}
+    unit, word = _unit(value for row in values.values() for value in row.tolist())
+    values = {method: row / unit for method, row in values.items()}
+    most = {method: float(row.max()) for method, row in values.items()}
+    text = f"phi minus psi of each organization at the horizon, by method. Most owed to one, in {word}: {extremes(most, '.4g')}."
+    return _map("owed", "Who is owed what at the horizon", f"phi - psi [{word}]", kept, values, text, 0.0)
+
+
+def _share_map(kept: Kept) -> HeatMap:
+    """psi over phi; a hole where phi is 0."""
+    values = {}
+    for method, records in kept.items():
+        psi, owed = _means(records, "psi"), _means(records, "owed")
+        phi = psi + owed
+        values[method] = np.divide(psi, phi, out=np.full(len(psi), np.nan), where=phi > 0)
+    worst = {method: float(np.nanmin(row)) for method, row in values.items() if np.isfinite(row).any()}
+    text = "What each organization got of the utility it contributed, psi over phi, by method."
+    if worst:
+        text += f" Of the worst served organization: {extremes(worst, '.3g')}."
+    return _map("psi-over-phi", "What each organization got of what it is due", "psi / phi", kept, values, text, 1.0)
+
+
+def _utility_map(kept: Kept) -> HeatMap:
+    values = {method: _means(records, "psi") for method, records in kept.items()}
+    unit, word = _unit(value for row in values.values() for value in row.tolist())
+    values = {method: row / unit for method, row in values.items()}
+    total = {method: float(row.sum()) for method, row in values.items()}
+    text = f"Utility psi_sp of each organization, by method. In all, in {word}: {extremes(total, '.4g')}. "
+    text += "What is due was not worked out: REF takes too long."
+    return _map("utilities", "Utility of each organization", f"psi_sp [{word}]", kept, values, text, None)
+
+
+def _map(name: str, title: str, what: str, kept: Kept, values: Mapping[str, Floats], text: str, centre: float | None) -> HeatMap:
+    first = next(iter(kept.values()))[0]
+    note = "Means over the seeds." if any(len(records) > 1 for records in kept.values()) else ""
+    if first["organizations"] > len(first["names"]):
+        note = f"{note} The first {len(first['names'])} of {first['organizations']} organizations are drawn.".strip()
+    cells = tuple(tuple(float(value) if np.isfinite(value) else None for value in row) for row in values.values())
+    names = tuple(first["names"])
+    return HeatMap(name, title, "organization", "method", names, tuple(values), cells, what, text, centre=centre, note=note)
+
+
+def _busy_chart(kept: Kept) -> Chart:
+    """Share of the machines in use over time."""
+    series: list[Series] = []
+    means: dict[str, float] = {}
+    groups = alike(kept, lambda entry: entry["busy"])
+    for group in groups:
+        edges = (0, *group.record["times"])
+        busy = (*group.record["busy"], group.record["busy"][-1])
+        series.append(Series(group.name, edges, busy, "step"))
+        means |= dict.fromkeys(group.methods, float(np.average(busy[:-1], weights=np.diff(edges))))
+    return Chart(
+        "busy-machines",
+        "Machines busy over time",
+        "time",
+        "share of the machines that are busy",
+        tuple(series),
+        f"Share of the machines that are busy, over time, by method. Over all time: {extremes(means, '.4g')}.",
+        note=f"Means over stretches of time. Of each method, the first seed. {sharing(groups)}".strip(),
+    )
+
+
+def _extreme(kept: Kept) -> dict[str, Sequence[Record]]:
+    """The methods that owe one organization least and most at the horizon."""
+    most = {method: max(row[-1] for row in records[0]["debts"]) for method, records in kept.items()}
+    chosen = dict.fromkeys([min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])])
+    return {method: kept[method] for method in chosen}
+
+
+def _means(records: Sequence[Record], name: str) -> Floats:
+    """Means of an entry over the seeds."""
+    return np.array(over_seeds([entry[name] for entry in records])[0])
+
+
+def _organizations(entry: Record) -> list[str]:
+    """Names for a legend; a bare number says what it numbers."""
+    return [f"organization {name}" if name.isdigit() else name for name in entry["names"]]
+
+
+def _unit(values: Iterable[float]) -> tuple[float, str]:
+    """A power of a thousand that makes large numbers short, and the unit's words."""
+    largest = max((abs(value) for value in values), default=0.0)
+    power = 3 * ((len(f"{largest:.0f}") - 1) // 3) if largest >= LARGE else 0
+    return (10.0**power, f"10^{power} unit-time") if power else (1.0, "unit-time")

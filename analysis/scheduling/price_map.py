@@ -1,0 +1,188 @@
+"""The price of fairness among organizations: the most work, and the most utility, within each distance from REF's schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import get_args
+
+import numpy as np
+
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...models.scheduling import Nearness, fluid_bound
+from ...models.scheduling.intervals import Objective
+from ...solvers.outcome import Clock, Outcome, Status, Stop
+from ...solvers.scheduling import simulate
+from ...solvers.scheduling.near import most_near, nearest, quicker_engine
+from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, worth_of
+from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
+from ..price_map import PriceFrontier, PricePoint, settled
+
+FAIRNESS = "unfairness"
+OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
+
+MOST_JOBS = 60
+"""Up to so many jobs released before the horizon every limit has its program; beyond, only cheap bounds are given."""
+
+
+def price_frontiers(
+    instance: Scheduling, *, time_limit: float | None = None, points: int = 8, reading: Reading = "figure"
+) -> tuple[PriceFrontier, ...]:
+    """Utilization, and total psi_sp, against unfairness: the most of any schedule within each limit, proved.
+
+    Unfairness is the sum over organizations of |psi - psi of REF|, over the work REF does (p_tot). Up to 60 jobs each limit
+    is a program of its own (CP-SAT), from 0 to the least unfairness of the most efficient schedules; an answer within a
+    limit is within every looser one, and the bound of a looser limit holds for every tighter one. For more jobs: REF's own
+    schedule, the better of it and first in, first out, and `fluid_bound`.
+
+    Parameters
+    ----------
+    time_limit : seconds in all, shared equally among the programs to come. REF is given as much of it as it takes.
+    points : limits of each of the two, at least 2; fewer where unfairness has fewer values.
+    reading : of REF.
+
+    Returns
+    -------
+    tuple of PriceFrontier
+        For utilization and for utility; none when REF does no work. Where REF itself would take more than seconds, one
+        point each, without limit.
+    """
+    if isinstance(points, bool) or not isinstance(points, Integral) or points < 2:
+        raise InvalidOption(f"points is {points!r}; expected a whole number of limits, 2 or more")
+    if reading not in get_args(Reading):
+        raise InvalidOption(f"reading is {reading!r}; expected {' or '.join(get_args(Reading))}")
+    clock = Clock(time_limit)
+    fair = ref(instance, reading=reading, time_limit=time_limit) if affordable(instance) else None
+    if fair is None or fair.stop is not Stop.FINISHED or not isinstance(fair.solution, Schedule):
+        nobody = Schedule(np.full(instance.jobs, -1), np.full(instance.jobs, -1))
+        frontiers = (_Map(instance, objective, nobody, 1, clock).unlimited() for objective in OBJECTIVES)
+        return tuple(replace(each, stop=Stop.FINISHED if fair is None else fair.stop) for each in frontiers)
+    units = reference(instance, reading).units
+    if units == 0:
+        return ()
+    if int((instance.release < instance.horizon).sum()) > MOST_JOBS:
+        return tuple(_Map(instance, objective, fair.solution, units, clock).cheap() for objective in OBJECTIVES)
+    found: list[PriceFrontier] = []
+    for place, objective in enumerate(OBJECTIVES):
+        left = None if clock.left is None else max(clock.left / (len(OBJECTIVES) - place), 0.01)
+        found.append(_Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points)))
+        if found[-1].stop is Stop.INTERRUPTED:
+            break
+    return tuple(found)
+
+
+class _Map:
+    """One frontier: its programs, one after the other. Efficiency is counted in whole units of work or utility.
+
+    Parameters
+    ----------
+    fair, units : REF's schedule, and the work it does.
+    """
+
+    def __init__(self, instance: Scheduling, objective: Objective, fair: Schedule, units: int, clock: Clock) -> None:
+        self.instance, self.objective, self.fair, self.units, self.clock = instance, objective, fair, units, clock
+        self.psi = utilities(instance, fair)
+        self.engine = quicker_engine(instance)
+
+    def frontier(self, points: int) -> PriceFrontier:
+        """All points, the tightest limit first."""
+        free = self._free(self.fair, points + 2)
+        bounds, stops = [free.bound], [free.stop]
+        best = _schedule(free)
+        close: Outcome | None = None
+        if Stop.INTERRUPTED not in stops:
+            close = self._nearest(best, points + 1)
+            best = _schedule(close)
+            stops.append(close.stop)
+        far = distance(self.instance, best, self.psi)
+        limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far}) or [0]
+        marks: list[PricePoint] = []
+        before = self.fair
+        for place, limit in enumerate(limits):
+            bound = None
+            if Stop.INTERRUPTED not in stops and far > 0:  # at 0 the best of all is as fair as can be
+                outcome = most_near(
+                    self.instance, self.objective, Nearness(self.psi, limit),
+                    start=before, engine=self.engine, time_limit=self._part(len(limits) + 1 - place),
+                )  # fmt: skip
+                before, bound = _schedule(outcome), outcome.bound
+                stops.append(outcome.stop)
+            marks.append(self._point(limit / self.units, before if far > 0 else best, bound))
+        best = max(best, before, key=self._worth)
+        if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in stops:  # once more, with what is left
+            again = self._free(best, 1)
+            best = max(best, _schedule(again), key=self._worth)  # the first of equals is the less unfair one
+            bounds.append(again.bound)
+            stops.append(again.stop)
+        marks.append(self._point(None, best, min((each for each in bounds if each is not None), default=None)))
+        return self._frontier(marks, self._note(close), _stopped(stops))
+
+    def cheap(self) -> PriceFrontier:
+        """What REF's schedule, first in, first out, and the fluid bound say."""
+        most = fluid_bound(self.instance, self.objective)
+        best = max(self.fair, simulate(self.instance, "FIFO").schedule, key=self._worth)
+        fair = int(self.psi.sum()) if self.objective == "utility" else most  # no schedule with REF's utilities has another total
+        marks = [self._point(0.0, self.fair, self._scaled(fair)), self._point(None, best, self._scaled(most))]
+        note = (
+            f"More than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first in, first out, beside the most that "
+            "cutting jobs at will could do. The limits between are not worked out."
+        )
+        return self._frontier(marks, note, Stop.FINISHED)
+
+    def unlimited(self) -> PriceFrontier:
+        """One point, where REF takes too long to know what is fair."""
+        schedule = simulate(self.instance, "FIFO").schedule
+        bound = self._scaled(fluid_bound(self.instance, self.objective))
+        mark = PricePoint(None, self._scaled(self._worth(schedule)), bound, None, Status.FEASIBLE)
+        note = "REF was not worked out in the time given, so that no unfairness is known. The point is first in, first out."
+        return self._frontier([mark], note, Stop.FINISHED)
+
+    def _free(self, start: Schedule, programs: int) -> Outcome:
+        method = max_utilization if self.objective == "utilization" else max_utility
+        return method(self.instance, engine=self.engine, start=start, time_limit=self._part(programs))
+
+    def _nearest(self, best: Schedule, programs: int) -> Outcome:
+        limit = self._part(programs)
+        return nearest(self.instance, self.objective, self.psi, start=best, engine=self.engine, time_limit=limit)
+
+    def _part(self, programs: int) -> float | None:
+        """An equal share of the seconds left for each of the programs to come."""
+        return None if self.clock.left is None else max(self.clock.left / programs, 0.01)
+
+    def _worth(self, schedule: Schedule) -> int:
+        return worth_of(self.instance, schedule.start, self.objective)
+
+    def _scaled(self, whole: int) -> float:
+        """Units of work as a share of the machines' time, or utility as it is."""
+        if self.objective == "utility":
+            return float(whole)
+        return whole / (self.instance.total_machines * self.instance.horizon)
+
+    def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
+        """What a schedule says, counted again; a bound in whole units, so that it and a value are equal or are not."""
+        proved = None if bound is None else self._scaled(round(bound / self._scaled(1)))
+        reached = distance(self.instance, schedule, self.psi) / self.units
+        return PricePoint(limit, self._scaled(self._worth(schedule)), proved, reached, Status.FEASIBLE)
+
+    def _frontier(self, marks: list[PricePoint], note: str, stop: Stop) -> PriceFrontier:
+        return PriceFrontier(self.objective, FAIRNESS, settled(marks, "max", 0.0), note, stop)
+
+    def _note(self, close: Outcome | None) -> str:
+        note = (
+            "The limit is on unfairness: the distance from REF's utilities, over the work REF does. The most is of any schedule "
+        )
+        note += "that keeps first in, first out inside an organization, told everything beforehand, idle machines allowed."
+        if close is not None and close.status is Status.OPTIMAL:
+            note += " The last point is the least unfair of those that reach its value (proved)."
+        return note
+
+
+def _stopped(stops: list[Stop]) -> Stop:
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
+
+
+def _schedule(outcome: Outcome) -> Schedule:
+    assert isinstance(outcome.solution, Schedule)  # every program here begins with one
+    return outcome.solution

@@ -1,0 +1,232 @@
+"""What the site takes from the package itself while it is built, so that it is never stale: tables, reference, pictures.
+
+A page asks for a part by a comment of its own line, `<!-- site: methods colocation -->`; where pages are read as plain
+Markdown the comment does not show.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import os
+import pkgutil
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+FLOORS = ("instances", "models", "solvers", "baselines", "analysis")
+INNER = re.compile(r".*kernels|document|draft|common|papers|search|compiled")
+"""Names of modules that are for the inside only."""
+
+_PART = re.compile(r"^<!-- site: (\w+)(?: ([\w.-]+))? -->$", re.MULTILINE)
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def filled(text: str, page: str = "") -> str:
+    """The text of a page with everything it asks for."""
+    return _PART.sub(
+        lambda found: PARTS[found[1]](found[2] or "", text[: found.start()], page), text
+    )
+
+
+def methods(problem: str, before: str = "", page: str = "") -> str:
+    """The catalogue of one problem as a table."""
+    import cotenant
+    from cotenant.analysis.tables import methods_table
+
+    table = methods_table(cotenant.methods(problem)).markdown().splitlines()
+    return "\n".join(
+        line.split("|", 2)[0] + "|" + line.split("|", 2)[2] if line.startswith("|") else line
+        for line in table
+    )
+
+
+def metrics(problem: str, before: str = "", page: str = "") -> str:
+    """The metrics of one problem as a table."""
+    from cotenant.analysis.table import Column, Table
+    from cotenant.catalog import metric_table
+
+    better = {"min": "less", "max": "more", "": "neither"}
+    rows = tuple(
+        (metric.name, metric.label, better[metric.sense], metric.unit or "-")
+        for metric in metric_table(problem)
+    )
+    return Table(
+        "metrics", "", tuple(map(Column, ("metric", "what", "better is", "unit"))), rows
+    ).markdown()
+
+
+def formats(name: str = "", before: str = "", page: str = "") -> str:
+    """Readers of foreign files and generators, of every problem."""
+    from cotenant.analysis.table import Column, Table
+    from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+    from cotenant.instances.problem.options import option_names
+    from cotenant.instances.problem.registry import resolve
+
+    rows = []
+    for problem in PROBLEM_NAMES:
+        for key, path in getattr(problem_named(problem), name).items():
+            function = resolve(path)
+            rows.append((problem, key, _summary(function), ", ".join(option_names(function))))
+    return Table(
+        name, "", tuple(map(Column, ("problem", "name", "what", "options"))), tuple(rows)
+    ).markdown()
+
+
+def experiments(name: str = "", before: str = "", page: str = "") -> str:
+    """What `cotenant reproduce` knows."""
+    from cotenant.analysis.experiments import EXPERIMENTS
+    from cotenant.analysis.table import Column, Table
+
+    rows = tuple((f"`{entry.name}`", entry.what, entry.source) for entry in EXPERIMENTS)
+    return Table(
+        "experiments", "", tuple(map(Column, ("experiment", "what", "place"))), rows
+    ).markdown()
+
+
+def modules(name: str, before: str = "", page: str = "") -> str:
+    """The reference of a problem, of what is "common" to all, or of a package by its dotted name; module by module."""
+    from cotenant.instances.problem import PROBLEM_NAMES
+
+    roots = [f"cotenant.{name}"]
+    if name in PROBLEM_NAMES:
+        roots = [f"cotenant.{floor}.{name}" for floor in FLOORS]
+    elif name == "common":
+        own = (*PROBLEM_NAMES, "roommates")
+        parents = [
+            (floor, importlib.import_module(f"cotenant.{floor}").__path__) for floor in FLOORS
+        ]
+        found = [
+            f"cotenant.{floor}.{entry.name}"
+            for floor, path in parents
+            for entry in pkgutil.iter_modules(path)
+        ]
+        roots = [
+            *(root for root in found if root.rpartition(".")[2] not in own),
+            "cotenant.catalog",
+        ]
+    listed = dict.fromkeys(module for root in roots for module in _public_modules(root))
+    return "\n".join(_module_part(module) for module in listed)
+
+
+def face(name: str = "", before: str = "", page: str = "") -> str:
+    """Every name of `import cotenant`."""
+    import cotenant
+
+    lines = []
+    for entry in cotenant.__all__:
+        value = getattr(cotenant, entry)
+        kind = (
+            "function"
+            if not isinstance(value, type)
+            else "exception"
+            if issubclass(value, Exception)
+            else "class"
+        )
+        lines += [
+            f".. auto{kind}:: cotenant.{entry}",
+            *(["   :members:"] if kind == "class" else []),
+            "   :no-index-entry:",
+            "",
+        ]
+    return "```{eval-rst}\n" + "\n".join(lines) + "\n```"
+
+
+def picture(name: str, before: str = "", page: str = "") -> str:
+    """The picture that the page's own examples, run, have left under a name; its words and its numbers below it."""
+    from cotenant.analysis.drawing import svg
+
+    names: dict[str, Any] = {"__name__": "example"}
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        os.chdir(folder)
+        try:
+            for block in _PYTHON.findall(before):
+                exec(compile(block, page, "exec"), names)
+        finally:
+            os.chdir(here)
+    made = names[name]
+    caption = (
+        f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
+    )
+    return f'```{{raw}} html\n<figure class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
+
+
+def page(name: str, before: str = "", page: str = "") -> str:
+    """A line of a table of contents for a page that may or may not be there."""
+    return name if (Path(__file__).resolve().parents[1] / f"{name}.md").exists() else ""
+
+
+PARTS: dict[str, Callable[[str, str, str], str]] = {
+    function.__name__: function
+    for function in (face, methods, metrics, formats, experiments, modules, page, picture)
+}
+
+
+def _public_modules(root: str) -> Iterator[str]:
+    """A package or module and everything public below it; nothing where there is none."""
+    if importlib.util.find_spec(root) is None:
+        return
+    module = importlib.import_module(root)
+    if INNER.fullmatch(root.rpartition(".")[2]):
+        return
+    yield root
+    for entry in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        if not entry.name.startswith("_"):
+            yield from _public_modules(f"{root}.{entry.name}")
+
+
+def _own_names(module: Any) -> list[str]:
+    """The public functions and classes a module defines."""
+    own = [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and callable(value)
+    ]
+    return [name for name in own if not name.startswith("_")]
+
+
+def _module_part(name: str) -> str:
+    """One module's section; of a package also what its face offers, each name a link to where it is described."""
+    module = importlib.import_module(name)
+    own = _own_names(module)
+    offered = [
+        (entry, getattr(module, entry))
+        for entry in getattr(module, "__all__", [])
+        if entry not in own
+    ]
+    links = [
+        f":py:obj:`{entry} <{value.__module__}.{value.__qualname__}>`"
+        for entry, value in offered
+        if hasattr(value, "__qualname__")
+    ]
+    if not own and not links and not (module.__doc__ or "").strip().partition("\n")[2]:
+        return ""
+    lines = [f".. automodule:: {name}", *([f"   :members: {', '.join(own)}"] if own else [])]
+    if links:
+        lines += ["", f"To import from ``{name}``: {', '.join(links)}."]
+    return (
+        f"\n## {name.removeprefix('cotenant.')}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
+    )
+
+
+def _summary(function: Any) -> str:
+    return (function.__doc__ or "").strip().partition("\n")[0]
+
+
+def _fill(app: Sphinx, name: str, content: list[str]) -> None:
+    content[0] = filled(content[0], name)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Fill pages as they are read."""
+    app.connect("source-read", _fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,198 @@
+"""Column generation over sets of jobs: its bounds and the sets it lists, against every set of every VM."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cotenant.instances.admission import Admission, Assignment
+from cotenant.instances.admission.prices import gains_at_prices
+from cotenant.instances.admission.rules import total_speed
+from cotenant.solvers.admission.columns import ColumnGeneration
+from cotenant.solvers.admission.optimal import optimal
+from cotenant.solvers.admission.search import Search
+from cotenant.solvers.engines import EngineAnswer
+from cotenant.solvers.outcome import Clock, Status, Stop
+
+SEEDS = range(12)
+CLOSE = 1e-6
+
+
+def given(seed: int) -> Admission:
+    """Small, contested, often with VMs of equal cores."""
+    rng = np.random.default_rng([57, seed])
+    machines, types = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    cores = rng.integers(0, 3, (machines, types))
+    cores[0] = np.maximum(cores[0], 1)
+    if machines == 1:
+        cores += 2  # room for everybody on the one VM, which leaves the list no room to spare
+    if seed % 2:
+        cores[:] = cores[0]
+    return Admission(cores, rng.integers(1, 4, 5), rng.uniform(1, 9, (5, types)))
+
+
+def rents(instance: Admission, seed: int) -> np.ndarray:
+    """Good, poor and no prices of cores."""
+    rng = np.random.default_rng([59, seed])
+    return rng.uniform(0, 6, instance.cores.shape) * (seed % 3 > 0)
+
+
+@cache
+def worth(seed: int, v: int, jobs: tuple[int, ...]) -> float:
+    """F_v(S), the most total speed of the jobs S on VM v, from the definition: every way to hand out its cores one by one."""
+    instance = given(seed)
+    held = {tuple(int(instance.threads[j]) for j in jobs): 0.0}
+    for c in np.repeat(np.arange(instance.types), instance.cores[v]).tolist():
+        after = dict(held)
+        for left, value in held.items():
+            for place, j in enumerate(jobs):
+                if left[place]:
+                    rest = (*left[:place], left[place] - 1, *left[place + 1 :])
+                    after[rest] = max(after.get(rest, 0.0), value + float(instance.speed[j, c]))
+        held = after
+    return max(held.values())
+
+
+@cache
+def answers(seed: int) -> list[tuple[float, dict[int, tuple[int, ...]]]]:
+    """(total speed, jobs by VM) of every way to put jobs on VMs in which nobody is useless."""
+    instance = given(seed)
+    found = []
+    for machine in itertools.product(range(-1, instance.machines), repeat=instance.jobs):
+        sets = {v: tuple(j for j in range(instance.jobs) if machine[j] == v) for v in set(machine) - {-1}}
+        if all(
+            worth(seed, v, jobs) > worth(seed, v, tuple(i for i in jobs if i != j)) + CLOSE
+            for v, jobs in sets.items() for j in jobs
+        ):  # fmt: skip
+            found.append((sum(worth(seed, v, jobs) for v, jobs in sets.items()), sets))
+    return found
+
+
+def generation(seed: int) -> ColumnGeneration:
+    instance = given(seed)
+    return ColumnGeneration(instance, rents(instance, seed), np.inf)
+
+
+def relaxed(seed: int) -> float:
+    """The relaxation over every set of every VM."""
+    from scipy.optimize import linprog
+
+    instance = given(seed)
+    every = [s for size in range(1, instance.jobs + 1) for s in itertools.combinations(range(instance.jobs), size)]
+    columns = [(v, jobs) for v in range(instance.machines) for jobs in every]
+    rows = np.zeros((instance.machines + instance.jobs, len(columns)))
+    for place, (v, jobs) in enumerate(columns):
+        rows[[v, *(instance.machines + j for j in jobs)], place] = 1.0
+    found = linprog([-worth(seed, v, jobs) for v, jobs in columns], A_ub=rows, b_ub=np.ones(len(rows)))
+    return float(-found.fun)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_bound_ends_at_the_relaxation_over_all_sets_and_never_goes_below(seed: int) -> None:
+    program, expected = generation(seed), relaxed(seed)
+    program.take(Assignment(np.full(5, -1), np.zeros((5, given(seed).types), dtype=int)))
+    bounds = list(program.improve(Clock(), 0.0))
+    assert min(bounds) >= expected - CLOSE
+    assert bounds[-1] == pytest.approx(expected, rel=CLOSE)
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pricing_search_cut_short_still_bounds_every_answer(seed: int, cut: int) -> None:
+    program, best = generation(seed), max(value for value, _ in answers(seed))
+    price = 0.5 * program.price  # low, so that many sets are worth more than theirs
+    _, top, whole = program._priced(price, cut, Clock())
+    assert not whole
+    assert program.bound >= best - CLOSE
+    for value, sets in answers(seed):
+        assert value <= program._total(price, top) + CLOSE
+        for v, jobs in sets.items():
+            assert worth(seed, v, jobs) - price[list(jobs)].sum() <= top[program._kind[v]] + CLOSE
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9, 1 - 1e-6])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_list_holds_every_set_that_a_better_answer_uses(seed: int, share: float) -> None:
+    program = generation(seed)
+    value = share * max(value for value, _ in answers(seed))
+    assert program.list_all(Clock(), value)
+    better = [sets for total, sets in answers(seed) if total > value]
+    assert better
+    missing = [
+        (v, jobs) for sets in better for v, jobs in sets.items() if (int(program._kind[v]), jobs) not in program._worth
+    ]  # fmt: skip
+    assert not missing
+    for (k, jobs), claimed in program._worth.items():
+        assert claimed == pytest.approx(worth(seed, int(np.flatnonzero(program._kind == k)[0]), jobs))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_list_that_is_cut_short_says_so(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import columns
+
+    monkeypatch.setattr(columns, "_LISTING", 1)
+    assert not generation(seed).list_all(Clock(), 0.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sets_too_large_to_look_at_are_covered_by_the_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import kernels
+    from cotenant.solvers.admission.rents import margins
+
+    monkeypatch.setattr(kernels, "DEEPEST", 1)
+    instance, v = given(seed), 0
+    price, margin = 0.3 * generation(seed).price, np.empty(5)
+    rented = margins(instance.speed, instance.threads, instance.cores[v], price, rents(instance, seed)[v], margin)
+    every = [jobs for size in range(6) for jobs in itertools.combinations(range(5), size)]
+    best = max(worth(seed, v, jobs) - price[list(jobs)].sum() for jobs in every)
+    start, member, found = np.zeros(40, dtype=np.int64), np.zeros(400, dtype=np.int64), np.zeros(40)
+    search = kernels.best_sets.py_func  # type: ignore[attr-defined]  # a compiled kernel keeps the constant it was compiled with
+    _, bound, whole = search(
+        instance.speed, instance.threads, instance.cores[v], price, margin, rented, 0.0, False, 10**6, 1e-9, start, member, found
+    )  # fmt: skip
+    assert bound >= best - CLOSE
+    assert not whole or bound == pytest.approx(best)
+
+
+def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
+    instance = given(1)
+    program = ColumnGeneration(instance, rents(instance, 1), np.inf)
+    assert program.price == pytest.approx(np.maximum(gains_at_prices(instance, rents(instance, 1))[0].max(axis=1), 0.0))
+
+
+def test_sets_that_are_only_some_of_all_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ColumnGeneration, "improve", lambda self, clock, value: iter(()))  # no sets but those of the start
+    monkeypatch.setattr(ColumnGeneration, "list_all", lambda self, clock, value: False)
+    for name in ("_local_search", "_program"):
+        monkeypatch.setattr(Search, name, lambda self, *given: None)
+    short = 0
+    for seed in range(20):
+        best = max(value for value, _ in answers(seed % 12))
+        outcome = optimal(given(seed % 12), route="columns", start=None)
+        assert outcome.bound is not None
+        assert outcome.bound >= best * (1 - CLOSE)
+        short += total_speed(given(seed % 12), outcome.solution) < best - CLOSE  # type: ignore[arg-type]
+    assert short  # the start is not always the best, so there was something to claim wrongly
+
+
+def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.admission import search
+
+    # As fast with both jobs as with job 0 alone, which takes both cores of either VM.
+    instance = Admission([[2]], [2, 2], [[1.0], [1.0]])  # type: ignore[arg-type]
+    start = Assignment([0, -1], [[2], [0]])  # type: ignore[arg-type]
+    solve = search.solve_program
+
+    def cut(program: object, **asked: object) -> EngineAnswer:  # it has proved that no more than 2 are served, and found one
+        done = solve(program, **asked)  # type: ignore[arg-type]
+        return replace(done, point=None, objective=None, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT)
+
+    monkeypatch.setattr(search, "solve_program", cut)
+    outcome = optimal(instance, start=start, then="jobs")
+    first, second = outcome.certificate["levels"]
+    assert first["status"] == "optimal"
+    assert (second["value"], second["bound"], second["status"]) == (0.5, 1.0, "feasible")

@@ -1,0 +1,194 @@
+"""Shifted geometric means, wins and performance profiles, against numbers worked by hand and the properties they must have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_rows import failed, row, two_instances
+
+from cotenant.analysis import aggregate
+from cotenant.analysis.aggregate import profiles, proof_profile, ratio, shifted_geometric_mean, wins
+from cotenant.analysis.compare import Comparison
+from cotenant.analysis.overview import mean_gaps, overview_tables, profile_charts, win_table
+from cotenant.catalog import metric_table
+
+METRICS = metric_table("colocation")
+VALUES = st.one_of(st.none(), st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 4.0]))
+
+
+def tables_of_values(least: int = 1) -> st.SearchStrategy[dict[str, list[float | None]]]:
+    """Values of up to four methods on up to five instances."""
+    return st.integers(1, 5).flatmap(
+        lambda size: st.dictionaries(st.sampled_from("ABCD"), st.lists(VALUES, min_size=size, max_size=size), min_size=least)
+    )
+
+
+def lines_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return Comparison(rows).summary()
+
+
+def test_the_shifted_geometric_mean_is_the_one_worked_by_hand() -> None:
+    assert shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(math.sqrt(2 * 8) - 1)
+    assert shifted_geometric_mean([0.0, 0.0], 1.0) == 0.0
+    assert shifted_geometric_mean([], 1.0) is None
+
+
+def test_a_negative_value_counts_as_zero_in_the_mean() -> None:
+    assert shifted_geometric_mean([-0.5, 3.0], 1.0) == shifted_geometric_mean([0.0, 3.0], 1.0) == 1.0
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8), st.sampled_from([0.01, 1.0, 10.0]))
+def test_the_mean_lies_between_the_least_and_the_most_and_below_the_arithmetic_one(values: list[float], shift: float) -> None:
+    mean = shifted_geometric_mean(values, shift)
+    assert mean is not None
+    assert min(values) <= mean <= max(values)
+    assert mean <= sum(values) / len(values) * (1 + 1e-9) + 1e-9
+    assert mean == pytest.approx(shifted_geometric_mean(values[::-1], shift))
+
+
+def test_wins_go_to_all_that_tie_and_to_nobody_who_failed() -> None:
+    values = {"A": [1.0, 2.0, None], "B": [1.0 + 1e-12, 3.0, None], "C": [2.0, None, None]}
+    assert wins(values, "min") == {"A": 2, "B": 1, "C": 0}
+    assert wins(values, "max") == {"A": 0, "B": 1, "C": 1}
+
+
+def test_a_ratio_says_how_many_times_worse_than_the_best() -> None:
+    assert ratio(3.0, 2.0, "min") == 1.5
+    assert ratio(2.0, 3.0, "max") == 1.5
+    assert ratio(None, 2.0, "min") == math.inf
+    assert ratio(2.0, 2.0, "min") == 1.0
+
+
+def test_where_the_best_is_zero_only_who_reaches_it_has_a_ratio() -> None:
+    assert ratio(0.0, 0.0, "min") == 1.0
+    assert ratio(5.0, 0.0, "min") == math.inf
+    assert ratio(-1.0, -1.0, "min") == 1.0
+    assert ratio(0.5, -1.0, "min") == math.inf
+    assert ratio(0.0, 3.0, "max") == math.inf
+    assert ratio(-2.0, 3.0, "max") == math.inf
+    assert ratio(-2.0, -1.0, "max") == math.inf
+
+
+def test_profiles_are_the_ones_worked_by_hand() -> None:
+    values = {"A": [1.0, 4.0, 3.0], "B": [2.0, 2.0, None]}
+    assert profiles(values, "min") == {
+        "A": [(1.0, 2 / 3), (2.0, 1.0)],
+        "B": [(1.0, 1 / 3), (2.0, 2 / 3)],
+    }
+
+
+@settings(max_examples=60)
+@given(tables_of_values(), st.sampled_from(["min", "max"]))
+def test_a_profile_climbs_from_the_share_of_wins_to_the_share_answered(values: dict[str, list[float | None]], sense: Any) -> None:
+    found = profiles(values, sense)
+    won = wins(values, sense)
+    for method, row_of in values.items():
+        shares = [share for _, share in found[method]]
+        assert shares == sorted(shares)
+        assert [x for x, _ in found[method]] == sorted({x for x, _ in found[method]})
+        assert found[method][0] == (1.0, pytest.approx(won[method] / len(row_of)))
+        assert shares[-1] == pytest.approx(sum(value is not None for value in row_of) / len(row_of))
+
+
+@settings(max_examples=60)
+@given(tables_of_values(least=2), st.sampled_from(["min", "max"]), st.randoms(use_true_random=False))
+def test_names_and_the_order_of_instances_change_no_profile(
+    values: dict[str, list[float | None]], sense: Any, random: Any
+) -> None:
+    size = len(next(iter(values.values())))
+    order = random.sample(range(size), size)
+    renamed = {f"x{method}": [row_of[place] for place in order] for method, row_of in reversed(values.items())}
+    again = profiles(renamed, sense)
+    assert {method: again[f"x{method}"] for method in values} == profiles(values, sense)
+
+
+@settings(max_examples=60)
+@given(tables_of_values(), st.sampled_from([0.5, 4.0, 1024.0]))
+def test_profiles_do_not_change_with_the_unit(values: dict[str, list[float | None]], unit: float) -> None:
+    scaled = {method: [None if value is None else value * unit for value in row_of] for method, row_of in values.items()}
+    for method, corners in profiles(scaled, "min").items():
+        assert corners == [(pytest.approx(x), share) for x, share in profiles(values, "min")[method]]
+
+
+def test_proofs_over_time_end_at_the_share_proved() -> None:
+    assert proof_profile({"A": [3.0, None, 1.0, None]}) == {"A": [(1.0, 0.25), (3.0, 0.5)]}
+
+
+def test_scores_count_what_was_answered_proved_and_failed() -> None:
+    rows = [*two_instances(), failed("SMR", "two", 1)]
+    scores = {score.method: score for score in aggregate.scores(lines_of(rows), METRICS)}
+    assert (scores["optimal"].proved, scores["optimal"].answered, scores["optimal"].failed) == (2, 2, 0)
+    assert (scores["SMR"].proved, scores["SMR"].answered, scores["SMR"].failed, scores["SMR"].runs) == (0, 1, 1, 3)
+    gap = scores["GR"].gaps["penalty"]
+    assert gap.value == pytest.approx(math.sqrt((1.0 + 0.01) * (0.25 + 0.01)) - 0.01)
+    assert gap.count == 2
+
+
+def test_a_method_with_a_failed_seed_has_no_value_there() -> None:
+    rows = [*two_instances(), failed("SMR", "two", 1)]
+    assert aggregate.values_of(lines_of(rows), "penalty")["SMR"] == [0.03, None]
+
+
+def test_values_are_means_over_seeds() -> None:
+    rows = [row("GR", seed=seed, metrics={"penalty": 0.01 * (seed + 1)}) for seed in range(3)]
+    assert aggregate.values_of(lines_of(rows), "penalty") == {"GR": [pytest.approx(0.02)]}
+
+
+def test_a_bound_of_zero_makes_gaps_differences_in_the_metrics_unit() -> None:
+    stable = row("stable", objective_name="blocking_pairs", bound=0.0, status="optimal", metrics={"blocking_pairs": 0.0})
+    lines = lines_of([stable, row("GR", metrics={"blocking_pairs": 8.0, "penalty": 0.1})])
+    assert aggregate.in_units(lines, "blocking_pairs")
+    assert not aggregate.in_units(lines, "penalty")
+    scores = {score.method: score for score in aggregate.scores(lines, METRICS)}
+    assert scores["GR"].gaps["blocking_pairs"].value == pytest.approx(8.0)
+    table = mean_gaps("colocation", lines, METRICS)
+    assert "blocking pairs: above bound" in [column.name for column in table.columns]
+    assert any("shift 1, in the metric's unit" in note for note in table.notes)
+
+
+def test_values_better_than_the_bound_are_counted_and_said() -> None:
+    rows = [*two_instances(), row("SMP", metrics={"penalty": 0.01}), row("SMP", "two", metrics={"penalty": 0.08})]
+    table = mean_gaps("colocation", lines_of(rows), METRICS)
+    cell = next(line for line in table.rows if line[0] == "SMP")[4]
+    assert cell[1].endswith("*")
+    assert cell[0] == pytest.approx(math.sqrt(0.01 * 1.01) - 0.01)
+    assert any("1 values are better than the bound" in note for note in table.notes)
+
+
+def test_equilibria_are_certified_and_no_proof_of_an_optimum() -> None:
+    lines = lines_of([row("fisher", problem="market", objective_name="equilibrium_error", status="optimal", tolerance=1e-9,
+                          metrics={"total_utility": 2.0})])  # fmt: skip
+    assert aggregate.proof_seconds(lines) == {}
+    assert aggregate.scores(lines, metric_table("market"))[0].certified
+
+
+def test_the_win_table_counts_by_method_and_metric() -> None:
+    table = win_table("colocation", lines_of(two_instances()), METRICS)
+    assert [column.name for column in table.columns][:2] == ["method", "mean penalty (least)"]
+    assert [line[:2] for line in table.rows] == [("optimal", 2), ("SMR", 1), ("GR", 0)]
+
+
+def test_charts_are_profiles_with_equal_curves_named_once() -> None:
+    charts = {chart.name: chart for chart in profile_charts("colocation", lines_of(two_instances()), METRICS)}
+    names = [series.name for series in charts["colocation-profile-blocking-pairs"].series]
+    assert names == ["optimal, SMR, GR"]
+    chart = charts["colocation-profile-penalty"]
+    assert chart.series[0].x[0] == 1.0
+    assert all(series.x[-1] == chart.series[0].x[-1] for series in chart.series)
+    assert "most often best in mean penalty: optimal" in chart.alt
+    assert charts["colocation-proofs"].series[0].y[-1] == 1.0
+    assert profile_charts("colocation", lines_of(two_instances()[:3]), METRICS) == []
+
+
+def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() -> None:
+    few, many = (Comparison([row(m, f"i{n}") for n in range(size) for m in ("GR", "CO")]) for size in (3, 9))
+    tables = [mean_gaps("colocation", few.summary(), METRICS)] * 9
+    assert len(overview_tables(few, metric_table, tables[:3])) == 3 + 2
+    shown = overview_tables(many, metric_table, tables)
+    assert len(shown) == 2
+    assert "tables of the 9 instances are left out" in shown[-1].notes[-1]
+    assert overview_tables(Comparison([row()]), metric_table, tables[:1]) == tables[:1]

@@ -1,0 +1,118 @@
+"""What a proof of least penalty rests on: reduced costs of pairs, and the pairs that the last program leaves out."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation.objective import mean_penalty
+from cotenant.solvers.colocation import matching, optimal
+from cotenant.solvers.colocation.feasible import feasible_pairing
+from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+
+
+def pairings(agents: tuple[int, ...], singles: int) -> Iterator[list[tuple[int, int]]]:
+    """Every way to pair the agents, at most so many of them left alone."""
+    if not agents:
+        yield []
+        return
+    first, rest = agents[0], agents[1:]
+    if singles:
+        yield from pairings(rest, singles - 1)
+    for place, other in enumerate(rest):
+        for more in pairings((*rest[:place], *rest[place + 1 :]), singles):
+            yield [(first, other), *more]
+
+
+@pytest.mark.parametrize("cuts", [True, False])
+@pytest.mark.parametrize("machines", [None, 6.0])
+@pytest.mark.parametrize("seed", range(8))
+def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
+    seed: int, machines: float | None, cuts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not cuts:
+        monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
+    rng = np.random.default_rng([71, seed])
+    cluster = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3])  # odd all of them
+    penalty = np.where(cluster[:, None] == cluster, 0.05, 0.5) + rng.uniform(0, 0.2, (10, 10))
+    instance = Colocation(penalty, np.ones(10, dtype=int), machines=machines)
+    search = matching._Search(instance, feasible_pairing(instance), Clock())
+    search.relax()
+    assert bool(search.sets) == cuts
+    least = np.full((10, 10), np.inf)
+    for pairs in pairings(tuple(range(10)), int(instance.singles_allowed)):
+        worth = sum(penalty[a, b] + penalty[b, a] for a, b in pairs)
+        for a, b in pairs:
+            least[a, b] = min(least[a, b], worth)
+    assert search.bound <= least.min() + 1e-9
+    upper = np.triu_indices(10, 1)
+    assert (search.bound + np.maximum(search.reduced, 0.0) <= least + 1e-9)[upper].all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_round_of_pricing_claims_more_than_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing but the start to begin with: every other pair, those of two of a type among them, is left to be priced in.
+    monkeypatch.setattr(matching._Search, "_first_pairs", lambda self: np.zeros_like(self.cost, dtype=bool))
+    monkeypatch.setattr(matching, "_JOIN", 1)
+    rng = np.random.default_rng([73, seed])
+    count = np.repeat(2 * rng.integers(1, 4, 4), 2)
+    penalty = rng.uniform(0.0, 0.9, (8, 8))
+    instance = Colocation(penalty, count, machines=None if seed % 2 else float(count.sum() // 2 + 1))
+    expected = optimal(instance, engine="cp-sat")
+    assert expected.status is Status.OPTIMAL
+    assert isinstance(expected.solution, Pairing)
+    bounds: list[float] = []
+    price = matching._Search._price
+
+    def told(self: matching._Search, dual: np.ndarray) -> None:
+        price(self, dual)
+        bounds.append(self.bound)
+
+    monkeypatch.setattr(matching._Search, "_price", told)
+    start = Pairing(np.arange(0, 8, 2), np.arange(1, 8, 2), count[::2], np.zeros(8))
+    search = matching._Search(instance, start, Clock())
+    search.relax()
+    assert len(bounds) > 2
+    assert max(bounds) <= mean_penalty(instance, expected.solution) * instance.agents + 1e-9
+
+
+def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two triangles of agents that cost each other nothing: somebody must cross. The pair that does so costs all there is
+    # between the relaxation (half of every pair of a triangle) and the start, nearly.
+    monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
+    monkeypatch.setattr(matching._Search, "_delta_for", lambda self, number: 1e-9)
+    side = np.repeat([0, 1], 3)
+    penalty = np.where(side[:, None] == side, 0.0, 0.11)
+    penalty[0, 3] = penalty[3, 0] = 0.10
+    instance = Colocation(penalty, np.ones(6, dtype=int))
+    start = Pairing([1, 0, 3], [4, 2, 5], [1, 1, 1], np.zeros(6))  # type: ignore[arg-type]
+    found = optimal(instance, start=start)
+    assert found.status is Status.OPTIMAL
+    assert found.bound == pytest.approx(0.2 / 6)
+
+
+def test_every_pairing_is_tried() -> None:
+    assert len(list(pairings(tuple(range(8)), 0))) == 105
+    assert len(list(pairings(tuple(range(4)), 2))) == 3 + 6
+    assert all(len(set(itertools.chain(*pairs))) == 8 for pairs in pairings(tuple(range(8)), 0))
+
+
+@pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 3), (Status.UNKNOWN, 1), (Status.FEASIBLE, 1)])
+def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no(
+    answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("cotenant.solvers.colocation.stable")
+    instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
+    search = module._Search(
+        instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), feasible_pairing(instance)
+    )
+    search.value, search.bound = 9, 1
+    stop = Stop.FINISHED if answer is Status.INFEASIBLE else Stop.TIME_LIMIT
+    monkeypatch.setattr(module, "at_most_blocking", lambda *_, **__: Outcome(None, None, answer, stop))
+    assert search._decide(2) == (answer is Status.INFEASIBLE)
+    assert search.bound == bound

@@ -1,0 +1,188 @@
+"""Pictures: described, in the page's ink, the same every time, and never in the way of what they show."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cotenant.analysis import drawing
+from cotenant.analysis.label_places import label_places
+from cotenant.analysis.picture import Chart, Drawing, HeatMap, Series, Style
+from cotenant.analysis.table import Column, Table
+from cotenant.instances.problem import InvalidFile, InvalidOption
+
+pytest.importorskip("matplotlib", reason="drawing needs matplotlib")
+
+STYLES: tuple[Style, ...] = ("line", "points", "line+points", "step", "step+points", "bars")
+
+
+def chart(*series: Series, name: str = "map", **changes: Any) -> Chart:
+    return Chart(name, "A <title> & more", "x", "y [s]", series, "What it shows: <nothing> & more", **changes)
+
+
+def heat_map(values: Sequence[Sequence[float | None]], **changes: Any) -> HeatMap:
+    columns = len(values[0]) if values else 0
+    names = tuple(f"c{n}" for n in range(columns)), tuple(f"r{n}" for n in range(len(values)))
+    return HeatMap("heat", "Heat", "to", "from", *names, tuple(map(tuple, values)), "envy", "a map", **changes)
+
+
+POINTS = Series("methods", (1.0, 2.0, 3.0), (1.0, None, 2.0), "points", ("A", "B", "C"), ("tip <A>", "tip B", "tip C"))
+PICTURES: list[Any] = [
+    chart(POINTS, Series("proved", (1, 2, 3), (1, 2, 3), "step+points", tips=("p", "q", "r"), strong=True)),
+    chart(*(Series(style, (1, 2, 3), (1, 2, 3), style) for style in STYLES if style != "bars")),
+    chart(Series("bars", ("a", "b"), (1, None), "bars", low=(0.5, 0), high=(2, 0)), Series("b2", ("b", "c"), (2, 3), "bars")),
+    chart(Series("names", ("a", "b", "a"), (1, 2, 3), "line+points")),
+    heat_map([[1.0, None], [2.0, 3.0]]),
+    heat_map([[-1.0, 2.0]], centre=0.0),
+]
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: Any) -> None:
+    text = drawing.svg(picture, "p1-")
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    title, description = root.find(f"{space}title"), root.find(f"{space}desc")
+    assert title is not None
+    assert description is not None
+    assert (title.text, description.text) == (picture.title, picture.alt)
+    assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+    assert root.get("role") == "img"
+    assert "width" not in root.attrib
+    assert root.get("viewBox")
+    assert "currentColor" in text
+    assert not re.search(r"#000000|#010203|: black", text)
+    assert "<style" not in text
+    assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", text)
+
+
+def test_ids_of_two_pictures_on_a_page_never_meet() -> None:
+    one, two = (drawing.svg(PICTURES[0], prefix) for prefix in ("p1-", "p2-"))
+    ids = [re.findall(r'\bid="([^"]+)"', text) for text in (one, two)]
+    assert len(ids[0]) == len(set(ids[0]))
+    assert not set(ids[0]) & set(ids[1])
+    for text, own in zip((one, two), ids, strict=True):
+        assert set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text)) <= set(own)
+
+
+def test_a_picture_is_the_same_every_time() -> None:
+    assert drawing.svg(PICTURES[0], "a-") == drawing.svg(PICTURES[0], "a-")
+
+
+def test_a_pointer_is_told_of_every_point_that_is_there() -> None:
+    text = drawing.svg(PICTURES[0])
+    assert re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text) == ["tip &lt;A&gt;", "tip C", "p", "q", "r"]
+
+
+def test_a_page_may_recolour_series() -> None:
+    text = drawing.svg(chart(POINTS, Series("b", (1,), (2,), "points")))
+    assert f"var(--series-1,{drawing.COLOURS[0].lower()})" in text
+    assert f"var(--series-2,{drawing.COLOURS[1].lower()})" in text
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
+def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> None:
+    for x, y in (((1, 2), (0.0, 3.0)), ((0, 5), (-1.0, None)), ((1, 2), (None, None)), ((), ()), ((1,), (0.0,))):
+        series = [Series(style, x, y, style) for style in STYLES]
+        assert "<svg" in drawing.svg(chart(*series, x_scale=scale, y_scale=scale))
+    assert "<svg" in drawing.svg(chart(x_scale=scale))
+
+
+@pytest.mark.parametrize("values", [[], [[]], [[None]], [[0.0, 0.0]]])
+def test_heat_maps_of_nothing_are_drawn(values: list[list[float | None]]) -> None:
+    assert "<svg" in drawing.svg(heat_map(values))
+    assert "<svg" in drawing.svg(heat_map(values, centre=1.0))
+
+
+def test_names_are_text_and_never_mathematics_or_hidden() -> None:
+    text = drawing.svg(chart(Series("_$a$ <b>", (1, 2), (1, 2), "line"), Series("$", (1,), (1,), "points", labels=("$x$ &",))))
+    assert "_$a$ &lt;b&gt;" in text
+    assert "$x$ &amp;" in text
+
+
+def test_a_log_axis_that_cannot_show_zero_is_linear_near_it() -> None:
+    axes = drawing.figure(chart(Series("a", (1, 2), (0.0, 50.0)), y_scale="log")).axes[0]
+    assert axes.get_yscale() == "symlog"
+    assert drawing.figure(chart(Series("a", (1, 2), (1.0, 50.0)), y_scale="log")).axes[0].get_yscale() == "log"
+    assert drawing.figure(chart(Series("a", (1, 2), (0.0, -1.0)), y_scale="log")).axes[0].get_yscale() == "linear"
+
+
+def test_bars_of_several_series_stand_beside_each_other() -> None:
+    axes = drawing.figure(chart(Series("a", ("x", "y"), (1, 2), "bars"), Series("b", ("x", "y"), (3, 4), "bars"))).axes[0]
+    sides = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in axes.patches)  # type: ignore[attr-defined]
+    assert all(one[1] <= two[0] + 1e-9 for one, two in zip(sides, sides[1:], strict=False))
+
+
+def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:
+    heads = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
+    written = drawing.save([PICTURES[0], heat_map([[1.0]])], tmp_path / "new", ("pdf", "png", "svg"))
+    assert sorted(path.name for path in written) == sorted(f"{name}.{form}" for name in ("map", "heat") for form in heads)
+    for path in written:
+        assert path.read_bytes().startswith(heads[path.suffix[1:]])
+    assert sorted((tmp_path / "new").iterdir()) == sorted(written)
+    assert written[0].read_bytes().rstrip().endswith(b"%%EOF")
+
+
+def test_a_png_has_colours_on_white(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    pixels = imread(drawing.save([PICTURES[0]], tmp_path, ("png",))[0])
+    assert tuple(pixels[0, 0, :3]) == (1.0, 1.0, 1.0)
+    assert len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).round(1).tolist()}) > 3
+
+
+def test_a_file_that_cannot_be_written_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidFile, match="cannot be made"):
+        drawing.save([PICTURES[0]], tmp_path / "file" / "folder")
+    with pytest.raises(InvalidOption, match="one of pdf, png, svg"):
+        drawing.save([PICTURES[0]], tmp_path, ("gif",))
+
+
+def test_a_picture_that_draws_itself_is_drawn_in_the_houses_look() -> None:
+    from matplotlib.figure import Figure
+
+    def draw() -> Figure:
+        made = Figure()
+        made.add_subplot().plot([1, 2], [1, 2])
+        return made
+
+    numbers = Table("t", "", (Column("a"),), ((1,),))
+    picture = Drawing("own", "Own", draw, "a line", numbers=numbers)
+    assert "currentColor" in drawing.svg(picture)
+    assert picture.table() is numbers
+
+
+boxes = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=12)
+
+
+@settings(max_examples=50)
+@given(boxes)
+def test_names_of_points_stay_in_the_frame_and_keep_their_size(points: list[tuple[float, float]]) -> None:
+    sizes = [(30.0, 9.0)] * len(points)
+    found = label_places(points, sizes, (-40.0, -20.0, 340.0, 220.0))
+    assert all(box[2] - box[0] == pytest.approx(30) and box[3] - box[1] == pytest.approx(9) for box in found)
+    assert all(box[0] >= -41 and box[2] <= 341 and box[1] >= -21 and box[3] <= 221 for box in found)
+
+
+def test_names_of_points_that_coincide_do_not_cover_each_other() -> None:
+    found = label_places([(100.0, 100.0)] * 6, [(40.0, 9.0)] * 6, (0.0, 0.0, 300.0, 200.0))
+    for place, one in enumerate(found):
+        for other in found[place + 1 :]:
+            across = min(one[2], other[2]) - max(one[0], other[0])
+            up = min(one[3], other[3]) - max(one[1], other[1])
+            assert across <= 1e-9 or up <= 1e-9
+
+
+def test_the_numbers_of_a_picture_are_its_table() -> None:
+    table = PICTURES[0].table()
+    assert [column.name for column in table.columns] == ["series", "x", "y [s]", "what"]
+    assert table.rows[1] == ("methods", 2.0, None, "tip B")
+    assert heat_map([[1.0, None]]).table().rows == (("r0", 1.0, None),)

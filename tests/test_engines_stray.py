@@ -1,0 +1,56 @@
+"""What a solver library prints past its own switch stays off standard output."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from cotenant.solvers.engines.stray import _streams
+
+needs_glibc = pytest.mark.skipif(_streams() is None, reason="only glibc's streams can be pointed elsewhere")
+
+LINE_OF_HIGHS = """
+import numpy as np
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import solve_program
+builder = ProgramBuilder()
+x = builder.columns(7, upper=6.0, cost=[2.0, -4.0, -4.0, 3.0, -6.0, 1.0, -5.0], integer=True)
+builder.row(x[[1, 4, 5, 6]], np.array([2.0, -5.0, -1.0, 5.0]), upper=-3.0)
+print(solve_program(builder.build()).objective)
+"""
+
+GUARD = """
+import ctypes, sys, threading
+from cotenant.solvers.engines.stray import c_output_on_stderr
+library = ctypes.CDLL(None)
+say = lambda text: (library.puts(text.encode()), library.fflush(None))
+say("before")
+with c_output_on_stderr():
+    say("stray")
+    print("python's own", flush=True)
+    outer = c_output_on_stderr()
+    outer.__enter__()
+say("stray too")  # a run that Ctrl-C gave up is still going on
+outer.__exit__(None, None, None)
+say("after")
+"""
+
+
+def run(script: str) -> tuple[list[str], list[str]]:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+@needs_glibc
+def test_only_what_c_prints_meanwhile_goes_to_stderr_and_overlapping_runs_put_the_stream_back() -> None:
+    out, error = run(GUARD)
+    assert out == ["before", "python's own", "after"]
+    assert error == ["stray", "stray too"]
+
+
+@needs_glibc
+def test_the_line_that_highs_prints_whatever_its_options_is_not_on_stdout() -> None:
+    out, _ = run(LINE_OF_HIGHS)
+    assert out == ["-99.0"]  # 24 + 24 + 36 + 15, all but the last at its upper bound

@@ -1,0 +1,89 @@
+"""The duals that bound what a market can do, apart from the methods that keep a bound from falling below their value."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.instances.market import Market
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.utility import job_utilities
+from cotenant.solvers.market import leximin, nash_welfare, whole
+from cotenant.solvers.market.utilitarian import _whole, weighted_bound
+from cotenant.solvers.outcome import Status, Stop
+
+SEEDS = range(12)
+
+
+def mixed(seed: int, **options: Any) -> Market:
+    """Jobs of every kind: f = 0 (alone on its server and beside others), f = 1, in between, and useless ones."""
+    settings: dict[str, Any] = {"users": 4, "servers": 3, "jobs": 2, "work": "lognormal", "low": 0.1, "high": 0.95, "cores": 5.0}
+    market = population(**settings | options, rng=np.random.default_rng([61, seed]))
+    fraction, work = market.parallel_fraction.copy(), market.work.copy()
+    kinds = np.random.default_rng([67, seed]).integers(0, 6, market.jobs)
+    fraction[kinds == 0], fraction[kinds == 1], work[kinds == 2] = 0.0, 1.0, 0.0
+    if seed % 3 == 0:
+        fraction[market.server == 0] = 0.0
+    return market.replace(parallel_fraction=fraction, work=work)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_fractional_dual_is_no_less_than_any_allocation_is_worth(seed: int) -> None:
+    market, rng = mixed(seed), np.random.default_rng(seed)
+    weight = rng.lognormal(0, 1, market.jobs)
+    bound = weighted_bound(market, weight)
+    best = 0.0
+    for power in (0.3, 1.0, 3.0):
+        for _ in range(400):
+            draw = np.where(market.work > 0, rng.exponential(size=market.jobs) ** power, 0.0) + 1e-12
+            total = np.bincount(market.server, weights=draw, minlength=market.servers)
+            cores = draw / total[market.server] * market.capacity[market.server]
+            best = max(best, float((weight * job_utilities(market, cores)).sum()))
+    assert best <= bound * (1 + 1e-12)
+    assert bound <= 1.25 * best  # and it is a bound worth having
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_whole_dual_is_what_the_best_whole_allocation_is_worth(seed: int) -> None:
+    market = mixed(seed, users=3, servers=2, cores=4.0)
+    best = 0.0
+    for server in range(market.servers):
+        jobs = np.flatnonzero(market.server == server)
+        worth = []
+        for given in itertools.product(range(5), repeat=len(jobs)):
+            if sum(given) <= 4:
+                cores = np.zeros(market.jobs)
+                cores[jobs] = given
+                worth.append(float(job_utilities(market, cores)[jobs].sum()))
+        best += max(worth)
+    assert _whole(market)[1] == pytest.approx(best, rel=1e-12)
+    assert _whole(market)[1] >= best * (1 - 1e-14)
+
+
+def test_a_whole_welfare_cut_short_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    market = population(users=3, servers=2, jobs=2, low=0.2, high=0.9, cores=4.0, rng=np.random.default_rng(5))
+    best = nash_welfare(market, whole=True)
+    solved = whole._solved
+
+    def cut(program: Any, clock: Any) -> Any:  # the bound is worth one part in fifty more than the truth
+        found = solved(program, clock)
+        return replace(found, bound=found.bound - 0.02 * market.budget.sum(), status=Status.FEASIBLE, stop=Stop.TIME_LIMIT)
+
+    monkeypatch.setattr(whole, "_solved", cut)
+    outcome = nash_welfare(market, whole=True)
+    assert outcome.bound is not None
+    assert best.bound is not None
+    assert outcome.bound > best.bound
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+
+
+def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
+    # Two servers alike but for the parallel fraction: the shares of the losers differ by less than a hundredth.
+    market = Market([5, 5], [1, 1, 1, 1], [0, 1, 2, 3], [0, 0, 1, 1], [0.9, 0.95, 0.91, 0.96], [1, 1, 1, 1])  # type: ignore[arg-type]
+    levels = leximin(market).certificate["levels"]
+    assert levels[1]["value"] < 1.01 * levels[0]["value"]
+    assert [level["users"] for level in levels[:2]] == [1, 1]

@@ -1,0 +1,220 @@
+"""Pictures and price maps of numa: least link power against a program written apart, curves, shares and refusals recounted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.numa import price_map
+from cotenant.analysis.numa.metrics import metrics
+from cotenant.analysis.numa.pictures import pictures, record
+from cotenant.analysis.numa.price_map import price_frontiers
+from cotenant.analysis.picture import Chart
+from cotenant.baselines.numa import any_blade, local
+from cotenant.instances.numa import Numa, check
+from cotenant.instances.numa.answer import CURVE, LEVELS, Flow, Simulation
+from cotenant.instances.numa.bounds import link_energy
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
+from cotenant.solvers.numa.fluid import fluid, fluid_power
+from cotenant.solvers.outcome import Outcome, Status, Stop
+
+HOT = cotenant.read("numa/kmeans-hot-memory")
+
+
+def least_power(instance: Numa, rate: float) -> float | None:
+    """Least link power at a rate by scipy, over tasks a second by class, memory and processor; None when it is too much."""
+    from scipy.optimize import linprog
+
+    shape = (instance.classes, instance.processors, instance.processors)
+    energy = link_energy(instance)[:, instance.distance]
+    work = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
+    leaves = np.eye(shape[0] * shape[1]).repeat(shape[2], axis=1)
+    owed = rate * np.outer(instance.class_share, instance.location_share).ravel()
+    into = np.zeros((shape[2], work.size))
+    for p in range(shape[2]):
+        chosen = np.zeros(shape)
+        chosen[:, :, p] = work[:, :, p]
+        into[p] = chosen.ravel()
+    found = linprog(energy.ravel(), A_ub=into, b_ub=np.full(shape[2], instance.cores), A_eq=leaves, b_eq=owed, method="highs")
+    return float(found.fun) if found.status == 0 else None
+
+
+@pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans-hot-memory", "numa/kmeans-hot-blade"])
+def test_the_frontier_is_that_of_a_program_written_apart(name: str) -> None:
+    instance = cotenant.read(name)
+    (frontier,) = price_frontiers(instance, points=5)
+    assert frontier.status is Status.OPTIMAL
+    for point in frontier.points:
+        expected = least_power(instance, point.limit * (1 - 1e-9))
+        assert expected is not None
+        assert point.value == pytest.approx(expected, rel=1e-5, abs=1e-7)
+        assert point.bound == pytest.approx(expected, rel=1e-5, abs=1e-7)
+        assert point.reached == pytest.approx(point.limit)
+    assert least_power(instance, frontier.points[0].limit * 1.001) is None
+
+
+def test_power_rises_with_the_rate_and_the_instances_own_is_one_of_the_limits() -> None:
+    (frontier,) = price_frontiers(HOT)
+    limits = [point.limit for point in frontier.points]
+    assert len(limits) == 8
+    assert HOT.rate in limits
+    assert limits == sorted(limits, reverse=True)
+    power = [point.value for point in frontier.points]
+    assert power == sorted(power, reverse=True)
+    assert power[0] > power[-1] == 0
+    own = frontier.points[limits.index(HOT.rate)]
+    assert own.value == pytest.approx(fluid_power(HOT).bound)
+    assert "5752.04" in frontier.note
+
+
+def test_a_rate_that_none_sustains_is_no_limit() -> None:
+    (frontier,) = price_frontiers(HOT.replace(rate=9000.0), points=4)
+    assert max(point.limit for point in frontier.points) < 6000
+    assert frontier.status is Status.OPTIMAL
+
+
+def test_power_is_in_the_energies_given() -> None:
+    (plain,), (double,) = price_frontiers(HOT, points=2), price_frontiers(HOT, points=2, ht_energy=72.0, pcie_energy=75.0)
+    assert double.points[0].value == pytest.approx(2 * plain.points[0].value)
+
+
+def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
+    (frontier,) = price_frontiers(HOT, time_limit=1e-9)
+    for point in frontier.points:
+        expected = least_power(HOT, point.limit * (1 - 1e-9))
+        assert expected is not None
+        assert point.value is None or point.value >= expected - 1e-7
+        assert point.bound is None or point.bound <= expected + 1e-7
+
+
+def test_an_interrupt_keeps_the_points_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def interrupted(*given: Any, **options: Any) -> Outcome:
+        asked.append(options["throughput"])
+        outcome = fluid_power(*given, **options)
+        return Outcome(outcome.solution, outcome.bound, outcome.status, Stop.INTERRUPTED)
+
+    monkeypatch.setattr(price_map, "fluid_power", interrupted)
+    (frontier,) = price_frontiers(HOT)
+    assert len(asked) == 1
+    assert frontier.stop is Stop.INTERRUPTED
+    assert frontier.status is Status.FEASIBLE
+    assert frontier.points[0].status is Status.OPTIMAL
+    assert all(point.status is not Status.OPTIMAL for point in frontier.points[1:])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"), [({"points": 1}, "points"), ({"points": True}, "points"), ({"ht_energy": -1.0}, "ht_energy")]
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidOption, match=told):
+        price_frontiers(HOT, **options)
+
+
+@pytest.fixture(scope="module")
+def run() -> Simulation:
+    """Local on the hot memory, a short run."""
+    found: Simulation = local(HOT, rng=np.random.default_rng(1), tasks=20_000).solution
+    return found
+
+
+def test_a_simulations_curve_has_its_quantiles(run: Simulation) -> None:
+    assert run.curve.shape == (len(CURVE),)
+    for level, value in zip(LEVELS, run.response, strict=True):
+        assert run.curve[CURVE.index(level)] == value
+    assert run.curve[0] < run.mean_response < run.curve[-1]
+    weights = np.diff(np.array(CURVE))
+    middle = float(((run.curve[1:] + run.curve[:-1]) / 2) @ weights)
+    assert middle == pytest.approx(run.mean_response, rel=0.1)
+
+
+def test_a_curve_that_falls_or_is_too_short_is_no_curve(run: Simulation) -> None:
+    check(HOT, run)
+    check(HOT, run.replace(curve=np.zeros(0)))
+    with pytest.raises(InfeasibleSolution, match="grow"):
+        check(HOT, run.replace(curve=run.curve[::-1]))
+    with pytest.raises(InfeasibleSolution, match="curve has shape"):
+        check(HOT, run.replace(curve=run.curve[:5]))
+
+
+def test_a_simulation_survives_its_document_with_its_curve_and_one_without_is_read() -> None:
+    short = any_blade(cotenant.read("numa/tiny"), tasks=2_000).solution
+    document = json.loads(json.dumps(short.document()))
+    assert Simulation.from_document(document) == short
+    del document["curve"]
+    assert Simulation.from_document(document) == short.replace(curve=np.zeros(0))
+
+
+def test_a_record_says_what_the_metrics_say(run: Simulation) -> None:
+    kept, measured = record(HOT, run), metrics(HOT, run)
+    assert kept["served"] == pytest.approx(measured["served_rate"])
+    assert kept["power"] == pytest.approx(measured["link_power"])
+    assert kept["refusals"] == pytest.approx(measured["refusals"])
+    names = ("share_local", "share_1hop", "share_2hop", "share_blade")
+    assert kept["shares"] == pytest.approx([measured[name] for name in names], rel=1e-4)
+    assert len(json.dumps(kept)) < 1000
+
+
+def test_a_flow_has_no_response_times() -> None:
+    flow = fluid(HOT).solution
+    assert isinstance(flow, Flow)
+    kept = record(HOT, flow)
+    assert "curve" not in kept
+    assert kept["served"] == pytest.approx(flow.throughput)
+    drawn = pictures([row("fluid", kept)])
+    assert [picture.name for picture in drawn] == ["shares-by-distance", "link-power"]
+
+
+def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
+    """A row of a comparison, as far as pictures look at it."""
+    return {"problem": "numa", "kind": "run", "method": method, "seed": seed, "record": kept, "options": {}}
+
+
+def chart(name: str, rows: list[dict[str, Any]]) -> Chart:
+    """The picture of that name."""
+    found = next(picture for picture in pictures(json.loads(json.dumps(rows))) if picture.name == name)
+    assert isinstance(found, Chart)
+    return found
+
+
+def test_an_unstable_run_has_no_curve_and_is_named(run: Simulation) -> None:
+    grown = record(HOT, run.replace(stable=False))
+    assert "curve" not in grown
+    drawn = chart("response-times", [row("Local", record(HOT, run)), row("IB", grown)])
+    assert [series.name for series in drawn.series] == ["Local"]
+    assert "the queue grew: IB" in drawn.note
+    assert "IB" in drawn.alt
+
+
+def test_curves_far_apart_are_drawn_over_a_logarithmic_axis(run: Simulation) -> None:
+    kept = record(HOT, run)
+    slow = kept | {"curve": [0.0, *(20 * value for value in kept["curve"][1:])]}
+    near, far = chart("response-times", [row("a", kept)]), chart("response-times", [row("a", kept), row("b", slow)])
+    assert (near.x_scale, far.x_scale) == ("linear", "log")
+    assert min(x for series in far.series for x in series.x) > 0
+    assert far.series[1].x[-1] == pytest.approx(20 * far.series[0].x[-1])
+
+
+def test_seeds_are_averaged(run: Simulation) -> None:
+    kept = record(HOT, run)
+    rows = [row("Local", kept), row("Local", kept | {"refusals": kept["refusals"] + 2, "power": kept["power"] + 4}, seed=1)]
+    assert chart("refusals", rows).series[0].y == (pytest.approx(kept["refusals"] + 1),)
+    assert chart("link-power", rows).series[0].y == (pytest.approx(kept["power"] + 2),)
+    assert "means over the seeds" in chart("refusals", rows).note
+
+
+def test_distances_are_named_on_any_mesh() -> None:
+    names = {}
+    for rows, columns in ((1, 1), (1, 2), (2, 2), (3, 2)):
+        size = 2 * rows * columns
+        instance = HOT.replace(rows=rows, columns=columns, blades=2, location_share=np.full(size, 1 / size), rate=100.0)
+        names[rows, columns] = chart("shares-by-distance", [row("fluid", record(instance, fluid(instance).solution))]).series[0].x
+    assert names[1, 1] == ("local", "another blade")
+    assert names[1, 2] == ("local", "1 hop", "another blade")
+    assert names[2, 2] == ("local", "1 hop", "2 hops", "another blade")
+    assert names[3, 2] == ("local", "1 hop", "2 hops", "3 hops", "another blade")

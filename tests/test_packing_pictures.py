@@ -1,0 +1,285 @@
+"""Pictures and price maps of packing: shares guaranteed against brute force, what records hold, and game trees kept as lists."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.packing import price_map
+from cotenant.analysis.packing.drawing import equilibrium_path
+from cotenant.analysis.packing.metrics import metrics
+from cotenant.analysis.packing.pictures import MOST_SERVERS, MOST_USERS, pictures, record
+from cotenant.analysis.packing.price_map import price_frontiers
+from cotenant.analysis.packing.trees import tree_from_lists, tree_lists, tree_table
+from cotenant.analysis.picture import Chart, Drawing, HeatMap
+from cotenant.baselines.packing import drf, first_fit
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.game import FairShare
+from cotenant.instances.packing.generators import paper_example, vm_types
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.packing.game.play import fuga
+from cotenant.solvers.packing.game.strategies import game_of
+from cotenant.solvers.packing.game.tree import game_tree
+from cotenant.solvers.packing.shares import max_min_share, max_utilization
+
+EXAMPLE = paper_example(rng=np.random.default_rng(0))
+
+
+def utilization(instance: Packing, total: tuple[int, ...]) -> float:
+    """Mean over resources of what these VMs and the load from before use."""
+    space = instance.start.T @ instance.available
+    busy = (instance.start - instance.capacity).T @ instance.available
+    return float(np.mean((busy + np.array(total) @ instance.demand) / space))
+
+
+def least_share(instance: Packing, total: tuple[int, ...]) -> float:
+    """Of the users who want something."""
+    shares = np.array(total) * FairShare.of(instance).dominant_unit
+    return float(shares[instance.wanted > 0].min())
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(brute: ModuleType, capped: bool) -> None:
+    rng = np.random.default_rng(31 + capped)
+    impossible = 0
+    for _ in range(10):
+        instance = brute.random_cluster(rng, capped)
+        totals = list(brute.totals_possible(instance))
+        shares = sorted({least_share(instance, total) for total in totals})
+        for share in (*shares, shares[-1] + 1e-3, (shares[0] + shares[-1]) / 2):
+            allowed = [total for total in totals if least_share(instance, total) >= share - 1e-12]
+            outcome = max_utilization(instance, least_share=share)
+            if not allowed:
+                impossible += 1
+                assert (outcome.status, outcome.solution, outcome.bound) == (Status.INFEASIBLE, None, None)
+                continue
+            check(instance, outcome.solution)
+            measured = metrics(instance, outcome.solution)
+            best = max(utilization(instance, total) for total in allowed)
+            assert measured["utilization"] == pytest.approx(best, abs=1e-9)
+            assert outcome.bound == pytest.approx(best, abs=1e-9)
+            assert measured["dominant_share_min"] >= share - 1e-12
+            assert outcome.status is Status.OPTIMAL
+    assert impossible >= 5
+
+
+def test_a_start_that_gives_somebody_too_little_is_not_taken() -> None:
+    start = max_utilization(EXAMPLE).solution
+    assert metrics(EXAMPLE, start)["dominant_share_min"] == 0
+    outcome = max_utilization(EXAMPLE, least_share=0.25, start=start)
+    assert metrics(EXAMPLE, outcome.solution)["dominant_share_min"] >= 0.25
+    assert outcome.bound < metrics(EXAMPLE, start)["utilization"]
+
+
+@pytest.mark.parametrize("share", [-0.1, float("nan"), float("inf"), True, "much"])
+def test_a_least_share_that_is_none_is_refused(share: Any) -> None:
+    with pytest.raises(InvalidOption, match="least_share"):
+        max_utilization(EXAMPLE, least_share=share)
+
+
+@pytest.mark.parametrize("levels", [0, 1.5, True])
+def test_levels_that_are_no_number_are_refused(levels: Any) -> None:
+    with pytest.raises(InvalidOption, match="levels"):
+        max_min_share(EXAMPLE, levels=levels)
+
+
+def test_the_first_level_alone_is_the_leximins_first() -> None:
+    first, whole = max_min_share(EXAMPLE, levels=1), max_min_share(EXAMPLE)
+    assert first.bound == whole.bound
+    assert first.status is Status.OPTIMAL
+    assert len(first.certificate["levels"]) == 1
+    assert not first.certificate["leximin"]
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped: bool) -> None:
+    rng = np.random.default_rng(41 + capped)
+    traded = 0
+    for _ in range(15):
+        instance = brute.random_cluster(rng, capped)
+        totals = list(brute.totals_possible(instance))
+        (frontier,) = price_frontiers(instance, points=5)
+        assert frontier.status is Status.OPTIMAL
+        assert frontier.stop is Stop.FINISHED
+        assert len(frontier.points) <= 5
+        for point in frontier.points:
+            allowed = [total for total in totals if point.limit is None or least_share(instance, total) >= point.limit - 1e-12]
+            best = max(utilization(instance, total) for total in allowed)
+            assert point.value == pytest.approx(best, abs=1e-9)
+            assert point.bound == pytest.approx(best, abs=1e-9)
+        fairest = max(least_share(instance, total) for total in totals)
+        assert frontier.points[0].reached == pytest.approx(fairest, abs=1e-12)
+        assert frontier.points[-1].limit is None
+        traded += frontier.points[0].value < frontier.points[-1].value - 1e-9
+    assert traded >= 2
+
+
+def test_the_limits_are_what_whole_vms_make() -> None:
+    """One server of 10, VMs of 2 and of 3: five of 2 use all of it, as do two of each (shares 0.4 and 0.6), the fairest."""
+    instance = Packing(capacity=[[10]], demand=[[2], [3]], servers=[1.0])
+    (frontier,) = price_frontiers(instance, points=20)
+    assert [point.limit for point in frontier.points] == [0.4, pytest.approx(0.3), 0.2, None]
+    assert [point.value for point in frontier.points] == [1.0] * 4
+    (few,) = price_frontiers(instance, points=2)
+    assert [point.limit for point in few.points] == [0.4, None]
+
+
+def test_where_every_request_is_served_there_is_nothing_to_trade() -> None:
+    assert price_frontiers(cotenant.read("packing/tiny")) == ()
+    assert price_frontiers(Packing(capacity=[[4]], demand=[[1]], servers=[2.0], request=[3.0])) == ()
+
+
+def test_too_many_combinations_are_said_in_the_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.solvers.packing.shares.MOST_COLUMNS", 3)
+    (frontier,) = price_frontiers(EXAMPLE)
+    assert frontier.points == ()
+    assert "combinations" in frontier.note
+    assert frontier.status is Status.UNKNOWN
+
+
+def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
+    instance = cotenant.read("packing/vm-types-8")
+    (whole,), (short,) = price_frontiers(instance), price_frontiers(instance, time_limit=1e-6)
+    best = whole.points[-1].value
+    assert best is not None
+    for point in short.points:
+        assert point.bound is None or point.bound >= point.value
+        if point.status is Status.OPTIMAL:
+            assert point.value == pytest.approx(point.bound, abs=1e-6)
+        assert point.value is None or point.value <= best + 1e-9
+
+
+def test_an_interrupt_keeps_the_points_done_and_starts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance, asked = cotenant.read("packing/vm-types-8"), []
+    real = price_map.max_utilization
+
+    def interrupted(instance: Packing, **options: Any) -> Outcome:
+        asked.append(options.get("least_share"))
+        outcome = real(instance, **options)
+        stop = Stop.INTERRUPTED if len(asked) == 3 else outcome.stop
+        return Outcome(outcome.solution, outcome.bound, outcome.status, stop)
+
+    monkeypatch.setattr(price_map, "max_utilization", interrupted)
+    (frontier,) = price_frontiers(instance)
+    assert len(asked) == 3
+    assert frontier.stop is Stop.INTERRUPTED
+    assert frontier.status is Status.FEASIBLE
+    assert len(frontier.points) > 3
+    assert all(point.value is not None for point in frontier.points)
+
+
+@pytest.mark.parametrize("points", [1, 2.5, True])
+def test_points_that_are_no_number_are_refused(points: Any) -> None:
+    with pytest.raises(InvalidOption, match="points"):
+        price_frontiers(EXAMPLE, points=points)
+
+
+def test_a_record_holds_each_servers_utilization_sorted() -> None:
+    """Two servers of 10 CPU, 2 of them in use before; one holds two VMs of 3 CPU, the other nothing."""
+    instance = Packing(capacity=[[8, 4]], initial=[[10, 4]], demand=[[3, 1]], servers=[2.0], resources=("CPU", "disk"))
+    kept = record(instance, Placement(np.array([[2]]), np.array([0])))
+    assert kept["fill"] == {"CPU": [0.8, 0.2], "disk": [0.5, 0.0]}
+    assert (kept["servers"], kept["of_servers"]) == (1, 2)
+    assert kept["vms"] == [2]
+    assert kept["wanted"] == [None]
+    assert kept["shares"] == [pytest.approx(6 / 16)]
+
+
+def test_a_record_of_as_many_servers_as_needed_holds_those_in_use() -> None:
+    instance = Packing(capacity=[[8]], demand=[[3], [5]], request=[2.0, 1.0])
+    kept = record(instance, Placement(np.array([[1, 1], [1, 0]]), np.array([0, 0])))
+    assert kept["fill"] == {"0": [1.0, 0.375]}
+    assert kept["of_servers"] is None
+    assert "shares" not in kept
+
+
+def test_a_large_cluster_leaves_a_small_record() -> None:
+    instance = Packing(
+        capacity=[[64, 256], [32, 64]],
+        demand=np.random.default_rng(0).integers(1, 9, (60, 2)),
+        servers=[3000.0, 2000.0],
+        resources=("CPU", "memory"),
+    )
+    spread = np.eye(60, dtype=int)[np.arange(5000) % 60] * (1 + np.arange(5000)[:, None] % 4)
+    kept = record(instance, Placement(spread, np.repeat([0, 1], [3000, 2000])))
+    assert all(len(rates) == MOST_SERVERS for rates in kept["fill"].values())
+    assert all(rates == sorted(rates, reverse=True) for rates in kept["fill"].values())
+    assert (len(kept["users"]), kept["of_users"]) == (MOST_USERS, 60)
+    assert len(json.dumps(kept)) < 6000
+    drawn = {picture.name: picture for picture in pictures([row("first-fit", kept)])}
+    chart, shares = drawn["fill-cpu"], drawn["dominant-shares"]
+    assert isinstance(chart, Chart)
+    assert chart.series[0].x[-1] == 5000
+    assert "5000 servers" in chart.note
+    assert isinstance(shares, HeatMap)
+    assert "40 of 60 users" in shares.note
+
+
+def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
+    """A row of a comparison, as far as pictures look at it."""
+    return {"problem": "packing", "kind": "run", "method": method, "seed": seed, "record": kept, "options": {}, "metrics": {}}
+
+
+def test_only_the_play_of_a_small_game_keeps_its_tree() -> None:
+    play = fuga(EXAMPLE).solution
+    assert "tree" in record(EXAMPLE, play)
+    assert "tree" not in record(EXAMPLE, drf(EXAMPLE))
+    large = vm_types(machines=8, rng=np.random.default_rng(0))
+    assert "tree" not in record(large, fuga(large).solution)
+    other = fuga(EXAMPLE, eta=2, alpha=3.0).solution
+    assert len(record(EXAMPLE, other, eta=2, alpha=3.0)["tree"][3]) == 2
+
+
+def test_a_tree_survives_as_lists() -> None:
+    tree = game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=3))
+    again = tree_from_lists(json.loads(json.dumps(tree_lists(tree))))
+    assert again.number_of_nodes() == tree.number_of_nodes()
+    moves = [[graph.nodes[node]["action"] for node in equilibrium_path(graph)] for graph in (tree, again)]
+    assert moves[0] == moves[1]
+    rows = [sorted(tree_table(graph).rows) for graph in (tree, again)]
+    assert len(rows[0]) == 81
+    for one, other in zip(*rows, strict=True):
+        assert (one[0], one[-1]) == (other[0], other[-1])
+        assert one[1:-1] == pytest.approx(other[1:-1], rel=1e-5)
+    assert sum(entry[-1] == "played" for entry in rows[1]) == 1
+
+
+def test_the_tree_is_drawn_from_rows_alone() -> None:
+    pytest.importorskip("matplotlib")
+    rows = json.loads(
+        json.dumps([row("DRF", record(EXAMPLE, drf(EXAMPLE))), row("FUGA", record(EXAMPLE, fuga(EXAMPLE).solution))])
+    )
+    (tree,) = (picture for picture in pictures(rows) if isinstance(picture, Drawing))
+    assert "FUGA plays" in tree.alt
+    texts = [text.get_text() for text in tree.draw().axes[0].texts]
+    assert sum(text.startswith("server") for text in texts) == 6
+    assert sum(text.startswith("(") for text in texts) == 25
+    assert tree.numbers is not None
+    assert len(tree.numbers.rows) == 25
+
+
+def test_methods_that_fill_alike_share_a_line() -> None:
+    full, half = (record(EXAMPLE, placement) for placement in (drf(EXAMPLE), fuga(EXAMPLE).solution))
+    rows = [row("a", full), row("b", half), row("c", full)]
+    chart = next(picture for picture in pictures(rows) if picture.name == "fill-cpu")
+    assert isinstance(chart, Chart)
+    assert [series.name for series in chart.series] == ["a, c", "b"]
+    assert "a, c share a line" in chart.note
+
+
+def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
+    instance = Packing(capacity=[[4]], demand=[[1], [2]], request=[9.0, 1.0], servers=[1.0], partial=True)
+    kept = record(instance, first_fit(instance))
+    drawn = {picture.name: picture for picture in pictures([row("first-fit", kept)])}
+    chart = drawn["vms-placed"]
+    assert isinstance(chart, HeatMap)
+    assert chart.y_names == ("wanted", "first-fit")
+    assert chart.values[0] == (9, 1)
+    served = record(Packing(capacity=[[4]], demand=[[1]], request=[3.0]), Placement(np.array([[3]]), np.array([0])))
+    assert "vms-placed" not in {picture.name for picture in pictures([row("FF", served)])}

@@ -1,0 +1,238 @@
+"""The page in a real browser: no error, tables that sort, two colour schemes, narrow screens, and no need of scripts."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from report_rows import failed, frontier, row, two_instances
+
+pytest.importorskip("matplotlib", reason="the page needs matplotlib")
+pytest.importorskip("jinja2", reason="the page needs jinja2")
+pytest.importorskip("selenium", reason="selenium is not installed (it is in the extra 'test')")
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not at hand (Debian: chromium-driver)"
+)
+
+ARGUMENTS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--disable-extensions",
+)  # fmt: skip
+Browser = Any
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page with tables, profiles, a map and failures."""
+    from cotenant.analysis.report import write_report
+
+    rows = [*two_instances(), frontier(), failed("CO", error="no bandwidth"), row("SMP", metrics={"penalty": 0.005})]
+    rows.append(row("a policy of a very long name that nobody would ever give", metrics={"penalty": 0.5}))
+    return write_report(rows, tmp_path_factory.mktemp("page") / "page.html", command="cotenant report x")[0].as_uri()
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Browser]]:
+    """Starts browsers; each ends with the tests."""
+    from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    begun = []
+
+    def begin(scripts: bool = True) -> Browser:
+        options = Options()
+        options.binary_location = str(CHROMIUM)
+        for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+            options.add_argument(argument)
+        if not scripts:
+            options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        try:
+            browser = webdriver.Chrome(options=options, service=Service(DRIVER, log_output=subprocess.DEVNULL))
+        except WebDriverException as error:
+            pytest.skip(f"chromium does not start here: {str(error).splitlines()[0]}")
+        begun.append(browser)
+        return browser
+
+    yield begin
+    for browser in begun:
+        browser.quit()
+
+
+@pytest.fixture(scope="module")
+def shared(start: Callable[..., Browser]) -> Browser:
+    """One browser for all tests that let scripts run."""
+    return start()
+
+
+@pytest.fixture
+def browser(shared: Browser, page: str) -> Browser:
+    """The page, freshly opened on a wide light screen."""
+    shape(shared, 1280, "light")
+    shared.get(page)
+    shared.execute_script("localStorage.clear()")
+    shared.get(page)
+    return shared
+
+
+def shape(browser: Browser, width: int, scheme: str) -> None:
+    media = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def colours(browser: Browser) -> list[str]:
+    found: list[str] = browser.execute_script(
+        "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
+    )
+    return found
+
+
+def column(browser: Browser, place: int) -> list[str]:
+    """The texts of a column of the first table that sorts by several numbers: mean gaps."""
+    script = (
+        "const table = [...document.querySelectorAll('table')].find(t => t.caption.textContent.includes('mean gaps'));"
+        "return [...table.tBodies[0].rows].map(r => r.cells[arguments[0]].textContent)"
+    )
+    found: list[str] = browser.execute_script(script, place)
+    return found
+
+
+def test_the_page_opens_without_an_error_and_asks_nobody_for_anything(browser: Browser) -> None:
+    assert browser.get_log("browser") == []
+    asked = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [name for name in asked if not name.startswith("data:")] == []
+    assert "Sharing a datacentre" in browser.title
+
+
+def test_a_table_sorts_by_number_from_the_keyboard_and_says_so(browser: Browser) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    before = column(browser, 4)
+    assert before == ["0 %", "6.14 %", "50.24 %", "-", "0 %*", "24 times"]
+    heading = next(
+        each for each in browser.find_elements(By.CSS_SELECTOR, "th") if each.text.startswith("mean penalty: gap")
+    )  # fmt: skip
+    button = heading.find_element(By.TAG_NAME, "button")
+    button.send_keys(Keys.ENTER)
+    up = column(browser, 4)
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert browser.find_element(By.ID, "said").get_attribute("textContent").startswith("Sorted by mean penalty: gap, ascending")
+    button.send_keys(Keys.SPACE)
+    down = column(browser, 4)
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert up != before
+    assert sorted(up) == sorted(down) == sorted(before)
+    assert up[-1] == down[-1] == "-", "what has no value stays last"
+    values = [percentage(text) for text in up[:-1]]
+    assert values == sorted(values)
+    assert values == [0, 0, 6.14, 50.24, 2400]
+    assert [percentage(text) for text in down[:-1]] == values[::-1]
+
+
+def percentage(text: str) -> float:
+    number = float(text.split()[0])
+    return 100 * number if "times" in text else number
+
+
+def test_words_sort_too(browser: Browser) -> None:
+    from selenium.webdriver.common.by import By
+
+    headings = browser.find_elements(By.CSS_SELECTOR, "th[scope=col]:first-child button")
+    button = next(each for each in headings if each.text == "method")
+    browser.execute_script("arguments[0].click()", button)
+    names = column(browser, 0)
+    assert names == sorted(names, key=str.lower)
+
+
+def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(browser: Browser, page: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    light = colours(browser)
+    shape(browser, 1280, "dark")
+    dark = colours(browser)
+    assert light[0] == "rgb(255, 255, 255)"
+    assert all(one != other for one, other in zip(light, dark, strict=True))
+    ink = "return getComputedStyle(document.querySelector('figure svg text')).fill"
+    assert browser.execute_script(ink) == dark[1]
+    browser.find_element(By.CSS_SELECTOR, "button.theme").click()
+    assert colours(browser) == light
+    assert browser.execute_script(ink) == light[1]
+    browser.get(page)
+    assert colours(browser) == light
+
+
+def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    denied = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('denied', 'SecurityError') }})"
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": denied})
+    try:
+        browser.get(page)
+        before = colours(browser)
+        browser.find_element(By.CSS_SELECTOR, "button.theme").click()
+        assert colours(browser) != before
+        assert browser.get_log("browser") == []
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280])
+def test_only_tables_and_pictures_scroll_sideways(browser: Browser, width: int) -> None:
+    shape(browser, width, "light")
+    browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    widths = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert widths[0] <= widths[1] <= width
+    wider = "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    assert (browser.execute_script(wider) > 0) or width > 360
+
+
+def test_what_is_seen_is_not_blank(browser: Browser) -> None:
+    from matplotlib.image import imread
+
+    browser.execute_script("document.querySelector('.pictures').scrollIntoView()")
+    pixels = imread(io.BytesIO(browser.get_screenshot_as_png()))
+    seen = {tuple(pixel) for pixel in (pixels[::3, ::3, :3].reshape(-1, 3) * 15).round().astype(int).tolist()}
+    assert pixels.shape[:2] == (900, 1280)
+    assert len(seen) > 20
+
+
+def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    button = browser.find_element(By.CSS_SELECTOR, ".command button")
+    button.send_keys(Keys.ENTER)
+    said = browser.find_element(By.ID, "said")
+    wait(lambda: said.get_attribute("textContent") != "")
+    assert said.get_attribute("textContent") == "The command is copied."
+
+
+def wait(true: Callable[[], bool]) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(None, 10).until(lambda _: true())
+
+
+def test_without_scripts_everything_is_there(start: Callable[..., Browser], page: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser = start(scripts=False)
+    browser.get(page)
+    assert browser.find_elements(By.TAG_NAME, "button") == []
+    tables = browser.find_elements(By.CSS_SELECTOR, "main table")
+    assert sum(table.is_displayed() for table in tables) >= 4
+    assert "50.24 %" in browser.find_element(By.TAG_NAME, "main").text
+    pictures = browser.find_elements(By.CSS_SELECTOR, "figure svg")
+    assert len(pictures) >= 4
+    assert all(picture.size["height"] > 100 for picture in pictures)

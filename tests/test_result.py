@@ -1,0 +1,95 @@
+"""What is left of an answer when Ctrl-C comes after the method and before it is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.tables import result_table
+from cotenant.catalog import METHODS, Method, metric_table, recheck_stored
+from cotenant.instances.colocation import Pairing
+from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
+from cotenant.solvers.outcome import Status, Stop
+
+GIVEN = {
+    "colocation": ("colocation/tiny",),
+    "market": ("market/tiny",),
+    "packing": ("packing/tiny", "packing/paper-example"),  # requests to be served whole, or elastic ones
+    "admission": ("admission/tiny",),
+    "scheduling": ("scheduling/tiny",),
+    "numa": ("numa/tiny",),
+}
+
+TINY = cotenant.read("colocation/tiny")
+START = Pairing([0, 1], [2, 3], [1, 1], np.zeros(4))  # type: ignore[arg-type]
+
+
+def measured_too_late(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None:
+    """Ctrl-C comes while the metrics of an answer are worked out."""
+    from cotenant.analysis.colocation import metrics as module
+
+    def interrupted(*_: Any, **__: Any) -> dict[str, float]:
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "metrics", interrupted)
+
+
+def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as patch:
+        measured_too_late(patch, [])
+        kept = cotenant.solve(TINY, "optimal", start=START)
+    cotenant.check(TINY, kept.solution)
+    assert (kept.stop, kept.status, kept.metrics, kept.objective, kept.gap) == (Stop.INTERRUPTED, Status.FEASIBLE, {}, None, None)
+    assert kept.bound == pytest.approx(0.0425)  # the method's own, proved before
+    path = kept.write(tmp_path / "kept.json")
+    again = cotenant.Result.read(path)
+    assert recheck_stored(TINY, again) == []
+    document = kept.document()
+    document["result"]["bound"] = 0.5  # above what the answer is worth
+    assert any("contradicts" in claim for claim in recheck_stored(TINY, cotenant.Result.from_document(document)))
+
+
+def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    measured_too_late(monkeypatch, calls)
+    with pytest.raises(KeyboardInterrupt):
+        cotenant.solve(TINY, "optimal")
+    assert len(calls) == 1
+
+
+def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis import result
+
+    checks: list[int] = []
+    check = result.check
+
+    def interrupted(instance: Any, solution: Any) -> None:
+        checks.append(1)
+        if len(checks) == 1:
+            raise KeyboardInterrupt
+        check(instance, solution)
+
+    monkeypatch.setattr(result, "check", interrupted)
+    with pytest.raises(InfeasibleSolution):
+        cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+def test_every_methods_result_can_be_printed_stored_and_judged_again(method: Method, tmp_path: Path) -> None:
+    for name in GIVEN[method.problem]:
+        instance = cotenant.read(name)
+        try:
+            result = cotenant.solve(instance, method.name, time_limit=1)
+        except InvalidInstance:
+            continue
+        break
+    table = result_table(result, metric_table(method.problem))
+    assert all(form() for form in (table.csv, table.latex, table.markdown))
+    assert table.rows[0][1].startswith(result.status.value)
+    again = cotenant.Result.read(result.write(tmp_path / "result.json"))
+    assert recheck_stored(instance, again) == []

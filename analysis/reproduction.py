@@ -350,7 +350,7 @@ A verdict is computed from the two numbers each time; none is written down by ha
 {PAGE_COMMAND}
 ```
 
-(DATA is a folder of measured files laid out as [CONTRIBUTING.md](../CONTRIBUTING.md) says; without it, what needs them is
+(DATA is a folder of measured files laid out as [Contributing](contributing.md) says; without it, what needs them is
 skipped and says so. A second run goes on where the first stopped.) `cotenant reproduce --list` names the experiments,
 `--figures FOLDER` redraws the figures as PDF and PNG, `--tables FOLDER` writes every table as CSV and LaTeX. In Python:
 

@@ -27,6 +27,7 @@ from cotenant.baselines.colocation import complementary, greedy, marriage_random
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import population, random_preferences
 from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.roommates import irving
 
 from .measured import DATA, needs_data
 
@@ -308,6 +309,19 @@ def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents(
         shared = same if ties == "index" else shared
         assert (same == len(twins)) == (ties == "index")
     assert shared
+
+
+def test_stable_matchings_are_rare_when_agents_rank_equals_on_their_own_and_not_when_all_rank_them_alike() -> None:
+    given = setting(seed=7, agents=200, draws=8)
+    alike = own = 0
+    for draw in range(8):
+        people = given.population(draw)
+        stable = irving(roommate_lists(people)).stable
+        assert not stable or populations.unblocked(people) is not None  # nobody who is indifferent blocks
+        alike += stable
+        own += irving(roommate_lists(people, "own", np.random.default_rng(draw))).stable
+    assert own == 0
+    assert alike >= 2
 
 
 def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:

@@ -78,8 +78,12 @@ def figure_7(
     )
     negative = np.mean([_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]])
     what = "some jobs run better colocated than alone (footnote 3)"
-    note = "the contention model has noise of 0.2 points for this" if given.synthetic else "other jobs than the paper's"
-    findings.append(claim(what, "occasionally", f"{100 * negative:.1f} % of placements", bool(0 < negative < 0.5), note))
+    ours = f"{100 * negative:.1f} % of placements"
+    if given.synthetic:
+        findings.append(beyond(what, ours, "the contention model has noise of 0.2 points, made for this", "occasionally"))
+    else:
+        note = f"the least penalty is {100 * float(given.base.penalty.min()):.1f} %"
+        findings.append(claim(what, "occasionally", ours, bool(0 < negative < 0.5), note))
     for name, entries in rows.items():
         mean = float(np.mean([mean_penalty(entry, pairing) for entry, pairing in entries])) if entries else None
         ours = f"none in {draws} populations" if mean is None else f"{100 * mean:.2f} %"

@@ -162,7 +162,11 @@ def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
             findings.append(beyond(f"{name}, sharing index against {share}, by users", line, paper="a drawing"))
     for share in shares:
         least = min(row["FM"] for row in table[share].values())
-        note = {"endowment": "proven: a user can buy its endowment", "tenants": "", "jobs": "the text's ES"}[share]
+        note = {
+            "endowment": "proven: a user can buy its endowment",
+            "tenants": "an equal split of the servers in use is worth more than an equal part of all",
+            "jobs": "the text's ES",
+        }[share]
         findings.append(claim(f"FM above 1, against {share}", "always", f"least {least:.4f}", least >= 1 - 1e-6, note))
     against: dict[Share, str] = {
         "endowment": "an equal part of every server",

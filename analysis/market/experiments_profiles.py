@@ -6,8 +6,9 @@ it; without one a synthetic profile shows the method at work, and nothing is jud
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -167,11 +168,20 @@ def _given(seed: int, profile: str | None, where: str | None, most_cores: float 
             raise InvalidOption("where chooses rows of a profile, and there is none; give profile=PATH too")
         made = synthetic_profile(np.random.default_rng(seed))
         return _Given(made, False, most_cores, "a synthetic profile: the thesis's run times were never published")
-    if where is None and _is_p3arsec(profile):
+    known = where is None and _is_p3arsec(profile)
+    if known:
         where, most_cores = _P3ARSEC, _P3ARSEC_CORES if most_cores is None else most_cores
+    read = read_profile(profile, where)
     limit = "" if most_cores is None else f", up to {most_cores:g} cores"
     rows = "" if where is None else f", {where}"
-    return _Given(read_profile(profile, where), True, most_cores, f"measured run times: {Path(profile).name}{rows}{limit}")
+    note = f"measured run times: {Path(profile).name}{rows}{limit}"
+    return _Given(_programs(read) if known else read, True, most_cores, note)
+
+
+def _programs(profile: Profile) -> Profile:
+    """Each program once: P3ARSEC draws an original beside each of its alternatives, as NAME_alt_1, NAME_alt_2 and so on."""
+    once = profile.only(np.array([not re.search(r"_alt_(?!1$)\d+$", name) for name in profile.workload]))
+    return replace(once, workload=tuple(name.removesuffix("_alt_1") for name in once.workload))
 
 
 def _is_p3arsec(path: str) -> bool:

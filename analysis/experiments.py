@@ -81,8 +81,8 @@ class Experiment:
 
     @property
     def place(self) -> str:
-        """Where in the paper."""
-        mark = next((mark for mark in PAPERS if self.source.startswith(mark)), "")
+        """Where in the paper; "" when it is in none."""
+        mark = next((mark for mark in PAPERS if self.source.startswith(mark)), self.source)
         return self.source.removeprefix(mark).lstrip(", ")
 
     def resolve(self) -> Callable[..., Sequence[Finding | Picture]]:

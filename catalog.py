@@ -40,6 +40,8 @@ class Method:
     source : paper and section.
     starts : heuristics whose best answer `solve` hands to an exact method as its start.
     aliases : other names it answers to.
+    needs : "module:function" of an instance -> whether the method is meant for it; "" for all of its problem's. When no methods
+        are named, `compare` leaves out those that are not.
     """
 
     name: str
@@ -50,6 +52,11 @@ class Method:
     source: str
     starts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    needs: str = ""
+
+    def suits(self, instance: Instance) -> bool:
+        """Whether it is meant for this instance of its problem."""
+        return not self.needs or bool(resolve(self.needs)(instance))
 
     def resolve(self) -> Callable[..., Any]:
         """The function itself."""
@@ -71,6 +78,8 @@ _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
+_whole = partial(Method, needs="instances.packing.instance:serves_all")
+_shared = partial(Method, needs="instances.packing.instance:fixed_servers")
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
@@ -112,10 +121,10 @@ METHODS: tuple[Method, ...] = (
     Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
     # packing
-    Method("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers", "vector packing portfolio"),
-    Method("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost", "vector packing portfolio"),
-    Method("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers", "declarative model", ("FFD", "dot")),
-    Method(
+    _whole("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers", "vector packing portfolio"),
+    _whole("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost", "vector packing portfolio"),
+    _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers", "declarative model", ("FFD", "dot")),
+    _whole(
         "arc-flow",
         "packing",
         "solvers.packing.arc_flow:arc_flow",
@@ -124,30 +133,30 @@ METHODS: tuple[Method, ...] = (
         "Brandão and Pedroso (2016)",
         ("FFD", "dot"),
     ),
-    Method("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility", f"{_FUGA} 4.3, played exactly"),
-    Method("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium", "disutility", f"{_FUGA} 4.3, fig. 3"),
-    Method(
+    _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility", f"{_FUGA} 4.3, played exactly"),
+    _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium", "disutility", f"{_FUGA} 4.3, fig. 3"),
+    _shared(
         "FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic", "disutility", f"{_FUGA} Algorithm 1"
     ),
-    Method(
+    _shared(
         "joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact", "disutility", f"{_FUGA} eq. 14, summed"
     ),
-    Method(
+    _shared(
         "max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact", "dominant_share_min", "leximin", ("DRF",)
     ),
-    Method(
+    _shared(
         "max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact", "utilization", f"{_FUGA} 4.2", ("DRF",)
     ),
-    Method("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
-    Method("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
-    Method("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),
-    Method("dot", "packing", "baselines.packing:dot_product", "heuristic", "servers", "Panigrahy et al. (2011)"),
-    Method("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers", "Panigrahy et al. (2011)"),
+    _whole("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
+    _whole("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
+    _whole("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),
+    _whole("dot", "packing", "baselines.packing:dot_product", "heuristic", "servers", "Panigrahy et al. (2011)"),
+    _whole("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers", "Panigrahy et al. (2011)"),
     Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers", f"{_FUGA} 4.2"),
-    Method("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility", f"{_FUGA} 5.3"),
-    Method("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
-    Method("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
-    Method("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
+    _shared("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility", f"{_FUGA} 5.3"),
+    _shared("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
+    _shared("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
+    _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)"),

@@ -85,7 +85,7 @@ class Grid:
         cells = [
             cell
             for instance in instances
-            for method, entry in self._chosen(problems, instance.problem, methods)
+            for method, entry in self._chosen(problems, instance, methods)
             for cell in self._runs(instance, method, entry, seeds)
         ]
         if self.predict is not None:
@@ -98,15 +98,15 @@ class Grid:
             raise InvalidOption("no method given works on an instance given; see cotenant.methods()")
         return list({cell.key: cell for cell in cells}.values())
 
-    def _chosen(self, problems: Sequence[str], problem: str, methods: Methods) -> list[tuple[Function, Any]]:
-        """The methods to run on a problem, each with its entry in the catalogue, None for a function of the user's own."""
+    def _chosen(self, problems: Sequence[str], instance: Instance, methods: Methods) -> list[tuple[Function, Any]]:
+        """The methods to run on an instance, each with its entry in the catalogue, None for a function of the user's own."""
         if methods is None:
-            return [(entry.resolve(), entry) for entry in self.catalogue(problem)]
+            return [(entry.resolve(), entry) for entry in self.catalogue(instance.problem) if entry.suits(instance)]
         chosen: list[tuple[Function, Any]] = []
         for method in methods:
             if not isinstance(method, str):
                 chosen.append((method, None))
-            elif (entry := self.find(problems, method).get(problem)) is not None:
+            elif (entry := self.find(problems, method).get(instance.problem)) is not None:
                 chosen.append((entry.resolve(), entry))
         return chosen
 

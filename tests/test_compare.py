@@ -313,3 +313,21 @@ def test_arguments_of_the_wrong_kind_are_refused(call: Any, words: str) -> None:
 
 def test_statuses_and_stops_have_a_sentence_each() -> None:
     assert all(entry.sentence for entry in [*Status, *Stop])
+
+
+def test_without_names_each_instance_gets_the_methods_meant_for_it_and_with_names_what_was_asked_for() -> None:
+    asked = cotenant.read("packing/paper-example")
+    kinds = {name: set() for name in ("elastic", "whole")}  # type: ignore[var-annotated]
+    from cotenant import catalog
+
+    for method in catalog.methods("packing"):
+        for kind, instance in (("elastic", asked), ("whole", cotenant.read("packing/caprara-toth-1-40"))):
+            kinds[kind] |= {method.name} if method.suits(instance) else set()
+    assert "FUGA" in kinds["elastic"]
+    assert "min-servers" not in kinds["elastic"]
+    assert "min-servers" in kinds["whole"]
+    assert "FUGA" not in kinds["whole"]
+    rows = cotenant.compare([asked], time_limit=20).rows
+    assert {row["method"] for row in rows} == kinds["elastic"]
+    assert [row["method"] for row in rows if row.get("error")] == []
+    assert "elastic" in cotenant.compare([asked], ["FFD"]).rows[0]["error"]

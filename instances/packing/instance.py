@@ -341,6 +341,16 @@ def check(instance: Packing, placement: Placement) -> None:
         )
 
 
+def serves_all(instance: Packing) -> bool:
+    """Whether every VM wanted is to be placed, so that "fewest servers" means something."""
+    return not instance.elastic.any() and not instance.partial
+
+
+def fixed_servers(instance: Packing) -> bool:
+    """Whether the number of servers is given, so that they can be shared."""
+    return bool(np.isfinite(instance.servers).all())
+
+
 def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
     """(n, m) whether each demand (n, k) fits each room (m, k)."""
     result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)

@@ -7,19 +7,10 @@ from typing import Literal
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, assign_machines, check
 from ...instances.scheduling.instance import Integers
-from ...models.scheduling import Nearness, columns_needed, entries_needed
+from ...models.scheduling import Nearness
 from ...models.scheduling.intervals import Objective
 from ..outcome import Clock, Outcome, Status, Stop
-from .optimum import by_intervals, by_time, distance, optimum, worth_of
-
-QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
-"""Programs by time up to this size go to HiGHS."""
-
-
-def quicker_engine(instance: Scheduling) -> Literal["cp-sat", "highs"]:
-    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), else CP-SAT on intervals."""
-    small = columns_needed(instance) <= QUICK_COLUMNS and entries_needed(instance) <= QUICK_ENTRIES
-    return "highs" if small else "cp-sat"
+from .optimum import by_intervals, by_time, distance, optimum, quicker_engine, worth_of
 
 
 def most_near(

@@ -24,10 +24,20 @@ MOST_ENTRIES = 20_000_000
 """And up to this many entries of its matrix: columns times processing times, and for the order inside organizations."""
 
 
+QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
+"""Programs by time up to this size go to HiGHS."""
+
+
+def quicker_engine(instance: Scheduling) -> Literal["cp-sat", "highs"]:
+    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), else CP-SAT on intervals."""
+    small = columns_needed(instance) <= QUICK_COLUMNS and entries_needed(instance) <= QUICK_ENTRIES
+    return "highs" if small else "cp-sat"
+
+
 def max_utilization(
     instance: Scheduling,
     *,
-    engine: Literal["cp-sat", "highs"] = "cp-sat",
+    engine: Literal["cp-sat", "highs"] | None = None,
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
@@ -38,7 +48,7 @@ def max_utilization(
 
     Parameters
     ----------
-    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances).
+    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances); `quicker_engine` when not given.
     start : a schedule to begin from; first in, first out when not given.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are up, or at Ctrl-C.
 
@@ -46,13 +56,13 @@ def max_utilization(
     -----
     The bound, a share of the machines' time, is the better of the engine's and of `models.scheduling.fluid_bound`.
     """
-    return optimum(instance, "utilization", engine, start, time_limit, report)
+    return optimum(instance, "utilization", engine or quicker_engine(instance), start, time_limit, report)
 
 
 def max_utility(
     instance: Scheduling,
     *,
-    engine: Literal["cp-sat", "highs"] = "cp-sat",
+    engine: Literal["cp-sat", "highs"] | None = None,
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
@@ -61,7 +71,7 @@ def max_utility(
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
     """
-    return optimum(instance, "utility", engine, start, time_limit, report)
+    return optimum(instance, "utility", engine or quicker_engine(instance), start, time_limit, report)
 
 
 def optimum(

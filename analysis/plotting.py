@@ -98,7 +98,7 @@ def _points(axes: Axes, series: Series, x: Sequence[float], colour: str, place: 
     y = list(map(_number, series.y))
     marked = "points" in series.style
     look: dict[str, Any] = {"color": colour, "linewidth": 2.0 if series.strong else 1.5}
-    look["linestyle"] = "" if series.style == "points" else "-" if series.strong or marked else DASHES[place % len(DASHES)]
+    look["linestyle"] = "" if series.style == "points" else "-" if series.strong or marked else _dash(place)
     if series.style.startswith("step"):
         look["drawstyle"] = "steps-post"
     if marked:
@@ -107,6 +107,11 @@ def _points(axes: Axes, series: Series, x: Sequence[float], colour: str, place: 
     if series.tips and marked:
         shown.set_gid(f"tips-{place}")
     _intervals(axes, series, x)
+
+
+def _dash(place: int) -> Any:
+    """Another one for each line, and another one when a colour comes round again."""
+    return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
 def _intervals(axes: Axes, series: Series, x: Sequence[float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ..solvers.outcome import Status, Stop
@@ -42,7 +43,7 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Row], metrics: Mapping[
     tips = [f"{method}: {fair.label} {x:.6g}, {efficient.label} {y:.6g}, mean of {_runs(line)}" for method, x, y, line in points]
     named = _together([(x, y, method, tip) for (method, x, y, _), tip in zip(points, tips, strict=True)])
     series = (
-        _series("proved: nothing better is possible", _bounds(frontier.points, sign, across), "step", strong=True),
+        _series("proved: nothing better is possible", _bounds(frontier.points, sign, efficient, across), "step", strong=True),
         _series("found", found, "step+points"),
         _series("found and proved best", [(_across(point), point.value) for point in proved], "points", strong=True),
         Series("methods, mean over seeds", _column(named, 0), _column(named, 1), "points", _column(named, 2), _column(named, 3)),
@@ -94,7 +95,7 @@ def _found(points: Sequence[PricePoint], x_sign: int, efficient: Metric) -> list
     return kept
 
 
-def _bounds(points: Sequence[PricePoint], sign: int, across: Sequence[float]) -> list[tuple[float, float]]:
+def _bounds(points: Sequence[PricePoint], sign: int, efficient: Metric, across: Sequence[float]) -> list[tuple[float, float]]:
     """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until a better one does.
 
     A bound without a limit is drawn from the least fair thing on the map, the tightest one up to the fairest.
@@ -106,7 +107,8 @@ def _bounds(points: Sequence[PricePoint], sign: int, across: Sequence[float]) ->
     whole = [(sign * max(places), bound) for bound in free if places] + found
     if whole and min(places) < sign * whole[-1][0]:
         whole.append((sign * min(places), whole[-1][1]))
-    return whole
+    better = min if efficient.sense == "max" else max  # a looser limit's bound may be the better one
+    return list(zip((x for x, _ in whole), accumulate((bound for _, bound in whole), better), strict=True))
 
 
 def _across(point: PricePoint) -> float | None:

@@ -196,6 +196,11 @@ def test_a_bound_without_limits_holds_over_the_whole_map() -> None:
     assert (found["proved"].x, found["proved"].y) == ((20.0, 0.0), (0.01, 0.01))
 
 
+def test_a_bound_is_not_given_up_for_a_worse_one_at_a_tighter_limit() -> None:
+    found = map_of([(0.0, None, 0.015, None, "unknown"), (5.0, None, 0.02, None, "unknown"), (None, 0.05, 0.01, 9.0, "feasible")])
+    assert found["proved"].y == (0.01, 0.02, 0.02)
+
+
 def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are_ordered() -> None:
     points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
     metrics = {metric.name: metric for metric in metric_table("numa")}

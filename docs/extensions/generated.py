@@ -92,6 +92,14 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
     ).markdown()
 
 
+def undetermined(name: str = "", before: str = "", page: str = "") -> str:
+    """Figures and tables of the papers that nothing can redo, and why."""
+    from cotenant.analysis.experiments import NOT_DETERMINED
+    from cotenant.analysis.table import Column, Table
+
+    return Table("undetermined", "", (Column("place"), Column("why")), NOT_DETERMINED).markdown()
+
+
 def modules(name: str, before: str = "", page: str = "") -> str:
     """The reference of a problem, of what is "common" to all, or of a package by its dotted name; module by module."""
     from cotenant.instances.problem import PROBLEM_NAMES
@@ -167,7 +175,17 @@ def page(name: str, before: str = "", page: str = "") -> str:
 
 PARTS: dict[str, Callable[[str, str, str], str]] = {
     function.__name__: function
-    for function in (face, methods, metrics, formats, experiments, modules, page, picture)
+    for function in (
+        face,
+        methods,
+        metrics,
+        formats,
+        experiments,
+        undetermined,
+        modules,
+        page,
+        picture,
+    )
 }
 
 

@@ -12,7 +12,9 @@ SECTIONS = ("Attributes", "Parameters", "Other Parameters")
 _ENTRY = re.compile(r"^(\**\w[\w*, ]*?) : (.*)$")
 _STARS = re.compile(r"\*\*(?=\w+(?![\w*]))|(?<=[ (])\*(?=[,) ])")
 _OURS = re.compile(r"^cotenant(\.\w+)+$")
-_ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)\]\]")
+_AT = r"~?(?:\w+\.)*"
+_ARRAY = re.compile(rf"{_AT}ndarray\[tuple\[{_AT}Any, \.\.\.\], {_AT}dtype\[{_AT}(\w+)\]\]")
+_LIKE = re.compile(rf"{_AT}_Buffer \| .*?\| {_AT}_NestedSequence\[complex \| bytes \| str\]")
 _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
 
@@ -24,6 +26,9 @@ def named_entries(lines: list[str]) -> list[str]:
         if _is_title(lines, place):
             inside = line.strip() in SECTIONS
         found = _ENTRY.match(line) if inside else None
+        below = lines[place + 1].strip() if place + 1 < len(lines) else ""
+        if found and below[:1].isupper() and found[2][-1:] not in ".,;:":
+            found = None  # a type after the colon, and the text below: as numpydoc has it
         result += [found[1], f"    {found[2]}"] if found else [line]
     return result
 
@@ -75,7 +80,9 @@ def _is_title(lines: list[str], place: int) -> bool:
 
 def short_types(text: str | None) -> str | None:
     """A signature with array types as people write them, and "..." for a default that is made anew."""
-    return text if text is None else _ARRAY.sub(r"ndarray[\1]", text).replace("<factory>", "...")
+    if text is None:
+        return None
+    return _LIKE.sub("ArrayLike", _ARRAY.sub(r"ndarray[\1]", text)).replace("<factory>", "...")
 
 
 def _shorten(

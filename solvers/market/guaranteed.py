@@ -80,6 +80,7 @@ class Guarantees:
         self.best = self._weighed(np.zeros(market.users))
         self.fairest = max(self.best, self.divided(self._endowment()), key=lambda one: one.index)
         self.highest = np.inf
+        self._deadline: float | None = None  # of the search for the largest index, a third of the time
         self.unit = max(self.best.total, np.finfo(float).tiny)
 
     def bound(self, index: float) -> float:
@@ -98,6 +99,7 @@ class Guarantees:
 
         The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i u_i.
         """
+        self._deadline = None if self.clock.left is None else self.clock.seconds + self.clock.left / 3
         held, static = self.held, self.static[self.held]
         shares = np.zeros(self.market.users)
 
@@ -111,7 +113,7 @@ class Guarantees:
             self._keep(found)
             self.highest = min(self.highest, most / share.sum() * (1 + _ROUNDING))
             ratios = user_utilities(self.market, cores)[held] / static
-            if self.clock.over:
+            if self._late:
                 raise _Enough
             return most / share.sum(), share * (ratios - most / share.sum()) / share.sum()
 
@@ -123,13 +125,14 @@ class Guarantees:
                 # The bound may be tight and its allocation still poor: users of next to no weight get next to nothing there.
                 # At weights 1 + lambda for an index a little below the bound nobody is without weight.
                 for _ in range(_CLIMBS):
-                    if self.fairest.index >= (1 - 2 * _NEAR) * self.highest or self.clock.over:
+                    if self.fairest.index >= (1 - 2 * _NEAR) * self.highest or self._late:
                         break
                     self._weight = shares
                     self.most((1 - _NEAR) * self.highest)
                 self._weight = np.zeros(self.market.users)
         except _Enough:
             pass
+        self._deadline = None
 
     def most(self, index: float) -> Divided | None:
         """The allocation of most total utility found whose sharing index is at least this; None when none is known.
@@ -147,7 +150,7 @@ class Guarantees:
             if "least" not in tried or value < tried["least"][0]:
                 tried["least"] = value, one
                 self._weight = weight.copy()
-            if self.clock.over or self.highest < index:
+            if self._late or self.highest < index:
                 raise _Enough
             slack = ratio(user_utilities(self.market, one.cores), self.static) - index
             return value / self.unit, np.where(self.held, slack, 0.0)
@@ -162,6 +165,10 @@ class Guarantees:
         except _Enough:
             found += self._repaired(tried["least"][1], index) if tried else []
         return max(found, key=lambda one: one.total, default=None)
+
+    @property
+    def _late(self) -> bool:
+        return self.clock.over or (self._deadline is not None and self.clock.seconds > self._deadline)
 
     def _lambda(self, weight: Floats) -> Floats:
         return self.unit * ratio(weight, self.static)
@@ -252,5 +259,5 @@ def _minimise(function: Callable[[Floats], tuple[float, Floats]], start: Floats,
     from scipy.optimize import minimize
 
     bounds = [(0.0, None)] * len(start) if bounded else None
-    options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 1e-15, "gtol": 1e-14, "maxcor": 30}
+    options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
     minimize(function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)

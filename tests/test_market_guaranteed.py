@@ -240,6 +240,15 @@ def test_without_the_programme_jumping_markets_are_not_called_proved(monkeypatch
             assert (point.status is Status.OPTIMAL) == (apart <= PROVED * max(1.0, abs(point.value or 0.0)))
 
 
+def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_JOBS", 0)
+    market = population(users=60, servers=60, jobs=5, work="lognormal", rng=np.random.default_rng(0))
+    search = explored(market)
+    assert search.fairest.index >= 0.99 * search.highest
+    monkeypatch.setattr(Guarantees, "most", lambda *_: None)
+    assert explored(market).fairest.index < 0.9 * search.highest  # the weights that prove the bound do not show it
+
+
 def test_utilities_of_endowments_are_what_users_are_guaranteed() -> None:
     market = drawn(3)
     search = Guarantees(market, Clock())

@@ -31,6 +31,8 @@ MOST_JOBS = 5_000
 """Jobs beyond which the convex programme is not tried."""
 
 _STEPS = 400  # of the quasi-Newton method, each a pass over the jobs
+_CLIMBS = 8  # searches for the largest index from below, where its bound's own allocation is no good
+_NEAR = 1e-3  # relative: how far below the largest index a search for it stops
 _ROUNDING = 1e-13  # of a bound's two large terms, whose difference it is
 _WIDEST = 80.0  # logarithms of weights stay within this of each other
 
@@ -51,8 +53,8 @@ class Divided:
     index: float
 
 
-class _TimeUp(Exception):
-    """Ends a search in its middle."""
+class _Enough(Exception):
+    """Ends a search in its middle: the time is up, or it is proved that there is nothing to find."""
 
 
 class Guarantees:
@@ -78,6 +80,7 @@ class Guarantees:
         self.best = self._weighed(np.zeros(market.users))
         self.fairest = max(self.best, self.divided(self._endowment()), key=lambda one: one.index)
         self.highest = np.inf
+        self._deadline: float | None = None  # of the search for the largest index, a third of the time
         self.unit = max(self.best.total, np.finfo(float).tiny)
 
     def bound(self, index: float) -> float:
@@ -96,27 +99,40 @@ class Guarantees:
 
         The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i u_i.
         """
+        self._deadline = None if self.clock.left is None else self.clock.seconds + self.clock.left / 3
         held, static = self.held, self.static[self.held]
+        shares = np.zeros(self.market.users)
 
         def least_index(logarithm: Floats) -> tuple[float, Floats]:
             share = np.exp(np.clip(logarithm - logarithm.max(), -_WIDEST, 0.0))
             weight = np.zeros(self.market.users)
             weight[held] = share / static
+            shares[held] = share / share.sum()
             cores, most = weighted_optimum(self.market, weight[self.market.user])
             found = self.divided(cores)
             self._keep(found)
             self.highest = min(self.highest, most / share.sum() * (1 + _ROUNDING))
             ratios = user_utilities(self.market, cores)[held] / static
-            if self.clock.over:
-                raise _TimeUp
+            if self._late:
+                raise _Enough
             return most / share.sum(), share * (ratios - most / share.sum()) / share.sum()
 
         try:
             _minimise(least_index, np.zeros(held.sum()), bounded=False)
             if self.highest - self.fairest.index > PROVED * self.highest:
                 self._ask_programme(None)
-        except _TimeUp:
+            if self.highest - self.fairest.index > PROVED * self.highest:
+                # The bound may be tight and its allocation still poor: users of next to no weight get next to nothing there.
+                # At weights 1 + lambda for an index a little below the bound nobody is without weight.
+                for _ in range(_CLIMBS):
+                    if self.fairest.index >= (1 - 2 * _NEAR) * self.highest or self._late:
+                        break
+                    self._weight = shares
+                    self.most((1 - _NEAR) * self.highest)
+                self._weight = np.zeros(self.market.users)
+        except _Enough:
             pass
+        self._deadline = None
 
     def most(self, index: float) -> Divided | None:
         """The allocation of most total utility found whose sharing index is at least this; None when none is known.
@@ -129,12 +145,13 @@ class Guarantees:
         def dual(weight: Floats) -> tuple[float, Floats]:
             line, one = self._line(self._lambda(weight))
             self._lines.append(line)
+            self.highest = min(self.highest, line[0] / (line[1] + self.static.sum()))  # total utility is sigma sum b_i or more
             value = line[0] - index * line[1]
             if "least" not in tried or value < tried["least"][0]:
                 tried["least"] = value, one
                 self._weight = weight.copy()
-            if self.clock.over:
-                raise _TimeUp
+            if self._late or self.highest < index:
+                raise _Enough
             slack = ratio(user_utilities(self.market, one.cores), self.static) - index
             return value / self.unit, np.where(self.held, slack, 0.0)
 
@@ -145,9 +162,13 @@ class Guarantees:
                 value = max((one.total for one in found), default=-np.inf)
                 if self.bound(index) - value > PROVED * self.unit:
                     found += self._ask_programme(index)
-        except _TimeUp:
+        except _Enough:
             found += self._repaired(tried["least"][1], index) if tried else []
         return max(found, key=lambda one: one.total, default=None)
+
+    @property
+    def _late(self) -> bool:
+        return self.clock.over or (self._deadline is not None and self.clock.seconds > self._deadline)
 
     def _lambda(self, weight: Floats) -> Floats:
         return self.unit * ratio(weight, self.static)

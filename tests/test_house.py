@@ -157,6 +157,9 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
     mute = []
     for path in sources():
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node):
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+                continue
+            signature = any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
+            if not signature and not ast.get_docstring(node):
                 mute.append(f"{path.relative_to(ROOT)}:{node.name}")
     assert mute == []

@@ -159,7 +159,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
         for node in ast.parse(path.read_text()).body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
-            overload = any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list)
-            if not overload and not ast.get_docstring(node):
+            signature = any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
+            if not signature and not ast.get_docstring(node):
                 mute.append(f"{path.relative_to(ROOT)}:{node.name}")
     assert mute == []

@@ -93,7 +93,7 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
     from cotenant.analysis.experiments import EXPERIMENTS
     from cotenant.analysis.table import Column, Table
 
-    rows = tuple((f"`{entry.name}`", entry.what, entry.source) for entry in EXPERIMENTS)
+    rows = tuple((entry.name, entry.what, entry.source) for entry in EXPERIMENTS)
     return Table(
         "experiments", "", tuple(map(Column, ("experiment", "what", "place"))), rows
     ).markdown()

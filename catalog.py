@@ -392,7 +392,7 @@ def parse_comparison_options(
         A method is not known to any problem; a key is not known to any method that is compared, or its value is of no type
         that one of them takes.
     """
-    from .analysis.compare import frontier_function
+    from .analysis.cells import frontier_function
 
     problems = list(dict.fromkeys(instance.problem for instance in instances))
     chosen = [method for name in names or () for method in find_among(problems, name).values()]

@@ -36,6 +36,9 @@ DONE, NO_ANSWER, BAD_INPUT = 0, 1, 2
 """Exit codes: done; no solution or a check that fails; bad input or usage. An interrupt that kept an answer exits 130."""
 INTERRUPTED = 130
 
+NARROW = 120
+"""Columns of a terminal below which seven columns of text cannot be read."""
+
 Options = Annotated[list[str] | None, typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")]
 As = Annotated[Form, typer.Option("--format", help="How tables are printed.")]
@@ -131,6 +134,9 @@ def compare(
             dask=dask,
             out=out,
             progress=step,
+            stopping=lambda: typer.echo(
+                "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once", err=True
+            ),
         )
     if as_json:
         print_json(result.rows)
@@ -223,14 +229,15 @@ def methods(
     from dataclasses import asdict
 
     from . import catalog
-    from .analysis.tables import methods_table
+    from .analysis.tables import methods_in_words, methods_table
     from .instances.problem.options import option_names
 
     found = catalog.methods(problem)
     if as_json:
         print_json([asdict(m) | {"summary": m.summary, "options": option_names(m.resolve())} for m in found])
     else:
-        print_tables([methods_table(found)], form)
+        narrow = form is Form.TABLE and console().width < NARROW
+        print_tables(methods_in_words(found) if narrow else [methods_table(found)], form)
 
 
 @app.command()

@@ -135,9 +135,10 @@ class Score:
     method : as tables call it.
     instances : on how many it was run.
     answered : on how many of them every run gave an answer.
-    proved : on how many of them every run proved its (first) objective, or certified its equilibrium.
+    proved : on how many of them every run proved its (first) objective, certified its equilibrium, or proved that there is
+        no answer.
     certified : whether it is an equilibrium that it certifies.
-    runs, failed : runs, and those without an answer.
+    runs, failed : runs, and those that ended in an error.
     gaps : metric -> mean gap to the best proved bound, as a fraction, or as a difference for the metrics of `in_units`.
     seconds : mean over the instances answered.
     """
@@ -166,7 +167,7 @@ def instance_keys(lines: Sequence[Row]) -> list[tuple[str, str]]:
 
 def whole(line: Row) -> bool:
     """Whether every run of the line gave an answer."""
-    return bool(line["metrics"]) and not line["failed"]
+    return bool(line["metrics"]) and not line["failed"] and not line["unanswered"]
 
 
 def values_of(lines: Sequence[Row], metric: str) -> dict[str, list[float | None]]:
@@ -175,7 +176,7 @@ def values_of(lines: Sequence[Row], metric: str) -> dict[str, list[float | None]
 
 
 def proof_seconds(lines: Sequence[Row], objective: str | None = None) -> dict[str, list[float | None]]:
-    """Seconds of each method on the instances where every one of its runs proved optimality, None elsewhere.
+    """Seconds of each method on the instances where every one of its runs ended with a proof, None elsewhere.
 
     Certified equilibria are no proofs of an optimum and are left out.
 
@@ -236,7 +237,8 @@ def _mean(values: Sequence[float], shift: float) -> Mean:
 
 
 def _proved(line: Row) -> bool:
-    return line["status"] == "optimal" and whole(line)
+    """Whether every run proved its answer the best, or that there is none."""
+    return whole(line) if line["status"] == "optimal" else line["status"] == "infeasible" and not line["failed"]
 
 
 def _share_within(ordered: Sequence[float], limit: float) -> float:

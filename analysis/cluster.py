@@ -56,6 +56,7 @@ class Cluster:
     solve : what runs a method; a function that the workers can import.
     address : of the scheduler.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
+    stopping : called when Ctrl-C is heard, before the rows that are still handed in.
 
     Raises
     ------
@@ -64,10 +65,14 @@ class Cluster:
         or one without this package, with another version of it, or that cannot import a function of the user's own.
     """
 
-    def __init__(self, solve: Solve, address: str, limit: float | None = None) -> None:
-        self._solve, self._address, self._limit = solve, address, limit
+    def __init__(
+        self, solve: Solve, address: str, limit: float | None = None, stopping: Callable[[], None] | None = None
+    ) -> None:
+        self._solve, self._address, self._limit, self._stopping = solve, address, limit, stopping
         self._token = uuid.uuid4().hex
         self._client: Any = None
+        self._cells: list[Cell] = []
+        self._level = logging.NOTSET
 
     def __enter__(self) -> Self:
         try:
@@ -80,7 +85,11 @@ class Cluster:
         self._level = logging.getLogger("distributed").level
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         connect: Any = Client  # not typed
-        self._client = connect(self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant")
+        try:
+            self._client = connect(self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant")
+        except Exception as error:
+            self.__exit__(None, None, None)
+            raise _nobody(self._address, str(error)) from None
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -89,7 +98,7 @@ class Cluster:
                 _within(ANSWER_SECONDS, lambda: self._client.run(end_all, self._token, on_error="ignore"))
             with suppress(Exception):
                 self._client.close(timeout=ANSWER_SECONDS)
-            logging.getLogger("distributed").setLevel(self._level)
+        logging.getLogger("distributed").setLevel(self._level)
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse, before any work, workers that would fail, and what cannot be had in another process."""
@@ -101,10 +110,8 @@ class Cluster:
             time.sleep(0.2)
             found = self._workers()
         if not found:
-            raise InvalidOption(
-                f"dask is {self._address!r}: that cluster has no workers; start some: dask worker {self._address}"
-            )
-        told = _within(ANSWER_SECONDS, lambda: self._client.run(looked, list(own), on_error="return"))
+            raise InvalidOption(f"dask is {self._address!r}: that cluster has no workers; start one: dask worker {self._address}")
+        told = self._asked(lambda: self._client.run(looked, list(own), on_error="return"))
         if told is None:
             raise InvalidOption(f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s")
         _require_fit(told, own)
@@ -123,16 +130,24 @@ class Cluster:
                     lonely = self._looked_after(lonely)
                     continue
                 if future is None:
+                    if self._stopping is not None:
+                        self._stopping()
                     ends = time.monotonic() + INTERRUPT_GRACE + ANSWER_SECONDS
-                    _within(ANSWER_SECONDS, lambda: self._client.run(interrupt_all, self._token, on_error="ignore"))
+                    self._asked(lambda: self._client.run(interrupt_all, self._token, on_error="ignore"))
                 elif future.key in going and (row := row_of(going.pop(future.key)[0], self._came(future))) is not None:
                     yield row
             if interrupts.heard:
                 raise KeyboardInterrupt
 
     def _workers(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._client.nthreads()
-        return found
+        return self._asked(lambda: self._client.nthreads()) or {}
+
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """What the cluster answers; None when it takes too long; EngineError when it is gone."""
+        try:
+            return _within(ANSWER_SECONDS, call)
+        except Exception:
+            raise self._gone() from None
 
     def _submitted(self, came: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
         """Every cell as a task: its name -> the cell and its future; `came` gets the futures as they are done."""
@@ -181,7 +196,7 @@ class Cluster:
         """Raise EngineError when the scheduler is gone, or for too long every worker; returns since when there is none."""
         if self._client.status != "running":
             raise self._gone()
-        if _within(ANSWER_SECONDS, self._workers):
+        if self._workers():
             return 0.0
         now = time.monotonic()
         if lonely and now - lonely > NO_WORKER_SECONDS:
@@ -197,12 +212,15 @@ _RESUME = "with --out the rows so far are kept, and the same command goes on fro
 
 def _require_scheduler(address: str) -> None:
     """Raise InvalidOption unless a Dask scheduler answers at the address."""
+    from distributed import Security
     from distributed.core import rpc
 
     connect: Any = rpc  # not typed
+    security: Any = Security  # certificates, where Dask's configuration names some
 
     async def identity() -> Mapping[str, Any]:
-        async with connect(address, timeout=ANSWER_SECONDS) as scheduler:
+        arguments = security().get_connection_args("client")
+        async with connect(address, timeout=ANSWER_SECONDS, connection_args=arguments) as scheduler:
             found: Mapping[str, Any] = await scheduler.identity()
             return found
 
@@ -217,7 +235,11 @@ def _require_scheduler(address: str) -> None:
         why = "no word" if found is None else f"a {found.get('type')} does"
     except Exception as error:
         why = str(error) or "no word"
-    raise InvalidOption(f"dask is {address!r}: no scheduler answers there within {ANSWER_SECONDS:g} s ({why}); {_HOW}")
+    raise _nobody(address, why)
+
+
+def _nobody(address: str, why: str) -> InvalidOption:
+    return InvalidOption(f"dask is {address!r}: no scheduler answers there within {ANSWER_SECONDS:g} s ({why}); {_HOW}")
 
 
 def _require_fit(told: Mapping[str, Any], own: dict[bytes, Cell]) -> None:

@@ -43,6 +43,14 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
     return [_compare_command(group) for group in groups.values()]
 
 
+def report_command(rows: Iterable[Row]) -> str:
+    """What runs rows again and makes a page of them; "" when they are all of functions of the user's own."""
+    commands = compare_commands(rows)
+    if len(commands) < 2:
+        return "".join(f"{each} --report REPORT.html" for each in commands)
+    return " && ".join([*(f"{each} --out RUNS.jsonl" for each in commands), "cotenant report RUNS.jsonl --out REPORT.html"])
+
+
 def own_function(row: Row) -> str:
     """Where a function of the user's own lives ("module.name"); "" for a method of the catalogue."""
     try:

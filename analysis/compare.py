@@ -7,23 +7,21 @@ file as they come, and finished cells are skipped when the same comparison is st
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from inspect import Signature, signature
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 from ..instances.problem.base import Instance
-from ..instances.problem.errors import InvalidOption
-from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
-from ..solvers.outcome import AGREE, Stop, validate_time_limit
+from ..solvers.outcome import AGREE, validate_time_limit
+from .cells import Grid, validate_lists, validate_predict
 from .metric import Metric
 from .result import Result, fingerprint
-from .runs import Cell, Row, RowFile, finished_rows, run_cell
-from .workers import Processes, validate_hard_limit
+from .runners import Here, runner_of, validate_place
+from .runs import Row, RowFile, finished_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -166,6 +164,7 @@ def compare(
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    stopping: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run every method on every instance with every seed.
 
@@ -187,6 +186,7 @@ def compare(
         not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; cells it already holds are skipped.
     progress : called with (done, total, row).
+    stopping : called when processes or a cluster were asked to stop, before the rows that they still hand in.
 
     A method that fails becomes a row with `error`. Ctrl-C keeps what is done: methods that keep their best answer when they
     are interrupted have 10 s to hand it in, and a second Ctrl-C ends at once. Rows are the same, up to seconds, wherever
@@ -202,21 +202,19 @@ def compare(
     EngineError
         The cluster, or the machine's last process, went away in the middle; the rows so far are in `out`.
     """
-    _validate_lists(instances, methods, seeds)
+    validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
-    _validate_place(jobs, dask, hard_limit)
-    if predict is not None and not 0 < predict <= 1:
-        raise InvalidOption(f"predict is {predict}; expected the share of penalties that is sampled, above 0 and at most 1")
-    problems = list(dict.fromkeys(instance.problem for instance in instances))
-    named = {name: find(problems, name) for name in methods or () if isinstance(name, str)}
-    cells = _cells(instances, methods, seeds, time_limit, options or {}, predict, catalogue, named, frontier)
+    validate_place(jobs, dask, hard_limit)
+    validate_predict(predict)
+    grid = Grid(catalogue, find, options or {}, time_limit, predict)
+    cells = grid.cells(instances, methods, seeds, frontier=frontier)
     cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]
     finished = finished_rows(out)
     rows = [finished[cell.key] for cell in cells if cell.key in finished]
     todo = [cell for cell in cells if cell.key not in finished]
     interrupted = False
     try:
-        with _runner(solve, jobs, dask, hard_limit) if todo else Here(solve) as runner:
+        with runner_of(solve, jobs, dask, hard_limit, stopping) if todo else Here(solve) as runner:
             runner.prepare(todo)
             file = None if out is None else RowFile(out)
             with closing(runner.rows()) as coming:
@@ -230,161 +228,6 @@ def compare(
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted)
-
-
-class Runner(Protocol):
-    """Where cells are run: here, in processes, or on a cluster. Entered, prepared once, asked for its rows, left."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
-
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Take the cells; refuse before any work what cannot be run."""
-
-    def rows(self) -> Generator[Row]:
-        """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that could be kept."""
-
-
-class Here:
-    """Runs cells in this process, one after the other."""
-
-    def __init__(self, solve: Callable[..., Result]) -> None:
-        self._solve = solve
-        self._cells: Sequence[Cell] = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        return None
-
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Take the cells."""
-        self._cells = cells
-
-    def rows(self) -> Generator[Row]:
-        """The rows as they come."""
-        for cell in self._cells:
-            row = run_cell(cell, self._solve)
-            yield row
-            if row.get("stop") == Stop.INTERRUPTED.value:  # the method kept its best answer; the rest is not begun
-                raise KeyboardInterrupt
-
-
-def _runner(solve: Callable[..., Result], jobs: int | None, dask: str | None, hard_limit: float | None) -> Runner:
-    if dask is not None:
-        from .cluster import Cluster
-
-        return Cluster(solve, dask, hard_limit)
-    return Here(solve) if jobs is None else Processes(solve, jobs, hard_limit)
-
-
-def _validate_place(jobs: int | None, dask: str | None, hard_limit: float | None) -> None:
-    """Refuse contradictory or impossible settings of where cells are run."""
-    if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
-        raise InvalidOption(f"jobs is {jobs!r}; expected a number of processes, at least 1, or None for this process")
-    if jobs is not None and dask is not None:
-        raise InvalidOption("jobs and dask are both given; a cluster has the processes its workers have, so leave out jobs")
-    if dask is not None and not isinstance(dask, str):
-        raise InvalidOption(f"dask is {dask!r}; expected the address of a scheduler, such as tcp://127.0.0.1:8786")
-    validate_hard_limit(hard_limit)
-    if hard_limit is not None and jobs is None and dask is None:
-        raise InvalidOption("hard_limit needs processes that can be stopped; give jobs (1 or more) or dask")
-
-
-def _validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[int]) -> None:
-    """Refuse what is no list of instances, methods and seeds, or an empty one."""
-    if not instances:
-        raise InvalidOption("no instances were given; name at least one file")
-    for instance in instances:
-        if not isinstance(instance, Instance):
-            raise InvalidOption(f"instances holds a {type(instance).__name__}; expected instances, as cotenant.read returns them")
-    if methods is not None and (isinstance(methods, str) or not methods):
-        raise InvalidOption(f"methods is {methods!r}; expected a list of names or functions, or None for all")
-    if not seeds:
-        raise InvalidOption("seeds is empty; expected at least one seed")
-    named: dict[str, Any] = {}
-    for method in methods or ():
-        name = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
-        if named.setdefault(name, method) is not method and named[name] != method:
-            raise InvalidOption(f"two methods are both called {name!r}; give each function a name of its own")
-
-
-def _cells(
-    instances: Sequence[Instance],
-    methods: Sequence[str | Callable[..., Any]] | None,
-    seeds: Sequence[int],
-    time_limit: float | None,
-    options: Mapping[str, Any],
-    predict: float | None,
-    catalogue: Callable[[str], Sequence[Any]],
-    named: Mapping[str, Mapping[str, Any]],
-    frontier: bool,
-) -> list[Cell]:
-    """Every cell once, in the order of the tables; `named`: problem -> catalogue entry, of every method given by name."""
-    cells = []
-    taken: set[str] = set()
-    for instance in instances:
-        metrics = resolve(f"analysis.{instance.problem}.metrics:metrics")
-        entries = {entry.name: {instance.problem: entry} for entry in catalogue(instance.problem)}
-        for method in methods if methods is not None else entries:
-            function: Callable[..., Any]
-            if isinstance(method, str):
-                entry = (named if methods is not None else entries)[method].get(instance.problem)
-                if entry is None:  # the name of a method of another problem of this comparison
-                    continue
-                exact, function, method = entry.kind == "exact", entry.resolve(), entry.name
-            else:
-                exact, function = False, method
-            takers = (function, metrics)
-            own = {name: value for name, value in options.items() if any(accepts(taker, name) for taker in takers)}
-            taken |= set(own)
-            once = predict is None and (exact or not accepts(function, "rng"))
-            for seed in seeds[:1] if once else seeds:
-                cells.append(Cell(instance, method, seed, time_limit, own, None if exact and predict is None else predict))
-    if predict is not None:
-        cells = _with_true_bounds(cells, catalogue)
-    if frontier:
-        cells += _frontier_cells(instances, time_limit, options)
-        taken |= {name for cell in cells if cell.kind == "frontier" for name in cell.options}
-    if unknown := set(options) - taken:
-        raise InvalidOption(f"no method of this comparison takes the option {min(unknown)!r}, nor do its metrics")
-    if not cells:
-        raise InvalidOption("no method given works on an instance given; see cotenant.methods()")
-    return list({cell.key: cell for cell in cells}.values())
-
-
-def frontier_function(problem: str) -> Callable[..., Any] | None:
-    """What finds a problem's proved frontiers of efficiency against fairness; None when nothing does."""
-    try:
-        found: Callable[..., Any] = resolve(f"analysis.{problem}.price_map:price_frontiers")
-    except ModuleNotFoundError:
-        return None
-    return found
-
-
-def _frontier_cells(instances: Sequence[Instance], time_limit: float | None, options: Mapping[str, Any]) -> list[Cell]:
-    """One cell for each instance of a problem that has frontiers."""
-    cells = []
-    for instance in instances:
-        function = frontier_function(instance.problem)
-        if function is not None:
-            own = {name: value for name, value in options.items() if accepts(function, name)}
-            cells.append(Cell(instance, "frontier", 0, time_limit, own, kind="frontier"))
-    if not cells:
-        raise InvalidOption(f"frontier is asked for, and there is none for {instances[0].problem}; leave it out")
-    return cells
-
-
-def _with_true_bounds(cells: list[Cell], catalogue: Callable[[str], Sequence[Any]]) -> list[Cell]:
-    """With predicted penalties, each exact method is also run once on the true ones: its bound is what all are judged by."""
-    truth = []
-    for cell in cells:
-        kinds = {method.name: method.kind for method in catalogue(cell.instance.problem)}
-        if kinds.get(cell.name) == "exact":
-            truth.append(Cell(cell.instance, cell.method, 0, cell.time_limit, cell.options, None))
-    return truth + cells
 
 
 def _judged_together(row: Row) -> tuple[Any, ...]:

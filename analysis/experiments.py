@@ -81,8 +81,8 @@ class Experiment:
 
     @property
     def place(self) -> str:
-        """Where in the paper."""
-        mark = next((mark for mark in PAPERS if self.source.startswith(mark)), "")
+        """Where in the paper; "" when it is in none."""
+        mark = next((mark for mark in PAPERS if self.source.startswith(mark)), self.source)
         return self.source.removeprefix(mark).lstrip(", ")
 
     def resolve(self) -> Callable[..., Sequence[Finding | Picture]]:
@@ -144,6 +144,7 @@ PAPERS: dict[str, str] = {
 
 BEYOND = "Beyond the papers"
 
+P3ARSEC = "speedup/p3arsec_speedup.csv"
 LPC = "traces/LPC-EGEE-2004-1.2-cln.swf.gz"
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -202,6 +203,22 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 13, thesis fig. 2.17",
         "analysis.colocation.experiments_scaling:figure_13",
         "rank correlation of penalty with bandwidth as populations grow",
+    ),
+    Experiment(
+        "colocation-fair-co2",
+        "colocation",
+        "Cooper figs. 7 to 13, on other penalties",
+        "analysis.colocation.experiments_measured:fair_co2_claims",
+        "the claims of figures 7 to 13 on the run times that Fair-CO2 measured (-o matrix=)",
+        data=(("matrix", "interference/fairco2_runtime_colocation_matrix.csv"),),
+    ),
+    Experiment(
+        "colocation-gavel",
+        "colocation",
+        "Cooper figs. 7 to 13, on other penalties",
+        "analysis.colocation.experiments_measured:gavel_claims",
+        "the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs sharing a GPU (-o matrix=)",
+        data=(("matrix", "interference/gavel_pairs.json"),),
     ),
     Experiment(
         "colocation-figure-14",
@@ -475,6 +492,42 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Alice and Bob under a work-conserving policy",
     ),
     Experiment(
+        "market-figure-3.3",
+        "market",
+        "thesis fig. 3.3",
+        "analysis.market.experiments_profiles:figure_3_3",
+        "parallel fraction by core count, from measured run times (-o profile=) or a synthetic profile",
+        data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile",
+    ),
+    Experiment(
+        "market-figure-3.4",
+        "market",
+        "thesis fig. 3.4",
+        "analysis.market.experiments_profiles:figure_3_4",
+        "expected parallel fraction of every workload",
+        data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile",
+    ),
+    Experiment(
+        "market-figure-3.5",
+        "market",
+        "thesis fig. 3.5",
+        "analysis.market.experiments_profiles:figure_3_5",
+        "variance of the parallel fraction: where Amdahl's law fits",
+        data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile",
+    ),
+    Experiment(
+        "market-figure-3.10",
+        "market",
+        "thesis fig. 3.10",
+        "analysis.market.experiments_profiles:figure_3_10",
+        "errors of predicted run times over core counts",
+        data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile",
+    ),
+    Experiment(
         "market-figure-3.11",
         "market",
         "thesis fig. 3.11",
@@ -499,6 +552,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 """Every experiment, by problem and place."""
 
 NOT_DETERMINED: tuple[tuple[str, str], ...] = (
+    (
+        "Cooper figs. 2 and 3, thesis figs. 2.3 and 2.4",
+        "the penalties of four users beside each other are only a picture; the text prints two numbers of them",
+    ),
+    ("Cooper figs. 4 and 6, thesis figs. 2.5 and 2.7", "drawings of the architecture; there is nothing to compute"),
+    ("thesis fig. 2.8", "the measured 20 x 20 penalties are only a picture; a stated contention model stands in for them"),
+    (
+        "Cooper figs. 7 to 13, the values of bars, boxes and points",
+        "they come from those penalties; what is tested are the sentences about them",
+    ),
+    ("thesis figs. 3.1, 3.2 and 3.7", "drawings of the architecture; there is nothing to compute"),
+    ("thesis figs. 3.3 to 3.5 and 3.10, their values", "measured run times of 22 workloads, of which the text prints none"),
+    (
+        "thesis fig. 3.6",
+        "measured run times of svm and correlation on sampled data sets; the text says only that they grow linearly with size",
+    ),
+    (
+        "thesis figs. 3.8 and 3.9",
+        "measured run times on sampled and full data sets, none of them printed; "
+        "analysis.market.profiles.prediction_errors does it for any profile with several sizes",
+    ),
     ("Llull (thesis 2017) fig. 4.1", "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute"),
     (
         "Llull (thesis 2017) fig. 4.3",

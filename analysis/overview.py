@@ -37,7 +37,8 @@ def overview_tables(
     tables : of instances, in the order of `Comparison.summary`; left out for a problem with more than MOST_TABLES.
     """
     groups = by_problem(comparison.summary())
-    shown, place = [], 0
+    shown: list[Table] = []
+    place = 0
     for lines in groups.values():
         count = len(aggregate.instance_keys(lines))
         shown += tables[place : place + count] if count <= MOST_TABLES else ()
@@ -212,7 +213,8 @@ def _gap_notes(scores: Sequence[aggregate.Score], shown: Sequence[Metric], units
         notes.append("Proved, for an equilibrium: certified within its tolerance.")
     if several := [metric.short or metric.label for metric in shown if units[metric.name]]:
         notes.append(
-            f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, shift {EXCESS_SHIFT:g}, in the metric's unit."
+            f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, shift {EXCESS_SHIFT:g}, in the "
+            "metric's unit."
         )
     if below := sum(mean.negative for score in scores for mean in score.gaps.values()):
         notes.append(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..instances.problem.registry import PROBLEM_NAMES, resolve
 from . import aggregate
-from .commands import UNKNOWN, compare_commands, own_function, run_command
+from .commands import UNKNOWN, compare_commands, own_function, report_command, run_command
 from .compare import Comparison, reading
 from .gather import counted, distinguish
 from .metric import Metric
@@ -105,9 +105,8 @@ def content(rows: Sequence[Row], command: str = "") -> Content:
     """
     known = distinguish(rows)
     commands = compare_commands(known)
-    again = command or " && ".join(f"{each} --report REPORT.html" for each in commands[:1])
     problems = [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in known)]
-    parts = tuple(_problem(name, [row for row in known if row["problem"] == name], again) for name in problems)
+    parts = tuple(_problem(name, [row for row in known if row["problem"] == name], command) for name in problems)
     notes = []
     if own := sorted({own_function(row) for row in known} - {""}):
         notes.append(f"Functions of the user's own, which no command can name: {', '.join(own)}.")
@@ -118,7 +117,8 @@ def content(rows: Sequence[Row], command: str = "") -> Content:
     return Content(title, _ran(known), _versions(known), (*every, *commands), parts, tuple(notes))
 
 
-def _problem(name: str, rows: Sequence[Row], again: str) -> ProblemPart:
+def _problem(name: str, rows: Sequence[Row], command: str) -> ProblemPart:
+    again = command or report_command(rows)
     metrics: tuple[Metric, ...] = resolve(f"analysis.{name}.metrics:METRICS")
     comparison = Comparison(list(rows))
     lines = comparison.summary()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..solvers.outcome import Status
+from ..solvers.outcome import Status, Stop
 from .aggregate import label
 from .metric import Metric
 from .picture import Chart, Scale, Series, Style
@@ -35,17 +35,20 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Row], metrics: Mapping[
         for line in lines
         if line["metrics"].get(fair.name) is not None and line["metrics"].get(efficient.name) is not None
     ]
-    found = _found(frontier.points, fair, efficient)
+    sign = _direction(frontier, fair)
+    found = _found(frontier.points, sign, efficient)
     proved = [point for point in frontier.points if point.status is Status.OPTIMAL and point.value is not None]
     across = [point[1] for point in points] + [x for x, _ in found]
     tips = [f"{method}: {fair.label} {x:.6g}, {efficient.label} {y:.6g}, mean of {_runs(line)}" for method, x, y, line in points]
+    named = _together([(x, y, method, tip) for (method, x, y, _), tip in zip(points, tips, strict=True)])
     series = (
-        _series("proved: nothing better is possible", _bounds(frontier.points, fair, across), "step", strong=True),
+        _series("proved: nothing better is possible", _bounds(frontier.points, sign, across), "step", strong=True),
         _series("found", found, "step+points"),
         _series("found and proved best", [(_across(point), point.value) for point in proved], "points", strong=True),
-        Series("methods, mean over seeds", _column(points, 1), _column(points, 2), "points", _column(points, 0), tuple(tips)),
+        Series("methods, mean over seeds", _column(named, 0), _column(named, 1), "points", _column(named, 2), _column(named, 3)),
     )
-    missing = [line for line in lines if label(line) not in _column(points, 0)]
+    shown = set(_column(points, 0))
+    missing = [line for line in lines if label(line) not in shown]
     return Chart(
         name=name,
         title=title,
@@ -54,15 +57,36 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Row], metrics: Mapping[
         series=tuple(entry for entry in series if entry.x),
         alt=_alt(fair, efficient, proved, points),
         x_scale=_scale(fair, across),
-        note=_note(frontier, fair, len(proved), missing),
+        note=_note(frontier, fair, sign, len(proved), missing),
     )
 
 
-def _found(points: Sequence[PricePoint], fair: Metric, efficient: Metric) -> list[tuple[float, float]]:
+def _direction(frontier: PriceFrontier, fair: Metric) -> int:
+    """1 where a limit is at most so much, -1 where it is at least: by the metric, or by the order of the limits."""
+    if fair.sense:
+        return -1 if fair.sense == "max" else 1
+    known = [x for point in frontier.points if (x := point.limit if point.limit is not None else point.reached) is not None]
+    return -1 if known and known[0] > known[-1] else 1  # the tightest comes first
+
+
+def _together(points: Sequence[tuple[float, float, str, str]]) -> list[tuple[float, float, str, str]]:
+    """Points that coincide as one, with all names, three on a line."""
+    groups: dict[tuple[str, str], list[tuple[float, float, str, str]]] = {}
+    for point in points:
+        groups.setdefault((f"{point[0]:.9g}", f"{point[1]:.9g}"), []).append(point)
+    found = []
+    for several in groups.values():
+        names = [name for _, _, name, _ in several]
+        lines = [", ".join(names[start : start + 3]) for start in range(0, len(names), 3)]
+        found.append((several[0][0], several[0][1], ",\n".join(lines), "; ".join(tip for _, _, _, tip in several)))
+    return found
+
+
+def _found(points: Sequence[PricePoint], x_sign: int, efficient: Metric) -> list[tuple[float, float]]:
     """(fairness reached, value) of the answers found, the fairest first, without those that another one beats in both."""
     answers = [(_across(point), point.value) for point in points if point.value is not None]
     known = [(x, y) for x, y in answers if x is not None and y is not None]
-    x_sign, y_sign = (-1 if metric.sense == "max" else 1 for metric in (fair, efficient))
+    y_sign = -1 if efficient.sense == "max" else 1
     kept: list[tuple[float, float]] = []
     for x, y in sorted(known, key=lambda answer: (x_sign * answer[0], y_sign * answer[1])):
         if not kept or y_sign * y < y_sign * kept[-1][1]:
@@ -70,17 +94,19 @@ def _found(points: Sequence[PricePoint], fair: Metric, efficient: Metric) -> lis
     return kept
 
 
-def _bounds(points: Sequence[PricePoint], fair: Metric, across: Sequence[float]) -> list[tuple[float, float]]:
+def _bounds(points: Sequence[PricePoint], sign: int, across: Sequence[float]) -> list[tuple[float, float]]:
     """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until a better one does.
 
-    A bound without a limit is drawn from the least fair thing on the map.
+    A bound without a limit is drawn from the least fair thing on the map, the tightest one up to the fairest.
     """
-    sign = -1 if fair.sense == "max" else 1
     limits = [(point.limit, point.bound) for point in points if point.limit is not None and point.bound is not None]
     found = sorted(limits, key=lambda place: -sign * place[0])
-    end = max([*(sign * x for x in across), *(sign * x for x, _ in found)], default=None)
+    places = [sign * x for x in (*across, *(x for x, _ in found))]
     free = [point.bound for point in points if point.limit is None and point.bound is not None]
-    return [(sign * end, bound) for bound in free if end is not None] + found
+    whole = [(sign * max(places), bound) for bound in free if places] + found
+    if whole and min(places) < sign * whole[-1][0]:
+        whole.append((sign * min(places), whole[-1][1]))
+    return whole
 
 
 def _across(point: PricePoint) -> float | None:
@@ -124,7 +150,7 @@ def _alt(fair: Metric, efficient: Metric, proved: Sequence[PricePoint], points: 
     return said + f" Methods: {where or 'none'}."
 
 
-def _note(frontier: PriceFrontier, fair: Metric, proved: int, missing: Sequence[Row]) -> str:
+def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, missing: Sequence[Row]) -> str:
     total = len(frontier.points)
     impossible = [p for p in frontier.points if p.status is Status.INFEASIBLE]
     silent = sum(p.value is None and p.bound is None and p.status is not Status.INFEASIBLE for p in frontier.points)
@@ -132,8 +158,10 @@ def _note(frontier: PriceFrontier, fair: Metric, proved: int, missing: Sequence[
     if silent:
         said.append(f"For {silent} nothing was found or ruled out in time.")
     for point in impossible:
-        side = "at least" if fair.sense == "max" else "at most"
+        side = "at least" if sign < 0 else "at most"
         said.append(f"Proved impossible: {fair.label} {side} {point.limit if point.limit is not None else 'any'}.")
+    if frontier.stop is Stop.INTERRUPTED:
+        said.append("The search was interrupted: points are missing.")
     if missing:
         said.append(f"Not on the map, without an answer that has both metrics: {', '.join(map(label, missing))}.")
     return " ".join([*said, frontier.note[:1].upper() + frontier.note[1:]]).strip()

@@ -90,9 +90,28 @@ def alike(kept: Mapping[str, Sequence[Record]], numbers: Callable[[Record], Any]
     return [Group(tuple(methods), record) for _, methods, record in groups]
 
 
+def curves(
+    kept: Mapping[str, Sequence[Record]], numbers: Callable[[Record], Sequence[float]]
+) -> list[tuple[Group, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
+    """Each method's numbers over its seeds (mean, least, most, as of `over_seeds`), methods with the same ones together.
+
+    Least and most are empty where all seeds agree.
+    """
+    spread: dict[str, list[Record]] = {}
+    for method, records in kept.items():
+        mean, low, high = over_seeds([numbers(record) for record in records])
+        spread[method] = [{"spread": (mean, (), ()) if low == high else (mean, low, high)}]
+    return [(group, *group.record["spread"]) for group in alike(spread, lambda record: record["spread"])]
+
+
 def sharing(groups: Iterable[Group]) -> str:
     """Which methods share a line, for a picture's note; "" when none do."""
     return " ".join(f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1)
+
+
+def joined(*sentences: str) -> str:
+    """The sentences there are, for a note."""
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def file_name(text: str) -> str:

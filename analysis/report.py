@@ -138,9 +138,17 @@ def _digest(script: str) -> str:
     return base64.b64encode(sha256(script.encode()).digest()).decode()
 
 
-def _plain(value: Any) -> str:
-    """What a table is sorted by: a number as it is, nothing for what is none."""
-    return repr(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+def _plain(value: Any, text: str) -> str:
+    """The attribute by which a cell of numbers is sorted; "" where its text is its value, or there is none."""
+    from markupsafe import Markup
+
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return ""
+    try:
+        same = float(text) == value
+    except ValueError:
+        same = False
+    return "" if same else Markup(f' data-value="{float(value)!r}"')
 
 
 def _named(pictures: Sequence[Picture]) -> list[Picture]:

@@ -313,7 +313,8 @@ def _places(rows: Sequence[Row]) -> Table:
 
 def _experiment(row: Row) -> list[str]:
     """An experiment's own part of the page."""
-    head = f"### {row['place'] or row['what']}: `{row['experiment']}`\n"
+    place = row["place"] or row["what"]
+    head = f"### {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
     if row["status"] != "done":
         return [head, f"{row['status'].capitalize()}: {row.get('error') or row.get('skipped')}.\n"]
     said = f"{row['what'][:1].upper()}{row['what'][1:]}. `{row['command']}`, {_seconds(row['seconds'])} s."
@@ -349,7 +350,7 @@ A verdict is computed from the two numbers each time; none is written down by ha
 {PAGE_COMMAND}
 ```
 
-(DATA is a folder of measured files laid out as [CONTRIBUTING.md](../CONTRIBUTING.md) says; without it, what needs them is
+(DATA is a folder of measured files laid out as [Contributing](contributing.md) says; without it, what needs them is
 skipped and says so. A second run goes on where the first stopped.) `cotenant reproduce --list` names the experiments,
 `--figures FOLDER` redraws the figures as PDF and PNG, `--tables FOLDER` writes every table as CSV and LaTeX. In Python:
 

@@ -255,7 +255,7 @@ def run(
         except InfeasibleSolution as error:
             raise InfeasibleSolution(f"{method} returned an answer that is not feasible: {error}") from error
         except KeyboardInterrupt:  # the method is done: its answer is kept
-            outcome = _unmeasured(instance, outcome)
+            outcome = _unmeasured(instance, outcome.solution, outcome)
     objective = None if objective_name is None else measured.get(objective_name)
     return Result(
         problem=instance.problem,
@@ -281,10 +281,9 @@ def _measured(
     return metrics(instance, solution, **{name: value for name, value in options.items() if accepts(metrics, name)})
 
 
-def _unmeasured(instance: Instance, outcome: Outcome) -> Outcome:
+def _unmeasured(instance: Instance, solution: Solution, outcome: Outcome) -> Outcome:
     """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its value proves nothing."""
-    assert outcome.solution is not None
-    check(instance, outcome.solution)  # quick, and nothing is handed on without it
+    check(instance, solution)  # quick, and nothing is handed on without it
     status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
     why = "interrupted before the answer was measured; `cotenant check` measures it"
     return replace(outcome, status=status, stop=Stop.INTERRUPTED, certificate={**outcome.certificate, "unmeasured": why})

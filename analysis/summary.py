@@ -29,7 +29,8 @@ def problem_sentences(lines: Sequence[Row], metrics: Sequence[Metric]) -> Iterat
     if not lines:
         yield "No method was run."
         return
-    yield f"{_count(instances, 'instance')}, {_count(len(scores), 'method')}, {_count(runs, 'run')}; {failed or 'none'} of them failed."
+    what = ", ".join([_count(instances, "instance"), _count(len(scores), "method"), _count(runs, "run")])
+    yield f"{what}; {failed or 'none'} of them failed."
     for metric in metrics:
         if metric.sense and any(metric.name in score.gaps for score in scores):
             yield _gap_sentence(metric, scores, aggregate.in_units(lines, metric.name), instances)

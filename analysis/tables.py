@@ -78,6 +78,18 @@ def methods_table(methods: Sequence[Any]) -> Table:
     return Table("methods", "", columns, tuple(rows))
 
 
+def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
+    """The same for a narrow terminal: a table per problem, each method's facts as one text."""
+    for problem in dict.fromkeys(m.problem for m in methods):
+        rows = []
+        for m in methods:
+            if m.problem == problem:
+                options = ", ".join(option_names(m.resolve()))
+                facts = [f"{m.kind}, optimises {m.objective}", *([f"options: {options}"] if options else []), m.source]
+                rows.append((m.name, f"{m.summary} ({'; '.join(facts)})"))
+        yield Table(slug(problem), problem, (Column("method", bold=True, wrap=False), Column("what")), tuple(rows))
+
+
 def facts_table(facts: Mapping[str, object], title: str) -> Table:
     """Names and values, two columns."""
     return Table(slug(title), title, (_NAME, _VALUE), tuple(facts.items()), heading=False)

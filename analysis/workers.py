@@ -217,10 +217,11 @@ class Processes:
     solve : what runs a method; a function that a fresh interpreter can import.
     jobs : how many.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
+    stopping : called when Ctrl-C is heard, before the rows that are still handed in.
     """
 
-    def __init__(self, solve: Solve, jobs: int, limit: float | None = None) -> None:
-        self._solve, self._jobs, self._limit = solve, jobs, limit
+    def __init__(self, solve: Solve, jobs: int, limit: float | None = None, stopping: Callable[[], None] | None = None) -> None:
+        self._solve, self._jobs, self._limit, self._stopping = solve, jobs, limit, stopping
         self._waiting: deque[tuple[Cell, bytes]] = deque()
         self._workers: list[Worker] = []
         self._threads: list[threading.Thread] = []
@@ -264,6 +265,8 @@ class Processes:
                 raise KeyboardInterrupt
 
     def _interrupt(self) -> None:
+        if self._stopping is not None:
+            self._stopping()
         self._waiting.clear()
         for worker in self._workers:
             worker.interrupt()
@@ -281,6 +284,7 @@ class Processes:
         except BaseException as error:
             came.put(error)
         came.put(_Done())
+        worker.end()  # here, so that many children leave at the same time
 
 
 class _Done(Exception):

@@ -8,6 +8,11 @@ from types import ModuleType
 import packing_reference as packing_brute_force
 import pytest
 import reference as brute_force
+from hypothesis import HealthCheck, settings
+
+# No timing in tests: a loaded machine draws and runs slowly, and that is no failure.
+settings.register_profile("cotenant", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("cotenant")
 
 
 @pytest.fixture(scope="session")

@@ -66,5 +66,11 @@ def frontier(instance: str = "one", **changes: Any) -> dict[str, Any]:
         {"limit": None, "value": 0.02, "bound": 0.02, "reached": 9.0, "status": "optimal"},
     ]
     document = {"efficiency": "penalty", "fairness": "blocking_pairs", "points": points, "note": "limits on pairs"}
-    own = {"kind": "frontier", "metrics": {}, "status": "feasible", "frontiers": [document], "objective_name": None}
+    own: dict[str, Any] = {
+        "kind": "frontier",
+        "metrics": {},
+        "status": "feasible",
+        "frontiers": [document],
+        "objective_name": None,
+    }
     return row("frontier", instance, **(own | changes))

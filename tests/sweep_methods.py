@@ -66,6 +66,12 @@ def exits(instance: Colocation) -> Pairing:
     sys.exit("enough")
 
 
+def spoils(instance: Colocation) -> Pairing:
+    """Changes what it is given, so that its answer looks better."""
+    instance.penalty[:] = 0.0
+    return in_order(instance, rng=np.random.default_rng(0))
+
+
 def shouts(instance: Colocation) -> Pairing:
     """Prints on every stream, and reads."""
     print("noise" * 10_000, flush=True)
@@ -100,15 +106,13 @@ def waited_for(note: Path, seconds: float = 60.0) -> str:
 def gone(process: int, seconds: float = 30.0) -> bool:
     """Whether a process ends within so many seconds."""
     end = time.monotonic() + seconds
+    status = Path(f"/proc/{process}/stat")
     while time.monotonic() < end:
         try:
-            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
             os.kill(process, 0)
-        except ProcessLookupError:
+            if status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z":
+                return True  # only its parent has not asked how it ended
+        except (ProcessLookupError, FileNotFoundError):
             return True
-        except FileNotFoundError:
-            if Path("/proc/self").exists():
-                return True
         time.sleep(0.02)
     return False

@@ -14,6 +14,7 @@ import pytest
 import cotenant
 from cotenant.analysis.admission.frontier import frontier
 from cotenant.analysis.admission.price_map import price_frontiers
+from cotenant.analysis.admission.repair import PATIENCE, settle_pair, towards_stability
 from cotenant.baselines.admission import POLICIES, proposed
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
@@ -195,6 +196,32 @@ def test_the_price_map_of_an_instance_out_of_reach_keeps_valid_bounds(seed: int,
         assert point.value is not None
         assert point.bound is not None
         assert point.value <= max(within) + SAME <= point.bound + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_walk_towards_stability_is_feasible_and_ends_without_blocking_pairs_or_stalls(seed: int) -> None:
+    instance = uniform(machines=4, jobs=9, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed))
+    begin = optimal(instance).solution
+    assert isinstance(begin, Assignment)
+    before = (begin.machine.tolist(), begin.cores.tolist())
+    steps = list(towards_stability(instance, begin, np.random.default_rng(seed)))
+    assert (begin.machine.tolist(), begin.cores.tolist()) == before
+    for step in steps:
+        check(instance, step)
+    counts = [blocking_pairs(instance, step).count for step in steps]
+    assert bool(counts) == (blocking_pairs(instance, begin).count > 0)
+    if counts and counts[-1] > 0:
+        assert len(counts) - 1 - counts.index(min(counts)) >= PATIENCE - 1
+
+
+def test_a_blocking_pair_that_has_its_way_takes_cores_from_jobs_ranked_below() -> None:
+    # VM 0 has one core, held by job 1 (one thread); job 0 (two threads) is on the slower VM 1 and ranks first everywhere.
+    instance = Admission([[1, 0], [0, 1]], [2, 1], [[9.0, 1.0], [5.0, 4.0]])
+    begin = Assignment([1, 0], [[0, 1], [1, 0]])  # type: ignore[arg-type]
+    assert blocking_pairs(instance, begin).job.tolist() == [0]
+    after = settle_pair(instance, begin, 0, 0)
+    assert after.machine.tolist() == [0, -1]
+    assert after.cores.tolist() == [[1, 0], [0, 0]]
 
 
 def test_a_frontier_of_a_large_instance_is_refused() -> None:

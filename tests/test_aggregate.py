@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_rows import failed, row, two_instances
+from typer.testing import CliRunner
 
 from cotenant.analysis import aggregate
 from cotenant.analysis.aggregate import profiles, proof_profile, ratio, shifted_geometric_mean, wins
 from cotenant.analysis.compare import Comparison
 from cotenant.analysis.overview import mean_gaps, overview_tables, profile_charts, win_table
 from cotenant.catalog import metric_table
+from cotenant.cli import app
 
 METRICS = metric_table("colocation")
 VALUES = st.one_of(st.none(), st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 4.0]))
@@ -192,3 +194,13 @@ def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() 
     assert len(shown) == 2
     assert "tables of the 9 instances are left out" in shown[-1].notes[-1]
     assert overview_tables(Comparison([row()]), metric_table, tables[:1]) == tables[:1]
+
+
+def test_compare_prints_mean_gaps_and_wins_after_the_tables_of_instances() -> None:
+    files = ["colocation/tiny", "colocation/no-stable-4"]
+    found = CliRunner().invoke(app, ["compare", *files, "-m", "optimal", "-m", "GR", "--time-limit", "5", "--format", "csv"])
+    assert found.exit_code == 0, found.exception
+    headings = [line for line in found.stdout.splitlines() if line.startswith("method,")]
+    assert [line.split(",")[1] for line in headings] == ["status", "status", "answered", "mean penalty (least)"]
+    alone = CliRunner().invoke(app, ["compare", files[0], "-m", "GR", "--format", "csv"])
+    assert alone.stdout.count("method,") == 1

@@ -142,7 +142,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_p
 
 SWEEP = """
 import cotenant, sweep_methods as bad
-done = cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best, "GR", bad.sleeps, "SMP"], seeds=range(2),
+done = cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best, "GR", "SMP"],
                         options={{"note": {note!r}}}, out={out!r}, dask={address!r})
 print([(row["method"], row["stop"]) for row in done.rows], done.interrupted)
 """
@@ -155,17 +155,18 @@ def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: P
     sweep = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=two_workers.environment
     )  # fmt: skip
-    while not out.exists() or not out.read_bytes():  # GR is done: one worker keeps its best, the other sleeps
+    bad.waited_for(note)
+    while not out.exists() or len(out.read_bytes().splitlines()) < 2:  # the other worker has done the rest
         assert sweep.poll() is None
         time.sleep(0.02)
-    bad.waited_for(note)
-    time.sleep(1.0)
     sweep.send_signal(signal.SIGINT)
     stdout, stderr = sweep.communicate(timeout=60)
     assert stderr == ""
-    kept = {row["method"]: row["stop"] for row in read_rows(out)}
-    assert kept.pop("SMP", "finished") == "finished"  # if it came before the method that sleeps
-    assert kept == {"keeps_best": "interrupted", "GR": "finished"}
+    assert {row["method"]: row["stop"] for row in read_rows(out)} == {
+        "keeps_best": "interrupted",
+        "GR": "finished",
+        "SMP": "finished",
+    }
     assert stdout.strip().endswith("True")
 
 
@@ -219,21 +220,51 @@ def test_a_function_that_the_workers_cannot_import_is_refused(two_workers: Start
         cotenant.compare([TINY], [without_seconds], dask=two_workers.address)
 
 
-@pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(tmp_path: Path) -> None:
-    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
-    with started(tmp_path, 1) as found:
+def loses(folder: Path, process: str, words: str) -> None:
+    """A sweep whose cluster loses a process for good is an error, and keeps its rows."""
+    note, out = folder / "note", folder / "rows.jsonl"
+    with started(folder, 1) as found:
 
         def kill() -> None:
             bad.waited_for(note)
-            found.processes["scheduler"].kill()
+            found.processes[process].kill()
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
-        with pytest.raises(EngineError, match="went away; with --out the rows so far are kept"):
+        with pytest.raises(EngineError, match=f"{words}; with --out the rows so far are kept"):
             cotenant.compare([TINY], ["GR", bad.sleeps], dask=found.address, out=out, options={"note": str(note)})
         killer.join()
     assert [row["method"] for row in read_rows(out)] == ["GR"]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(tmp_path: Path) -> None:
+    loses(tmp_path, "scheduler", "went away")
+
+
+@pytest.mark.slow
+def test_a_cluster_that_stays_without_workers_is_an_error_and_the_rows_so_far_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_LOOK", 0.3)
+    monkeypatch.setattr(cluster, "NO_WORKER_SECONDS", 1.0)
+    loses(tmp_path, "worker-0", "without workers for 1 s")
+
+
+def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_error() -> None:
+    from distributed import KilledWorker
+
+    class Future:
+        status = "error"
+
+        def result(self, timeout: float) -> Any:
+            raise KilledWorker("cotenant-1", None, 3)
+
+    there = cluster.Cluster(cotenant.solve, "tcp://127.0.0.1:1")
+    assert there._came(Future()) == ("failed", "every Dask worker that ran it died; see the workers' logs (out of memory?)")
+    Future.status = "cancelled"
+    with pytest.raises(EngineError, match=r"tcp://127\.0\.0\.1:1 went away"):
+        there._came(Future())
 
 
 def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

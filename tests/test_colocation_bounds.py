@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.objective import mean_penalty
-from cotenant.solvers.colocation import matching, optimal
+from cotenant.solvers.colocation import fair, matching, optimal
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
@@ -116,3 +118,51 @@ def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
     monkeypatch.setattr(module, "at_most_blocking", lambda *_, **__: Outcome(None, None, answer, stop))
     assert search._decide(2) == (answer is Status.INFEASIBLE)
     assert search.bound == bound
+
+
+def searching(instance: Colocation) -> Any:
+    module = importlib.import_module("cotenant.solvers.colocation.stable")
+    start = feasible_pairing(instance)
+    return module._Search(instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), start)
+
+
+@pytest.mark.parametrize("machines", [None, 7.0, np.inf])
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_quick_bound_on_the_penalty_is_one(seed: int, distinct: bool, machines: float | None) -> None:
+    rng = np.random.default_rng([79, seed])
+    count = np.ones(10, dtype=int) if distinct else np.array([4, 3, 2, 1])
+    instance = Colocation(rng.uniform(0.05, 0.9, (len(count), len(count))), count, machines=machines)
+    found = optimal(instance)
+    assert found.bound is not None
+    bound = searching(instance)._cheap_bound()
+    assert bound <= found.bound + 1e-9
+    assert bound > 0 or machines is not None
+
+
+@pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 1), (Status.UNKNOWN, 0)])
+def test_only_a_no_proves_that_zero_is_impossible(answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("cotenant.solvers.colocation.stable")
+    search = searching(Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int)))
+    search.value = 9
+    monkeypatch.setattr(module, "zero_blocking", lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED))
+    search._zero_over_types()
+    assert search.bound == bound
+
+
+def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("cotenant.solvers.colocation.fair")
+    rng = np.random.default_rng(83)
+    instance = Colocation(rng.uniform(0.1, 0.9, (6, 6)), np.full(6, 2), bandwidth=np.arange(6.0))
+    truth = fair(instance).certificate["levels"][1]
+    assert truth["status"] == "optimal"
+    run = module.run
+
+    def cut(*given: Any, scale: float = 1.0, **asked: Any) -> Any:
+        answer = run(*given, scale=scale, **asked)
+        return answer if scale == 1.0 else replace(answer, bound=0.9 * answer.bound, status=Status.FEASIBLE)
+
+    monkeypatch.setattr(module, "run", cut)
+    level = fair(instance).certificate["levels"][1]
+    assert level["bound"] == pytest.approx(0.9 * truth["value"])
+    assert level["status"] == "feasible"

@@ -303,6 +303,7 @@ def test_a_stored_result_of_the_wrong_shape_is_refused(change: Any, tmp_path: Pa
         (lambda: cotenant.compare(TINY, ["GR"]), "single instance"),
         (lambda: cotenant.compare(["colocation/tiny"], ["GR"]), "holds a str"),
         (lambda: cotenant.compare([TINY], ["GR"], seeds=[]), "seeds is empty"),
+        (lambda: cotenant.compare([TINY], ["GR"], seeds=[0, -1]), "seeds holds -1"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused(call: Any, words: str) -> None:

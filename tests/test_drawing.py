@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_a_log_axis_that_cannot_show_zero_is_linear_near_it() -> None:
 def test_bars_of_several_series_stand_beside_each_other() -> None:
     axes = drawing.figure(chart(Series("a", ("x", "y"), (1, 2), "bars"), Series("b", ("x", "y"), (3, 4), "bars"))).axes[0]
     sides = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in axes.patches)  # type: ignore[attr-defined]
-    assert all(one[1] <= two[0] + 1e-9 for one, two in zip(sides, sides[1:], strict=False))
+    assert all(one[1] <= two[0] + 1e-9 for one, two in pairwise(sides))
 
 
 def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:

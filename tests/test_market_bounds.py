@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cotenant.instances.market import Market
+from cotenant.instances.market import Market, check
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import job_utilities
-from cotenant.solvers.market import leximin, nash_welfare, whole
+from cotenant.solvers.market import convex, fisher_convex, leximin, nash_welfare, whole
 from cotenant.solvers.market.utilitarian import _whole, weighted_bound
 from cotenant.solvers.outcome import Status, Stop
 
@@ -87,3 +87,44 @@ def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
     levels = leximin(market).certificate["levels"]
     assert levels[1]["value"] < 1.01 * levels[0]["value"]
     assert [level["users"] for level in levels[:2]] == [1, 1]
+
+
+@pytest.mark.parametrize("utility", ["amdahl", "linear"])
+def test_a_programme_in_a_process_of_its_own_has_the_same_answer(utility: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
+    here = nash_welfare(market, utility=utility, time_limit=60)
+    monkeypatch.setattr(convex, "APART", 1)
+    apart = nash_welfare(market, utility=utility, time_limit=60)
+    assert (apart.status, apart.stop) == (here.status, here.stop)
+    assert apart.bound == pytest.approx(here.bound)
+    assert apart.certificate["engine"] == here.certificate["engine"]
+
+
+def test_an_equilibrium_in_a_process_of_its_own_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
+    here = fisher_convex(market)
+    monkeypatch.setattr(convex, "APART", 1)
+    apart = fisher_convex(market, time_limit=60)
+    assert (apart.status, apart.stop, apart.tolerance) == (Status.OPTIMAL, Stop.FINISHED, here.tolerance)
+    assert apart.certificate["solves"] == here.certificate["solves"]
+
+
+@pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
+@pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
+def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
+    method: Any, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: Any, **__: Any) -> None:
+        if stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
+    monkeypatch.setattr(convex, "APART", 1)
+    monkeypatch.setattr(convex, "call_apart", ended)
+    outcome = method(market, time_limit=60)
+    check(market, outcome.solution)
+    assert (outcome.stop, outcome.certificate["engine"]) == (stop, "its process was ended")
+    if method is fisher_convex:
+        assert outcome.status is Status.FEASIBLE
+    else:
+        assert outcome.bound >= nash_welfare(market).bound * (1 - 1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from cotenant.instances.problem import InvalidOption, UnknownName
 from cotenant.models.numa import power_program, throughput_program
 from cotenant.models.numa.readable import power_model, throughput_model
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.engines import solve_program
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.numa.fluid import fluid, fluid_power, mix_shares, mix_table
-from cotenant.solvers.outcome import Status
+from cotenant.solvers.outcome import Status, Stop
 
 SAME = 1e-6
 """Two optima of one program, relative."""
@@ -155,6 +156,23 @@ def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> Non
     assert (outcome.status, outcome.solution, outcome.bound) == (Status.INFEASIBLE, None, None)
     assert throughput_bound(server, np.array(outcome.certificate["prices"])) < 6000
     assert "5518.84" in outcome.certificate["throughput"]
+
+
+def test_without_the_engine_nothing_is_proved_but_by_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
+    monkeypatch.setattr(importlib.import_module("cotenant.solvers.numa.fluid"), "_solved", lambda program, clock: stopped)
+    server = blade_server(rate=6000.0)
+    share = np.full(server.processors, 1.0)
+    share[0] = 1.005  # all at home serves half a percent less than the cores could
+    server = server.replace(location_share=share / share.sum())
+    cut = fluid(server)
+    assert cut.bound is not None
+    assert isinstance(cut.solution, Flow)
+    assert 0.99 * cut.bound < cut.solution.throughput < cut.bound * (1 - 1e-4)
+    assert (cut.status, cut.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    between = fluid_power(server, throughput=0.5 * (cut.bound + cut.solution.throughput))
+    assert (between.status, between.solution) == (Status.UNKNOWN, None)
+    assert fluid_power(server, throughput=1.01 * cut.bound).status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("options", [{"throughput": 0.0}, {"throughput": -5.0}, {"ht_energy": -1.0}, {"time_limit": 0}])

@@ -7,8 +7,10 @@ import json
 import re
 import shlex
 import sys
+import tomllib
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +20,7 @@ from report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
 import cotenant
-from cotenant.analysis.commands import compare_commands, run_command
+from cotenant.analysis.commands import compare_commands, report_command, run_command
 from cotenant.analysis.compare import Comparison
 from cotenant.analysis.gather import distinguish, gather
 from cotenant.analysis.page_content import MOST_PICTURED, content
@@ -153,14 +155,20 @@ def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:
     ]
 
 
+def test_what_takes_several_comparisons_is_one_command_line() -> None:
+    made = report_command([row("GR", time_limit=5.0), row("GR", time_limit=9.0)])
+    assert made.count("--out RUNS.jsonl && ") == 2
+    assert made.endswith("cotenant report RUNS.jsonl --out REPORT.html")
+
+
 # The map of fairness
 
 
-def map_of(points: list[tuple[Any, ...]], efficiency: str = "penalty", fairness: str = "blocking_pairs") -> dict[str, Series]:
-    made = tuple(PricePoint(*values[:4], Status(values[4])) for values in points)
+def map_of(points: list[tuple[Any, ...]], efficiency: str = "penalty", fairness: str = "blocking_pairs") -> dict[str, Any]:
+    made = tuple(PricePoint(values[0], values[1], values[2], values[3], Status(values[4])) for values in points)
     lines = Comparison([row("GR", metrics={"penalty": 0.05, "blocking_pairs": 20.0, "within_tolerance": 0.1})]).summary()
     drawn = price_chart(PriceFrontier(efficiency, fairness, made, "so"), lines, METRICS, "m", "t")
-    return {series.name.partition(":")[0].partition(",")[0]: series for series in drawn.series} | {"note": drawn.note}  # type: ignore[dict-item]
+    return {series.name.partition(":")[0].partition(",")[0]: series for series in drawn.series} | {"note": drawn.note}
 
 
 def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
@@ -180,7 +188,25 @@ def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
 def test_the_map_turns_round_where_more_is_fairer() -> None:
     found = map_of([(0.9, 0.04, 0.04, 0.95, "optimal"), (None, 0.02, 0.02, 0.3, "optimal")], fairness="within_tolerance")
     assert found["found"].x == (0.95, 0.3)
-    assert found["proved"].x == (0.1, 0.9)
+    assert found["proved"].x == (0.1, 0.9, 0.95)
+
+
+def test_a_bound_without_limits_holds_over_the_whole_map() -> None:
+    found = map_of([(0.0, 0.04, None, 0.0, "feasible"), (None, 0.02, 0.01, 9.0, "feasible")])
+    assert (found["proved"].x, found["proved"].y) == ((20.0, 0.0), (0.01, 0.01))
+
+
+def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are_ordered() -> None:
+    points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
+    metrics = {metric.name: metric for metric in metric_table("numa")}
+    drawn = price_chart(PriceFrontier("link_power", "served_rate", points), [], metrics, "m", "t")
+    assert [series.x for series in drawn.series] == [(10.0, 20.0, 30.0), (30.0, 20.0, 10.0), (30.0, 20.0, 10.0)]
+
+
+def test_methods_that_coincide_are_one_point_with_all_names() -> None:
+    rows = [row(name, metrics={"penalty": 0.05, "blocking_pairs": 2.0}) for name in ("GR", "CO", "SR", "SMR")]
+    drawn = price_chart(PriceFrontier("penalty", "blocking_pairs", ()), Comparison(rows).summary(), METRICS, "m", "t")
+    assert drawn.series[0].labels == ("GR, CO, SR,\nSMR",)
 
 
 def test_an_answer_that_another_beats_in_both_is_not_on_the_line_and_the_impossible_is_said() -> None:
@@ -279,7 +305,7 @@ def test_the_page_is_whole_ordered_and_loads_nothing(tmp_path: Path) -> None:
     levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(later <= earlier + 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
     assert {"header", "nav", "main", "footer", "h1"} <= {tag for tag, _ in found.tags}
     ids = [attributes["id"] for _, attributes in found.tags if attributes.get("id")]
     assert len(ids) == len(set(ids))
@@ -308,8 +334,8 @@ def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_else(tmp_pat
 
 
 def test_names_and_errors_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_pictures(monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (Series(NASTY, (1, 2), (1, 2), "points", (NASTY, "b"),
-                                                                                       (NASTY, "")),), NASTY, note=NASTY)])  # fmt: skip
+    series = Series(NASTY, (1, 2), (1, 2), "points", (NASTY, "b"), (NASTY, ""))
+    fake_pictures(monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (series,), NASTY, note=NASTY)])
     rows = [row("GR", NASTY, record={}, file=NASTY), failed("CO", NASTY, error=NASTY), row(NASTY, NASTY), frontier(NASTY)]
     rows += [row("GR", "half \ud800", record={"error": NASTY})]
     text = page(tmp_path, rows)
@@ -325,7 +351,8 @@ def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
         assert made in text
     assert "cotenant report &#39;my runs.jsonl&#39; --out page.html" in text
     assert "why not" in text
-    assert 'data-value="0.04">0.0400' in text
+    assert "<td class=number>0.0400</td>" in text
+    assert re.search(r'data-value="0\.061\d+">6.14 %', text)
     assert text.count("<svg") == len(content(rows).pictures())
 
 
@@ -368,6 +395,12 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
     assert (tmp_path / "t" / "colocation-mean-gaps.tex").read_text().startswith(r"\begin{table}")
 
 
+def test_a_wheel_carries_every_part_of_the_page() -> None:
+    settings = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    carried = {path for pattern in settings["cotenant.analysis"] for path in PAGE.parent.glob(pattern)}
+    assert set(PAGE.iterdir()) <= carried
+
+
 # On the command line
 
 
@@ -382,8 +415,13 @@ def test_report_writes_the_page_from_several_files(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
     runs = written(tmp_path / "runs.jsonl", [row()])
     (tmp_path / "file").write_text("")
-    for extra in (["--out", str(tmp_path / "no" / "p.html")], ["--out", str(runs)], ["--out", str(tmp_path / "p.html"), "--figures",
-                  str(tmp_path / "file")], ["--out", str(tmp_path / "p.html"), "--tables", str(tmp_path / "file" / "t")]):  # fmt: skip
+    page, file = str(tmp_path / "p.html"), str(tmp_path / "file")
+    for extra in (
+        ["--out", str(tmp_path / "no" / "p.html")],
+        ["--out", str(runs)],
+        ["--out", page, "--figures", file],
+        ["--out", page, "--tables", f"{file}/t"],
+    ):
         found = CliRunner().invoke(app, ["report", str(runs), *extra])
         assert isinstance(found.exception, InvalidFile), extra
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "runs.jsonl"]

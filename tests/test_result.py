@@ -93,3 +93,21 @@ def test_every_methods_result_can_be_printed_stored_and_judged_again(method: Met
     assert table.rows[0][1].startswith(result.status.value)
     again = cotenant.Result.read(result.write(tmp_path / "result.json"))
     assert recheck_stored(instance, again) == []
+
+
+def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from cotenant import cli
+
+    for width, words in ((80, "exact, optimises blocking_pairs"), (160, "optimises")):
+        screen = Console(file=StringIO(), width=width)
+        monkeypatch.setattr("cotenant.analysis.console.console", lambda shown=screen: shown)
+        monkeypatch.setattr(cli, "console", lambda shown=screen: shown)
+        cli.methods("colocation")
+        text = screen.file.getvalue()  # type: ignore[attr-defined]
+        assert all(len(line) <= width for line in text.splitlines())
+        assert words in " ".join(text.split())
+        assert "…" not in text

@@ -161,8 +161,7 @@ def test_a_mean_over_seeds_of_which_one_has_no_such_value_is_none() -> None:
 
 
 def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis import compare as engine
-    from cotenant.analysis import runs
+    from cotenant.analysis import cells, runs
     from cotenant.analysis.price_map import PriceFrontier, PricePoint
     from cotenant.instances.problem.registry import resolve
     from cotenant.solvers.outcome import Status
@@ -179,7 +178,7 @@ def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(monkeypatch: py
         return frontiers if path == "analysis.colocation.price_map:price_frontiers" else resolve(path)
 
     monkeypatch.setattr(runs, "resolve", found)
-    monkeypatch.setattr(engine, "resolve", found)
+    monkeypatch.setattr(cells, "resolve", found)
     done = cotenant.compare([TINY], ["optimal", "GR"], frontier=True, options={"points": 5})
     assert [(row["kind"], row["method"]) for row in done.rows] == [("run", "optimal"), ("run", "GR"), ("frontier", "frontier")]
     assert PriceFrontier.from_document(done.frontiers[0]["frontiers"][0]) == made

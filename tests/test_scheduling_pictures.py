@@ -60,7 +60,8 @@ def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]
 
 def tiny_instances(seed: int, number: int) -> list[Scheduling]:
     """Two or three organizations, up to seven jobs, short on machines; in every second one fairness costs work or utility."""
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found: list[Scheduling] = []
     while len(found) < number:
         k, jobs, horizon = int(rng.integers(2, 4)), int(rng.integers(3, 8)), int(rng.integers(3, 10))
         machines = np.zeros(k, dtype=int)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,14 @@ def test_the_rule_of_the_hard_limit() -> None:
 
 
 def test_a_process_that_dies_takes_only_its_cell() -> None:
-    found = cotenant.compare([TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, "SMP"], jobs=1)
+    found = cotenant.compare([TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, bad.spoils], jobs=1)
     assert errors(found) == {
         "leaves": "its process ended with code 3: a last word",
         "GR": None,
         "is_killed": "its process was killed by SIGKILL (out of memory?)",
         "exits": "SystemExit: enough",
         "shouts": None,
-        "SMP": None,
+        "spoils": "ValueError: assignment destination is read-only",
     }
 
 
@@ -137,7 +138,8 @@ SWEEP = """
 import sys
 sys.path.insert(0, {tests!r})
 import cotenant, sweep_methods as bad
-done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}}, out={out!r}, jobs=2)
+done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}}, out={out!r}, jobs=2,
+                        stopping=lambda: print("stopping"))
 print([row["method"] for row in done.rows], done.interrupted)
 """
 
@@ -163,7 +165,7 @@ def test_ctrl_c_keeps_what_is_done_and_what_interrupted_methods_hand_in(tmp_path
     assert kept["GR"] == kept["SMP"] == "finished"
     assert kept["keeps_best"] == "interrupted"
     assert "sleeps" not in kept
-    assert stdout.strip() == f"{[name for name in ('GR', 'keeps_best', 'SMP', 'SMR') if name in kept]} True"
+    assert stdout == f"stopping\n{[name for name in ('GR', 'keeps_best', 'SMP', 'SMR') if name in kept]} True\n"
 
 
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     timer.start()
     stdout, _ = sweep.communicate(timeout=60)
     timer.join()
-    assert stdout.strip() == "['GR'] True"
+    assert stdout == "stopping\n['GR'] True\n"
     assert bad.gone(process)
 
 
@@ -190,3 +192,43 @@ def test_a_sweep_that_is_killed_leaves_no_process_computing(how: signal.Signals,
     sweep.communicate(timeout=60)
     assert all(map(bad.gone, processes))
     assert read_rows(out) == []
+
+
+@pytest.mark.slow
+def test_every_problem_gives_the_same_rows_in_processes() -> None:
+    names = ["colocation/tiny", "market/tiny", "packing/tiny", "admission/tiny", "scheduling/tiny", "numa/tiny"]
+    given = cotenant.read_all(names).instances
+    settings: dict[str, Any] = {"seeds": range(2), "time_limit": 60.0}
+    here, apart = cotenant.compare(given, **settings), cotenant.compare(given, jobs=2, **settings)
+    assert without_seconds(here) == without_seconds(apart)
+    assert len({row["problem"] for row in here.rows}) == 6
+
+
+@pytest.mark.slow
+def test_the_command_line_says_that_it_stops_and_what_it_keeps(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    command = [
+        sys.executable,
+        "-m",
+        "cotenant.cli",
+        "compare",
+        "colocation/cooper-1000",
+        "-m",
+        "GR",
+        "-m",
+        "fair",
+        "--out",
+        str(out),
+    ]
+    sweep = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not out.exists() or not out.read_bytes():
+        assert sweep.poll() is None
+        time.sleep(0.02)
+    time.sleep(5.0)  # `fair` has its first answer
+    sweep.send_signal(signal.SIGINT)
+    stdout, stderr = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    assert stderr.splitlines()[0].startswith("stopping: methods hand in the best they have")
+    assert stderr.splitlines()[1] == "interrupted: 2 runs are kept"
+    assert "fair" in stdout
+    assert [row["stop"] for row in read_rows(out)] == ["finished", "interrupted"]

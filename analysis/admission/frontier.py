@@ -11,11 +11,13 @@ from ...baselines.admission import POLICIES
 from ...instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from ...instances.problem.errors import InvalidOption
 from ...models.admission.blocking import blocking_program
+from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import optimal
 from ...solvers.admission.prices import heed
 from ...solvers.engines import solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
 from ..price_map import PricePoint
+from .repair import towards_stability
 
 LARGEST = 3_000
 """Entries of J x V x C up to which the exact frontier is attempted."""
@@ -102,6 +104,8 @@ def downwards(
 ) -> Iterator[FrontierPoint]:
     """The frontier's points as they are found, from the optimum down; of an instance out of reach the optimum only.
 
+    Programs start from the policies' assignments and from those on a walk towards stability.
+
     Raises KeyboardInterrupt when a solve is interrupted.
     """
     best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
@@ -111,16 +115,34 @@ def downwards(
     yield last
     if best.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    known = [best.solution, *(policy(instance) for policy in POLICIES.values())]
-    while last.blocking_pairs > 0 and within_reach(instance):
+    if last.blocking_pairs == 0 or not within_reach(instance):
+        return
+    known = [_counted(instance, one) for one in _starts(instance, best.solution, clock, rng)]
+    while last.blocking_pairs > 0:
         allowed = last.blocking_pairs - 1
-        fitting = [one for one in known if blocking_pairs(instance, one).count <= allowed]
-        start = max(fitting, key=lambda one: total_speed(instance, one))
-        clock.note(total_speed(instance, start), last.bound, f"at most {allowed} blocking pairs")
+        _, speed, start = max((entry for entry in known if entry[0] <= allowed), key=lambda entry: entry[1])
+        clock.note(speed, last.bound, f"at most {allowed} blocking pairs")
         found, bound = _solved(instance, allowed, start, last.bound, clock, engine)
-        known.append(found)
+        known.append(_counted(instance, found))
         last = _point(instance, found, bound, allowed)
         yield last
+
+
+def _starts(instance: Admission, best: Assignment, clock: Clock, rng: np.random.Generator | None) -> Iterator[Assignment]:
+    """The policies' assignments, one of local search, and those on the ways from there and from the optimum to stability."""
+    for policy in POLICIES.values():
+        yield policy(instance)
+    drawn = np.random.default_rng(0) if rng is None else rng
+    share = None if clock.left is None else max(clock.left / 10, 1e-2)
+    near = local_search(instance, rng=drawn, time_limit=share)
+    yield near
+    for start in (near, best):
+        yield from towards_stability(instance, start, drawn, Clock(share))
+
+
+def _counted(instance: Admission, assignment: Assignment) -> tuple[int, float, Assignment]:
+    """Its blocking pairs, its total speed, and itself."""
+    return blocking_pairs(instance, assignment).count, total_speed(instance, assignment), assignment
 
 
 def _solved(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ...instances.admission import Admission, Assignment, blocking_pairs, job_speeds, speeds_on, total_speed
 from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, extremes, over_seeds, records_by_method, rounded
+from ..records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
 from ..runs import Row
 
 MOST_VALUES = 40
@@ -53,7 +54,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 def _speeds(found: dict[str, list[Record]]) -> Picture:
     first = next(iter(found.values()))[0]
     shares = tuple(np.linspace(0, 1, len(first["speeds"])).round(4).tolist())
-    curves = {method: over_seeds([record["speeds"] for record in records])[0] for method, records in found.items()}
+    drawn = curves(found, itemgetter("speeds"))
     refused = {method: float(np.mean([record["refused"] for record in records])) for method, records in found.items()}
     alone = Series("best on an empty VM", shares, tuple(first["alone"]), "step")
     return Chart(
@@ -61,10 +62,13 @@ def _speeds(found: dict[str, list[Record]]) -> Picture:
         "Speed that each job got, from the slowest to the fastest",
         f"share of the {first['jobs']} jobs",
         "speed (work per unit of time)",
-        (*(Series(method, shares, curve, "step") for method, curve in curves.items()), alone),
+        (*(Series(group.name, shares, curve, "step") for group, curve, _, _ in drawn), alone),
         f"Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. Jobs not assigned: "
         f"{extremes(refused, '.4g')}.",
-        note="The curve of empty VMs is what no assignment can pass at any share of the jobs.",
+        note=joined(
+            "The curve of empty VMs is what no assignment can pass at any share of the jobs.",
+            sharing(group for group, *_ in drawn),
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -49,13 +50,15 @@ def price_frontiers(
             found.append(point.priced)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    if stop is Stop.FINISHED and clock.over:
+    proved = all(point.status is Status.OPTIMAL for point in found)
+    if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
         stop = Stop.TIME_LIMIT
-    whole = within_reach(instance) and stop is Stop.FINISHED
-    if not whole or any(point.status is not Status.OPTIMAL for point in found):
-        found += [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
+    if not proved or not within_reach(instance):
+        enough = np.inf if not found or found[0].reached is None else found[0].reached  # the optimum's pairs
+        policies = [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
+        found += [point for point in policies if point.limit is not None and point.limit < enough]
     found.sort(key=lambda point: np.inf if point.limit is None else point.limit)
-    marks = _thinned(_distinct(settled(found, "max", CLOSE)), points)
+    marks = _thinned(_with_tight_end(_distinct(settled(found, "max", CLOSE))), points)
     note = "Each limit: at most so many pairs of a job and a VM block."
     if not within_reach(instance):
         note += (
@@ -74,6 +77,13 @@ def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
     """Of points with one value and one bound only that of the loosest limit, which says as much as all of them."""
     pairs = zip(points, [*points[1:], None], strict=True)
     return [one for one, looser in pairs if looser is None or (one.value, one.bound) != (looser.value, looser.bound)]
+
+
+def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
+    """The points, and before them the limit that the stablest answer keeps just so."""
+    if not points or (first := points[0]).reached is None or first.limit == first.reached:
+        return points
+    return [replace(first, limit=first.reached), *points]
 
 
 def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:

@@ -11,7 +11,7 @@ from ...instances.colocation.stability import blocking_pairs
 from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .metrics import attribution
-from .populations import Form, Setting, setting
+from .populations import Form, Gpu, Setting, setting
 from .prediction import Accuracy, accuracy_curve, predicted_instance
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
@@ -29,6 +29,7 @@ _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
 def figure_12(
     *, seed: int = 0, repeats: int = 30, agents: int = 1000, draws: int = 5, ties: Ties = "own", model_seed: int = 2017,
     matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
+    gpu: Gpu = "p100",
 ) -> list[Finding | Picture]:  # fmt: skip
     """Share of preferences predicted correctly (eq. 2) against the share of colocations sampled.
 
@@ -36,10 +37,18 @@ def figure_12(
     ----------
     repeats : samples drawn for each share; the papers do not say how many.
     agents, draws : of the populations on which stable policies are run on predicted penalties.
-    ties, model_seed, matrix, form, bandwidth : see `populations.setting`.
+    ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     given = setting(
-        seed=seed, agents=agents, draws=draws, ties=ties, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth
+        seed=seed,
+        agents=agents,
+        draws=draws,
+        ties=ties,
+        model_seed=model_seed,
+        matrix=matrix,
+        form=form,
+        bandwidth=bandwidth,
+        gpu=gpu,
     )
     curve = accuracy_curve(given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(seed))
     points = {point.fraction: point for point in curve.points}
@@ -92,7 +101,7 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
         claim(f"{name}, fair attribution (rank correlation)", said, f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
                "the same: lower by at most 0.1"),
         claim(f"{name}, stability (median blocking pairs)", said, f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
-               stable, "the same: at most half as many again; a wrong order of two types' co-runners counts for all their agents"),
+               stable, "the same: at most half as many again; one wrong order counts for every agent of a type"),
         beyond(f"{name}, mean penalty", f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted"),
     ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from ...instances.problem.errors import InvalidOption
 from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .links import Rows, correlations, linked
-from .populations import POLICIES, UNBLOCKED, Form, setting, unblocked
+from .populations import POLICIES, UNBLOCKED, Form, Gpu, setting, unblocked
 
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
@@ -20,6 +20,7 @@ _SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 def figure_13(
     *, seed: int = 0, policy: Literal["GR", "CO", "SMP", "SMR", "SR"] = "SMR", largest: int = 2000, draws: int = 50,
     proved: int = 10, model_seed: int = 2017, matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
+    gpu: Gpu = "p100",
 ) -> list[Finding | Picture]:  # fmt: skip
     """Correlation of penalty with demand as populations grow.
 
@@ -29,11 +30,13 @@ def figure_13(
     largest : most agents; sizes are 10, 20, 50, 100 and so on, which the papers do not print.
     draws : populations of each size.
     proved : how many of them are also paired without blocking pairs, by the exact method; 0 leaves it out.
-    model_seed, matrix, form, bandwidth : see `populations.setting`.
+    model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     if largest < 20 or not 0 <= proved <= draws:
         raise InvalidOption(f"largest is {largest}, proved {proved}; expected at least 20 agents, and 0 to draws = {draws}")
-    given = setting(seed=seed, agents=10, draws=draws, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth)
+    given = setting(
+        seed=seed, agents=10, draws=draws, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth, gpu=gpu
+    )
     if policy not in POLICIES:
         raise InvalidOption(f"policy is {policy!r}; expected one of {', '.join(POLICIES)}")
     sizes = [size for size in _SIZES if size <= largest]

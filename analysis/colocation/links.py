@@ -19,7 +19,7 @@ Rows = list[tuple[Colocation, Pairing]]
 
 
 def mean_bars(rows: Rows) -> Floats:
-    """(T,) mean penalty of each type over the populations it occurs in; NaN where it never does."""
+    """(T,) mean penalty of each type over the populations it occurs in, one or more; NaN where it never does."""
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     present = ~np.isnan(table)
     total = np.where(present, table, 0.0).sum(axis=0)
@@ -50,6 +50,7 @@ def correlations(rows: Rows) -> Floats:
 
 
 def spread(values: Floats) -> str:
+    """Mean and deviation over populations, for a cell."""
     if not len(values):
         return "not defined"
     return f"{values.mean():.2f} ± {values.std():.2f} over {len(values)} populations"

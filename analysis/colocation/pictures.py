@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, extremes, over_seeds, records_by_method, rounded
+from ..records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
 from ..runs import Row
 from .metrics import TOLERATED, quantile
 
@@ -78,14 +79,14 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 def _by_bandwidth(found: dict[str, list[Record]]) -> Picture:
     """Cooper fig. 7."""
+    drawn = curves(found, itemgetter("penalty"))
+    first = next(iter(found.values()))[0]
+    x = tuple(f"{name} {wide:g}" for name, wide in zip(first["names"], first["bandwidth"], strict=True))
     series, correlation = [], {}
-    for method, records in found.items():
-        mean, low, high = over_seeds([record["penalty"] for record in records])
-        first = records[0]
-        x = tuple(f"{name} {wide:g}" for name, wide in zip(first["names"], first["bandwidth"], strict=True))
-        tips = tuple(f"{method}, {kind} GB/s: {value:.4g}" for kind, value in zip(x, mean, strict=True))
-        series.append(Series(method, x, mean, "line+points", tips=tips, low=low, high=high))
-        correlation[method] = _correlation(first["bandwidth"], mean)
+    for group, mean, low, high in drawn:
+        tips = tuple(f"{group.name}, {kind} GB/s: {value:.4g}" for kind, value in zip(x, mean, strict=True))
+        series.append(Series(group.name, x, mean, "line+points", tips=tips, low=low, high=high))
+        correlation[group.name] = _correlation(first["bandwidth"], mean)
     shown, total = len(first["names"]), first["types"]
     return Chart(
         "colocation-penalty-by-bandwidth",
@@ -95,7 +96,7 @@ def _by_bandwidth(found: dict[str, list[Record]]) -> Picture:
         tuple(series),
         f"Mean penalty of {shown} job types against their bandwidth, one line per method. Where a line rises, those who press "
         f"harder on memory lose more, which is fair. Rank correlation of penalty with bandwidth: {extremes(correlation, '.2f')}.",
-        note=_of_types(shown, total),
+        note=joined(_of_types(shown, total), sharing(group for group, *_ in drawn)),
     )
 
 
@@ -125,12 +126,13 @@ def _ranks(found: dict[str, list[Record]]) -> Picture:
 
 def _by_alpha(found: dict[str, list[Record]]) -> Picture:
     """Cooper fig. 10."""
-    series, at_zero = [], {}
-    for method, records in found.items():
-        mean, low, high = over_seeds([record["blocking"] for record in records])
-        series.append(Series(method, tuple(records[0]["alphas"]), mean, "line+points", low=low, high=high))
-        at_zero[method] = mean[0]
-    reading = _READINGS[records[0]["alpha_mode"]]
+    drawn = curves(found, itemgetter("blocking"))
+    first = next(iter(found.values()))[0]
+    series = [
+        Series(group.name, tuple(first["alphas"]), mean, "line+points", low=low, high=high) for group, mean, low, high in drawn
+    ]
+    at_zero = {group.name: mean[0] for group, mean, _, _ in drawn}
+    reading = _READINGS[first["alpha_mode"]]
     return Chart(
         "colocation-blocking-by-alpha",
         "Blocking pairs against the least gain for which an agent breaks away",
@@ -139,16 +141,16 @@ def _by_alpha(found: dict[str, list[Record]]) -> Picture:
         tuple(series),
         f"Blocking pairs of each method's pairing at rising alpha. At alpha 0: {extremes(at_zero, '.6g')}.",
         y_scale="symlog",
-        note="A pair blocks when both of its agents would gain by more than alpha.",
+        note=joined(
+            "A pair blocks when both of its agents would gain by more than alpha.", sharing(group for group, *_ in drawn)
+        ),
     )
 
 
 def _distribution(found: dict[str, list[Record]]) -> Picture:
-    series, worst = [], {}
-    for method, records in found.items():
-        mean = over_seeds([record["quantiles"] for record in records])[0]
-        series.append(Series(method, SHARES, mean))
-        worst[method] = mean[-1]
+    drawn = curves(found, itemgetter("quantiles"))
+    series = [Series(group.name, SHARES, mean) for group, mean, _, _ in drawn]
+    worst = {group.name: mean[-1] for group, mean, _, _ in drawn}
     series.append(Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)))
     return Chart(
         "colocation-penalty-distribution",
@@ -157,7 +159,7 @@ def _distribution(found: dict[str, list[Record]]) -> Picture:
         "penalty not exceeded by that share",
         tuple(series),
         f"Sorted penalties of all agents, one curve per method. Worst penalty: {extremes(worst, '.3g')}.",
-        note="Means over seeds at each share.",
+        note=joined("Means over seeds at each share.", sharing(group for group, *_ in drawn)),
     )
 
 

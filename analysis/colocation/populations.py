@@ -24,6 +24,7 @@ from ...solvers.colocation import optimal, zero_blocking
 from ...solvers.outcome import Status
 
 Order = Literal["index", "random"]
+Gpu = Literal["k80", "p100", "v100"]
 Form = Literal["instance", "fair-co2", "gavel", "penalty-csv", "slowdown-csv"]
 
 CONVENTIONAL = ("GR", "CO")
@@ -33,6 +34,8 @@ POLICIES = (*CONVENTIONAL, *STABLE)
 
 LEAST = "least penalty, proved"
 UNBLOCKED = "no blocking pair, proved"
+
+_LONG = 16
 
 SYNTHETIC = "synthetic penalties: the papers' measured matrix was never published"
 
@@ -74,6 +77,13 @@ class Setting:
         """The types by increasing demand, as on the papers' axes."""
         return [int(kind) for kind in np.argsort(self.demands, kind="stable")]
 
+    @property
+    def ticks(self) -> tuple[str, ...]:
+        """Names with demands, by increasing demand; long names cut where that leaves them different."""
+        names = [(self.base.names[kind], f"{self.demands[kind]:.3g}") for kind in self.ascending]
+        short = tuple(f"{name if len(name) <= _LONG else name[: _LONG - 1] + '…'} {demand}" for name, demand in names)
+        return short if len(set(short)) == len(short) else tuple(f"{name} {demand}" for name, demand in names)
+
     def population(self, draw: int, *, agents: int | None = None, mix: Mix = "uniform") -> Colocation:
         """The population of that number: jobs drawn with replacement by the mix."""
         number = self.agents if agents is None else agents
@@ -96,7 +106,7 @@ def setting(
     matrix: str | None = None,
     form: Form = "instance",
     bandwidth: str | None = None,
-    gpu: Literal["k80", "p100", "v100"] = "p100",
+    gpu: Gpu = "p100",
     model_seed: int = 2017,
 ) -> Setting:
     """What an experiment runs on.
@@ -194,7 +204,7 @@ def _synthetic(model_seed: int) -> Colocation:
     )
 
 
-def _read(path: str, form: Form, bandwidth: str | None, gpu: Literal["k80", "p100", "v100"]) -> Colocation:
+def _read(path: str, form: Form, bandwidth: str | None, gpu: Gpu) -> Colocation:
     """Two agents of each type, so that every entry is looked at; forbidden pairs are dealt with later."""
     if form == "instance":
         given = read(path)

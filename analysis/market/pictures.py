@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ from ...instances.market.instance import Allocation, Integers, Market
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
 from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, extremes, over_seeds, records_by_method, rounded
+from ..records import Record, curves, extremes, file_name, joined, records_by_method, rounded, sharing
 from ..runs import Row
-from ..tables import slug
 
 MOST_USERS = 20
 """Users in a record's envy matrix: those who envy most, and whom they envy."""
@@ -81,23 +81,25 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _utilities(found: dict[str, list[Record]]) -> Picture:
-    curves = {method: over_seeds([record["utility"] for record in records])[0] for method, records in found.items()}
-    least = {method: curve[0] for method, curve in curves.items()}
+    drawn = curves(found, itemgetter("utility"))
+    least = {group.name: curve[0] for group, curve, _, _ in drawn}
     return Chart(
         "market-utility",
         "Utility of every user, from the least to the most",
         "share of the users",
         "utility (work per unit of time)",
-        tuple(Series(method, SHARES, curve) for method, curve in curves.items()),
+        tuple(Series(group.name, SHARES, curve) for group, curve, _, _ in drawn),
         f"Sorted utilities of the users, one curve per method. The user worst off: {extremes(least, '.4g')}.",
+        note=sharing(group for group, *_ in drawn),
     )
 
 
 def _sharing(found: dict[str, list[Record]], share: Share, words: str) -> Picture:
     """Thesis eq. 3.6, user by user."""
-    curves = {method: over_seeds([record["sharing"][share] for record in records])[0] for method, records in found.items()}
-    least = {method: curve[0] for method, curve in curves.items()}
-    lines = [Series(method, SHARES, curve) for method, curve in curves.items()]
+    drawn = curves(found, lambda record: record["sharing"][share])
+    least = {group.name: curve[0] for group, curve, _, _ in drawn}
+    lines = [Series(group.name, SHARES, curve) for group, curve, _, _ in drawn]
+    most = max(curve[-1] for _, curve, _, _ in drawn)
     return Chart(
         f"market-sharing-{share}",
         f"What sharing gains every user over {words}",
@@ -106,21 +108,23 @@ def _sharing(found: dict[str, list[Record]], share: Share, words: str) -> Pictur
         (*lines, Series("no gain", (0.0, 1.0), (1.0, 1.0))),
         f"Sorted ratios of the users' utilities to what {words} would give them, one curve per method; below 1 a user loses "
         f"by sharing. The least ratio, which is the sharing index: {extremes(least, '.3g')}.",
-        y_scale="log" if 0 < 20 * min(least.values()) < max(curve[-1] for curve in curves.values()) else "linear",
+        y_scale="log" if 0 < 20 * min(least.values()) < most else "linear",
+        note=sharing(group for group, *_ in drawn),
     )
 
 
 def _envy(found: dict[str, list[Record]]) -> Picture:
     """Thesis eq. 3.5, every user's worst pair."""
-    curves = {method: over_seeds([record["envy"] for record in records])[0] for method, records in found.items()}
-    least = {method: curve[0] for method, curve in curves.items()}
+    drawn = curves(found, itemgetter("envy"))
+    least = {group.name: curve[0] for group, curve, _, _ in drawn}
     return Chart(
         "market-envy",
         "Envy of every user, from the most envious",
         "share of the users",
         "envy index with the user it envies most (1: no envy)",
-        tuple(Series(method, SHARES, curve) for method, curve in curves.items()),
+        tuple(Series(group.name, SHARES, curve) for group, curve, _, _ in drawn),
         f"Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair: {extremes(least, '.3g')}.",
+        note=sharing(group for group, *_ in drawn),
     )
 
 
@@ -139,7 +143,7 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
         len(names) < record["users"]
     )
     return HeatMap(
-        f"market-envy-{slug(method)}",
+        f"market-envy-{file_name(method)}",
         f"Who envies whom under {method}",
         "the user that is looked at",
         "the user that looks",
@@ -155,12 +159,11 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
 
 
 def _prices(found: dict[str, list[Record]]) -> Picture:
-    series, most = [], {}
-    for method, records in found.items():
-        mean, low, high = over_seeds([record["price"] for record in records])
-        series.append(Series(method, tuple(records[0]["server"]), mean, "points", low=low, high=high))
-        most[method] = max(mean)
-    shown, total = len(records[0]["server"]), records[0]["servers"]
+    drawn = curves(found, itemgetter("price"))
+    first = next(iter(found.values()))[0]
+    series = [Series(group.name, tuple(first["server"]), mean, "points", low=low, high=high) for group, mean, low, high in drawn]
+    most = {group.name: max(mean) for group, mean, _, _ in drawn}
+    shown, total = len(first["server"]), first["servers"]
     return Chart(
         "market-prices",
         "Price of a core on each server",
@@ -168,7 +171,11 @@ def _prices(found: dict[str, list[Record]]) -> Picture:
         "price of a core [all money over all cores there]",
         tuple(series),
         f"Prices of a core on {shown} servers, for the methods that have prices. The dearest server: {extremes(most, '.3g')}.",
-        note="Servers without useful jobs have no price. " + (f"{shown} of {total} are shown, evenly spaced." * (shown < total)),
+        note=joined(
+            "Servers without useful jobs have no price.",
+            f"{shown} of {total} are shown, evenly spaced." if shown < total else "",
+            sharing(group for group, *_ in drawn),
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption
-from ..drawing import INK
+from ..plotting import INK
 
 MOST_LEAVES = 200
 

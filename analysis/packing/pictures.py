@@ -128,14 +128,16 @@ def _fill_chart(resource: str, kept: Kept) -> Chart:
     """Utilization of one resource on each server, the fullest first; methods that fill alike share a line."""
     fixed = next(iter(kept.values()))[0]["of_servers"]
     groups = alike(kept, lambda entry: (entry["servers"], entry["fill"][resource]))
-    long = max(len(group.record["fill"][resource]) for group in groups) > 25
+    longest = max(len(group.record["fill"][resource]) for group in groups)
+    few, long = longest <= 12, longest > 25
     series: list[Series] = []
     found: dict[str, float] = {}
     for group in groups:
         rates, number = group.record["fill"][resource], fixed or group.record["servers"]
         places = np.linspace(1, number, len(rates)) if len(rates) == MOST_SERVERS else np.arange(1, len(rates) + 1)
+        x = tuple(map(str, places.tolist())) if few else tuple(places.tolist())
         tips = () if long else (", ".join(group.methods),) * len(rates)
-        series.append(Series(group.name, tuple(places.tolist()), tuple(rates), "step" if long else "line+points", tips=tips))
+        series.append(Series(group.name, x, tuple(rates), "step" if long else "line+points", tips=tips))
         found |= dict.fromkeys(group.methods, float(np.mean(rates)) if fixed and rates else float(number))
     called = f"resource {resource}" if resource.isdigit() else resource
     finding = f"Mean over the servers: {extremes(found, '.3f')}" if fixed else f"Servers used: {extremes(found, '.0f')}"
@@ -207,6 +209,6 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
         f"The extensive game of {players} servers with {leaves} outcomes, solved by backward induction. The equilibrium path, "
         f"which {method} plays, is drawn red; it gives the servers, in the order of their moves, the utilities {payoffs}.",
         note="A label on an edge is the VMs of each user that the server takes; beside an outcome stand the servers' "
-        "utilities in the order of their moves. Dark: what backward induction chooses there; red: what is played.",
+        "utilities in the order of their moves. Thick: what backward induction chooses there; red: what is played.",
         numbers=table,
     )

@@ -27,7 +27,8 @@
   const key = (row, place, numeric) => {
     const cell = row.cells[place];
     if (!numeric) return cell.textContent;
-    return cell.dataset.value ? Number(cell.dataset.value) : null;
+    const value = Number(cell.dataset.value ?? (cell.textContent || NaN));
+    return Number.isNaN(value) ? null : value;
   };
   const sort = (table, heading) => {
     const place = heading.cellIndex;

@@ -102,6 +102,8 @@ class _Map:
         before = self.fair
         for place, limit in enumerate(limits):
             bound = None
+            if far == 0 and self.objective == "utility":  # no schedule with REF's utilities has another total
+                bound = float(self.psi.sum())
             if Stop.INTERRUPTED not in stops and far > 0:  # at 0 the best of all is as fair as can be
                 outcome = most_near(
                     self.instance, self.objective, Nearness(self.psi, limit),

@@ -22,6 +22,14 @@ class _Record:
     def __hash__(self) -> int:
         return hash(tuple(_hashable(getattr(self, f.name)) for f in _fields(self) if f.compare))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickled arrays are read-only again: what a method changed would be judged by what it made of it."""
+        self.__dict__.update(state)
+        for entry in _fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed, validated again."""
         known = [f.name for f in _fields(self) if f.init]

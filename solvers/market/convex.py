@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
-from ...instances.market.families import Family, Homogeneous, family_named
+from ...instances.market.families import Family, family_named
 from ...instances.market.instance import LARGEST_WORTH, Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import marginal_speedup, user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
-from ..engines import solve_convex
+from ..engines import call_apart, solve_convex
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .arena import Arena, require_numbers
 from .fisher import fisher
 from .proportional import equal_bids
-from .utilitarian import weighted_bound
+from .welfare_bounds import family_bound, welfare_bound
+
+Answer = TypeVar("Answer")
 
 PROVED = 1e-6
 """Nash welfare and its bound may differ by this fraction and be called optimal: what an interior-point method gives."""
+
+APART = 5_000
+"""Jobs beyond which, when time is limited, programmes go to a process of their own: CVXPY translates them without a look at a
+clock (tens of seconds for 30,000 jobs), and only a process can be ended."""
+
+_GRACE = 5.0  # seconds such a process may pass its limit, its start-up included
 
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -56,6 +65,19 @@ def fisher_convex(
     if not 0 < tolerance <= 1e-3:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
     clock = Clock(time_limit, report)
+    if time_limit is None or instance.jobs <= APART:
+        return _corrected(instance, clock, tolerance, solves)
+    found, stop = _in_time(_corrected_apart, instance, clock, tolerance, solves)
+    certificate = {"solves": 0, "engine": "its process was ended"}
+    return found or _equilibrium(Arena.of(instance), None, tolerance, stop, certificate, clock)
+
+
+def _corrected_apart(instance: Market, seconds: float, tolerance: float, solves: int) -> Outcome:
+    return _corrected(instance, Clock(seconds), tolerance, solves)
+
+
+def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) -> Outcome:
+    """Solve with budgets corrected again and again; see `fisher_convex`."""
     arena = Arena.of(instance)
     best: tuple[Residuals, Allocation] | None = None
     stop, done, word = Stop.ITERATION_LIMIT, 0, "nothing to solve"
@@ -122,17 +144,19 @@ def nash_welfare(
 
         return whole_nash_welfare(instance, time_limit=time_limit, report=report)
     clock = Clock(time_limit, report)
-    arena = Arena.of(instance if family is None else instance.replace(parallel_fraction=np.ones(instance.jobs)))
+    arena = _moving(instance, utility)
     if len(arena.job) == 0:
         empty = arena.allocation(np.zeros(0), arena.price_of(np.zeros(0)))
         value = welfare_of(instance, user_utilities(instance, empty.cores))
         return Outcome(Allocation(empty.cores), value, Status.OPTIMAL)
-    program = eisenberg_gale(instance, utility, rho)
-    answer = solve_convex(program.problem, time_limit=clock.left, **_PRECISE)
-    stop = answer.stop
-    certificate: dict[str, Any] = {"engine": answer.message}
-    if answer.objective is not None:
-        allocation = _priced(arena, program)
+    if time_limit is None or instance.jobs <= APART:
+        solved, stop, word = _programme(instance, clock.left, utility, rho)
+    else:
+        run, stop = _in_time(_programme, instance, clock, utility, rho)
+        solved, stop, word = run or (None, stop, "its process was ended")
+    certificate: dict[str, Any] = {"engine": word}
+    if solved is not None:
+        allocation = solved
     elif family is not None or stop is not Stop.FINISHED:
         bids = equal_bids(arena)
         price = arena.price_of(bids)
@@ -160,6 +184,29 @@ def nash_welfare(
     if status is Status.FEASIBLE and stop is Stop.FINISHED and clock.over:
         stop = Stop.TIME_LIMIT
     return Outcome(answer_given, known, status, stop, certificate, tuple(clock.trace))
+
+
+def _programme(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
+    """The Eisenberg-Gale programme's cores and prices, None when the engine gave none; why it stopped, and its word."""
+    arena = _moving(market, utility)
+    program = eisenberg_gale(market, utility, rho)
+    answer = solve_convex(program.problem, time_limit=seconds, **_PRECISE)
+    return None if answer.objective is None else _priced(arena, program), answer.stop, answer.message
+
+
+def _moving(market: Market, utility: Family) -> Arena:
+    """The jobs that take part; for families of degree one the parallel fractions mean nothing."""
+    return Arena.of(market if utility == "amdahl" else market.replace(parallel_fraction=np.ones(market.jobs)))
+
+
+def _in_time(function: Callable[..., Answer], market: Market, clock: Clock, *arguments: Any) -> tuple[Answer | None, Stop]:
+    """`function(market, seconds, *arguments)` in a process of its own; None when its time, or Ctrl-C, ended it, and which."""
+    seconds = max(clock.left or 0.0, 0.01)
+    try:
+        found = call_apart(function, market, seconds, *arguments, hard_limit=seconds + _GRACE)
+    except KeyboardInterrupt:
+        return None, Stop.INTERRUPTED
+    return found, Stop.TIME_LIMIT
 
 
 def _polished(market: Market, start: Allocation, clock: Clock, stop: Stop) -> tuple[Allocation, float, float, Stop, int]:
@@ -192,37 +239,6 @@ def _polished(market: Market, start: Allocation, clock: Clock, stop: Stop) -> tu
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     return *best, stop, step + 1
-
-
-def family_bound(market: Market, family: Homogeneous, allocation: Allocation) -> float:
-    """An upper bound on the Nash welfare of utilities of degree one, from the prices alone.
-
-    For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all allocations, v_i the utility of
-    the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
-    """
-    assert allocation.price is not None
-    price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
-    best = family.utilities(market, family.replies(market, price))
-    total = float(market.budget[market.active].sum())
-    excess = (float(price @ market.capacity) - total) / total
-    return _raised(welfare_of(market, best), excess)
-
-
-def welfare_bound(market: Market, worth: Floats) -> float:
-    """An upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no solver is trusted."""
-    active = market.active
-    total = float(market.budget[active].sum())
-    if total == 0 or (worth[active] <= 0).any():
-        return np.inf
-    weight = np.divide(market.budget, worth, out=np.zeros(market.users), where=active & (worth > 0))
-    slack = weighted_bound(market, weight[market.user]) / total - 1
-    return _raised(welfare_of(market, worth), max(slack, 0.0))
-
-
-def _raised(welfare: float, slack: float) -> float:
-    """welfare x exp(slack); inf, which is no bound, beyond the floats."""
-    with np.errstate(over="ignore"):
-        return float(welfare * np.exp(slack))
 
 
 def _priced(arena: Arena, program: EisenbergGale) -> Allocation:

@@ -24,6 +24,23 @@ def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
 
 
 @compiled
+def _opened(demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array, free: Array, used: int) -> int:
+    """Open a server, as row `used`, of the first class in the order of preference that a VM of type i fits; -1 when there is
+    none left, FULL when there is no row for it."""
+    for place in range(len(preference)):
+        c = preference[place]
+        if left[c] > 0 and _fits(demand, i, capacity, c):
+            if used == len(kind):
+                return FULL
+            kind[used] = c
+            left[c] -= 1
+            for j in range(demand.shape[1]):
+                free[used, j] = capacity[c, j]
+            return used
+    return -1
+
+
+@compiled
 def place_runs(
     order: Array,
     number: Array,
@@ -66,22 +83,10 @@ def place_runs(
                     slack = rest
                     chosen = m
             if chosen < 0:
-                for place in range(len(preference)):
-                    c = preference[place]
-                    if left[c] <= 0:
-                        continue
-                    if _fits(demand, i, capacity, c):
-                        if used == len(kind):
-                            return FULL
-                        chosen = used
-                        kind[used] = c
-                        left[c] -= 1
-                        for j in range(resources):
-                            free[used, j] = capacity[c, j]
-                        used += 1
-                        break
+                chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
                 if chosen < 0:
-                    return -1 - run
+                    return FULL if chosen == FULL else -1 - run
+                used += 1
             most = todo
             for j in range(resources):
                 if demand[i, j] > 0:
@@ -200,23 +205,10 @@ def place_at_random(
         if found > 0:
             chosen = room[int(draw[place] * found)]
         else:
-            chosen = -1
-            for rank in range(len(preference)):
-                c = preference[rank]
-                if left[c] <= 0:
-                    continue
-                if _fits(demand, i, capacity, c):
-                    if used == len(kind):
-                        return FULL
-                    chosen = used
-                    kind[used] = c
-                    left[c] -= 1
-                    for j in range(resources):
-                        free[used, j] = capacity[c, j]
-                    used += 1
-                    break
+            chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
             if chosen < 0:
-                return -1 - place
+                return FULL if chosen == FULL else -1 - place
+            used += 1
         count[chosen, i] += 1
         for j in range(resources):
             free[chosen, j] -= demand[i, j]

@@ -1,0 +1,41 @@
+"""Upper bounds on the Nash welfare that rest on duals worked out by us."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.market.families import Homogeneous
+from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.welfare import nash_welfare as welfare_of
+from .utilitarian import weighted_bound
+
+
+def family_bound(market: Market, family: Homogeneous, allocation: Allocation) -> float:
+    """An upper bound on the Nash welfare of utilities of degree one, from the prices alone.
+
+    For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all allocations, v_i the utility of
+    the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
+    """
+    assert allocation.price is not None
+    price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
+    best = family.utilities(market, family.replies(market, price))
+    total = float(market.budget[market.active].sum())
+    excess = (float(price @ market.capacity) - total) / total
+    return _raised(welfare_of(market, best), excess)
+
+
+def welfare_bound(market: Market, worth: Floats) -> float:
+    """An upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no solver is trusted."""
+    active = market.active
+    total = float(market.budget[active].sum())
+    if total == 0 or (worth[active] <= 0).any():
+        return np.inf
+    weight = np.divide(market.budget, worth, out=np.zeros(market.users), where=active & (worth > 0))
+    slack = weighted_bound(market, weight[market.user]) / total - 1
+    return _raised(welfare_of(market, worth), max(slack, 0.0))
+
+
+def _raised(welfare: float, slack: float) -> float:
+    """welfare x exp(slack); inf, which is no bound, beyond the floats."""
+    with np.errstate(over="ignore"):
+        return float(welfare * np.exp(slack))

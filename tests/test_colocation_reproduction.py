@@ -1,0 +1,387 @@
+"""Cooper's figures redone: every verdict is computed, every picture holds what the findings say."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.analysis.colocation import experiments_prediction, populations
+from cotenant.analysis.colocation.experiments import figure_14
+from cotenant.analysis.colocation.experiments_attribution import figure_7, figure_8
+from cotenant.analysis.colocation.experiments_measured import fair_co2_claims, gavel_claims
+from cotenant.analysis.colocation.experiments_performance import box, figure_11
+from cotenant.analysis.colocation.experiments_prediction import figure_12
+from cotenant.analysis.colocation.experiments_scaling import figure_13
+from cotenant.analysis.colocation.experiments_stability import figure_9, figure_10
+from cotenant.analysis.colocation.links import linked, mean_bars
+from cotenant.analysis.colocation.populations import POLICIES, SYNTHETIC, Setting, setting
+from cotenant.analysis.experiments import Finding, experiment_named
+from cotenant.analysis.picture import Chart
+from cotenant.baselines.colocation import complementary, greedy, marriage_random, roommate_lists, roommates
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
+from cotenant.instances.colocation.generators import population, random_preferences
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.roommates import irving
+
+from .measured import DATA, needs_data
+
+SMALL: dict[str, dict[str, Any]] = {
+    "colocation-figure-7": {"agents": 120, "draws": 2},
+    "colocation-figure-8": {"agents": 120, "draws": 2},
+    "colocation-figure-9": {"agents": 120, "draws": 2},
+    "colocation-figure-10": {"agents": 120, "draws": 3},
+    "colocation-figure-11": {"agents": 120, "draws": 2},
+    "colocation-figure-12": {"agents": 120, "draws": 2, "repeats": 3},
+    "colocation-figure-13": {"largest": 100, "draws": 6, "proved": 2},
+    "colocation-figure-14": {},
+}
+made: Any = Colocation
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.analysis.colocation.experiments_attribution.SLACK_SECONDS", 1.0)
+
+
+def found(parts: Any) -> dict[str, Finding]:
+    return {part.what: part for part in parts if isinstance(part, Finding)}
+
+
+def chart(parts: Any, name: str) -> Chart:
+    [picture] = [part for part in parts if isinstance(part, Chart) and part.name == name]
+    return picture
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_figure_gives_claims_with_verdicts_and_pictures_in_words(name: str) -> None:
+    done = experiment_named(name).run(seed=0, **SMALL[name])
+    assert all(finding.ours for finding in done.findings)
+    assert {finding.verdict for finding in done.findings} >= {"reproduced"}
+    assert all(finding.paper for finding in done.findings if finding.verdict != "not in the paper")
+    assert done.pictures
+    for picture in done.pictures:
+        assert picture.name == name or picture.name.startswith(f"{name}-")
+        assert len(picture.alt) > 40
+        assert picture.command.startswith(f"cotenant reproduce {name}")
+        assert isinstance(picture, Chart)
+        assert all(len(series.x) == len(series.y) for series in picture.series)
+    if name != "colocation-figure-14":
+        assert found(done.findings)["what this ran on"].ours == SYNTHETIC
+
+
+@pytest.mark.parametrize("name", ["colocation-figure-10", "colocation-figure-12"])
+def test_the_same_seed_gives_the_same_findings_and_another_seed_others(name: str) -> None:
+    first, again, other = (experiment_named(name).run(seed=seed, **SMALL[name]).findings for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+# --- against independent computations --------------------------------------------------------------------------------
+
+
+def agents_of(pairing: Pairing) -> list[tuple[int, int]]:
+    """(type, co-runner's type) of every agent; pairs of agents stand side by side."""
+    agents = []
+    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+        agents += [(a, b), (b, a)] * number
+    return agents
+
+
+def counted(instance: Colocation, pairing: Pairing, alpha: float) -> int:
+    """Blocking pairs by looking at every two agents."""
+    agents, penalty = agents_of(pairing), instance.penalty
+    count = 0
+    for i, (a, beside) in enumerate(agents):
+        for j in range(i + 1, len(agents)):
+            c, other = agents[j]
+            if j == i + 1 and i % 2 == 0:
+                continue  # they share already
+            here = penalty[a, beside] - penalty[a, c] > alpha + 1e-9
+            there = penalty[c, other] - penalty[c, a] > alpha + 1e-9
+            count += bool(here and there)
+    return count
+
+
+def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_counts() -> None:
+    parts = figure_10(agents=40, draws=3)
+    given = setting(seed=0, agents=40, draws=3)
+    alphas = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
+    drawn = chart(parts, "colocation-figure-10")
+    for name in POLICIES:
+        table = []
+        for draw in range(3):
+            people = given.population(draw)
+            table.append([counted(people, given.paired(name, people, draw), alpha) for alpha in alphas])
+        median = np.median(np.array(table), axis=0)
+        assert found(parts)[f"{name}, blocking pairs"].ours == ", ".join(f"{value:.0f}" for value in median)
+        [series] = [series for series in drawn.series if series.name == name]
+        assert series.y == tuple(median.tolist())
+
+
+def test_figure_8_s_rank_correlation_is_spearman_s_formula_by_hand() -> None:
+    parts = figure_8(agents=400, draws=1)
+    given = setting(seed=0, agents=400, draws=1)
+    people = given.population(0)
+    drawn = chart(parts, "colocation-figure-8-correlation").series[0]
+    for name in POLICIES:
+        agents = agents_of(given.paired(name, people, 0))
+        total = [sum(people.penalty[a, b] for a, b in agents if a == kind) for kind in range(people.types)]
+        mean = [value / number for value, number in zip(total, people.count.tolist(), strict=True)]
+        rank, demand = ranked(mean), ranked(given.demands.tolist())
+        assert drawn.y[drawn.x.index(name)] == pytest.approx(statistics.correlation(rank, demand))
+
+
+def ranked(values: list[float]) -> list[float]:
+    """Average ranks."""
+    below = [sum(other < value - 1e-12 for other in values) for value in values]
+    upto = [sum(other <= value + 1e-12 for other in values) for value in values]
+    return [(low + 1 + high) / 2 for low, high in zip(below, upto, strict=True)]
+
+
+def test_figure_9_s_shares_are_the_expectation_over_agents_dealt_at_random() -> None:
+    parts = figure_9(agents=60, draws=1)
+    given = setting(seed=0, agents=60, draws=1)
+    people = given.population(0)
+    before, after = (agents_of(given.paired(name, people, 0)) for name in ("CO", "SMR"))
+    improved = 0.0
+    for kind, beside in before:
+        now = [people.penalty[kind, other] for a, other in after if a == kind]
+        was = people.penalty[kind, beside]
+        improved += sum(was - value > 1e-9 for value in now) / len(now)
+    [series] = [series for series in chart(parts, "colocation-figure-9").series if series.name == "improved"]
+    assert series.y[series.x.index("SMR/CO")] == pytest.approx(100 * improved / 60)
+
+
+def test_a_box_is_what_sorting_all_agents_gives() -> None:
+    people = population(agents=200, rng=np.random.default_rng(3))
+    pairing = greedy(people)
+    values = np.sort([people.penalty[a, b] for a, b in agents_of(pairing)])
+    low, median, high = np.percentile(values, [25, 50, 75])
+    whisker = max(value for value in values if value <= high + 3 * (high - low))
+    result = box([(people, pairing)])
+    assert (result.low, result.median, result.high) == pytest.approx((low, median, high))
+    assert (result.whisker, result.mean) == pytest.approx((whisker, values.mean()))
+
+
+def test_bars_are_means_over_the_populations_a_type_occurs_in() -> None:
+    penalty = [[0.1, 0.2], [0.3, 0.4]]
+    one = made(penalty, [2, 0]), Pairing.from_matrix([[1, 0], [0, 0]], [0, 0])
+    two = made(penalty, [1, 1]), Pairing.from_matrix([[0, 1], [0, 0]], [0, 0])
+    assert mean_bars([one, two]).tolist() == pytest.approx([0.15, 0.3])
+    assert np.isnan(mean_bars([one])[1])
+
+
+def test_a_link_is_a_rising_one_that_chance_hardly_gives() -> None:
+    demand = np.arange(8.0)
+    assert linked(demand**2, demand) == (pytest.approx(1.0), True)
+    assert linked(-demand, demand) == (pytest.approx(-1.0), False)
+    assert linked(np.ones(8), demand) == (0.0, False)
+    assert not linked(np.array([1.0, 3.0, 2.0, np.nan]), np.arange(4.0))[1]  # too few to tell
+
+
+# --- every verdict can flip ------------------------------------------------------------------------------------------
+
+
+def swapped(monkeypatch: pytest.MonkeyPatch, **others: Callable[..., Pairing]) -> None:
+    """Let policies answer what others would."""
+    original = populations.policies
+    monkeypatch.setattr(populations, "policies", lambda *given: original(*given) | others)
+
+
+def test_claims_of_fairness_fail_when_a_stable_policy_is_secretly_complementary(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = ("SMR, penalty rises with contentiousness", "CO, penalty rises with contentiousness")
+    before = found(figure_7(agents=200, draws=2))
+    assert [before[name].verdict for name in what] == ["reproduced", "reproduced"]
+    swapped(monkeypatch, SMR=complementary, CO=marriage_random)
+    after = found(figure_7(agents=200, draws=2))
+    assert [after[name].verdict for name in what] == ["differs", "differs"]
+
+
+def test_claims_of_stability_fail_when_policies_are_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = ("SMP is less stable than SMR", "CO produces fewer blocking pairs than GR", "stable roommate assignments")
+    before = found(figure_10(agents=200, draws=3))
+    assert [before[name].verdict for name in what] == ["reproduced", "differs", "reproduced"]
+    swapped(monkeypatch, SMR=complementary, SMP=marriage_random, CO=marriage_random)
+    after = found(figure_10(agents=200, draws=3, ties="index"))
+    assert [after[name].verdict for name in what[:2]] == ["differs", "reproduced"]
+    assert after["stable roommate assignments, other ties"].ours == before["stable roommate assignments"].ours
+
+
+def test_claims_of_satisfaction_follow_who_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = "SMR/CO: those who lose are the more contentious"
+    assert found(figure_9(agents=200, draws=2))[what].verdict == "reproduced"
+    swapped(monkeypatch, SMR=complementary, CO=marriage_random)
+    after = found(figure_9(agents=200, draws=2))
+    assert after[what].verdict == "differs"
+    swapped(monkeypatch, SR=partial(roommates, ties="own"), GR=partial(roommates, ties="own"))
+    same = found(figure_9(agents=200, draws=2, coupling="sorted"))
+    assert same["SR/GR improves performance"].verdict == "differs"
+
+
+def test_claims_of_performance_follow_the_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = "SMP performs best under beta-high"
+    assert found(figure_11(agents=200, draws=2))[what].verdict == "reproduced"
+    swapped(monkeypatch, SMP=complementary)
+    assert found(figure_11(agents=200, draws=2))[what].verdict == "differs"
+
+
+def test_a_perfect_prediction_leaves_stable_policies_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = "SMR, stability (median blocking pairs)"
+    assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "differs"
+    monkeypatch.setattr(experiments_prediction, "predicted_instance", lambda instance, *rest: instance)
+    assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "reproduced"
+
+
+def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
+    what = "in larger systems more contentious jobs have larger penalties"
+    assert found(figure_13(largest=200, draws=5, proved=0))[what].verdict == "reproduced"
+    assert found(figure_13(policy="CO", largest=200, draws=5, proved=0))[what].verdict == "differs"
+
+
+def test_shapley_s_shares_are_drawn_beside_the_interference() -> None:
+    parts = figure_14()
+    drawn = {series.name: series.y for series in chart(parts, "colocation-figure-14").series}
+    assert drawn == {"interference contributed": (1.0, 2.0, 3.0), "Shapley share": pytest.approx((1.5, 2.0, 2.5))}
+
+
+# --- what is drawn and what is proved --------------------------------------------------------------------------------
+
+
+def test_the_proved_pairings_bound_every_policy() -> None:
+    parts = figure_11(agents=120, draws=2)
+    claims = found(parts)
+    for mix in ("uniform", "beta-low", "gaussian", "beta-high"):
+        above = claims[f"{populations.LEAST}, {mix}"].note.removeprefix("mean penalty; above it in points: ")
+        assert all(float(entry.rpartition("+")[2]) >= 0 for entry in above.split(", "))
+    given = setting(seed=0, agents=120, draws=4)
+    for draw in range(4):
+        people = given.population(draw)
+        pairing = populations.unblocked(people)
+        if pairing is not None:
+            check(people, pairing)
+            assert blocking_pairs(people, pairing).count == 0
+
+
+def test_populations_without_a_stable_pairing_are_said_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.analysis.colocation.experiments_attribution.unblocked", lambda people: None)
+    parts = figure_7(agents=60, draws=2)
+    assert found(parts)[f"mean penalty, {populations.UNBLOCKED}"].ours == "none in 2 populations"
+    assert len(chart(parts, "colocation-figure-7-stable").series) == 3
+
+
+def test_types_stand_in_order_of_demand_on_every_axis() -> None:
+    parts = figure_7(agents=120, draws=2)
+    for name in ("colocation-figure-7-conventional", "colocation-figure-7-stable"):
+        for series in chart(parts, name).series:
+            demands = [float(tick.rpartition(" ")[2]) for tick in series.x]
+            assert demands == sorted(demands)
+            assert len(demands) == 20
+
+
+def test_long_names_are_cut_only_where_they_stay_different() -> None:
+    given = setting(seed=0, agents=10, draws=1)
+    alike = tuple(f"a very long common beginning {number}" for number in range(20))
+    assert len(set(Setting(given.base.replace(names=alike), "", "", True, 10, "random", "own", 0).ticks)) == 20
+    assert all(len(tick) < 25 for tick in given.ticks)
+
+
+# --- ties, mixes, options --------------------------------------------------------------------------------------------
+
+
+def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents() -> None:
+    people = population(agents=60, rng=np.random.default_rng(1))
+    types = people.agent_types()
+    cost = people.penalty[np.ix_(types, types)]
+    shared = 0
+    for ties in ("index", "own"):
+        lists = np.argsort(roommate_lists(people, ties, np.random.default_rng(0)), axis=1)[:, :-1]
+        for agent, row in enumerate(lists):
+            assert agent not in row
+            assert (np.diff(cost[agent, row]) >= 0).all()
+        twins = [(i, j) for i in range(60) for j in range(i) if types[i] == types[j]]
+        same = sum([k for k in lists[i] if k != j] == [k for k in lists[j] if k != i] for i, j in twins)
+        shared = same if ties == "index" else shared
+        assert (same == len(twins)) == (ties == "index")
+    assert shared
+
+
+def test_stable_matchings_are_rare_when_agents_rank_equals_on_their_own_and_not_when_all_rank_them_alike() -> None:
+    given = setting(seed=7, agents=200, draws=8)
+    alike = own = 0
+    for draw in range(8):
+        people = given.population(draw)
+        stable = irving(roommate_lists(people)).stable
+        assert not stable or populations.unblocked(people) is not None  # nobody who is indifferent blocks
+        alike += stable
+        own += irving(roommate_lists(people, "own", np.random.default_rng(draw))).stable
+    assert own == 0
+    assert alike >= 2
+
+
+def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:
+    people = random_preferences(agents=40, rng=np.random.default_rng(5))
+    one, two = roommates(people), roommates(people, ties="own", rng=np.random.default_rng(9))
+    assert (one.first.tolist(), one.second.tolist()) == (two.first.tolist(), two.second.tolist())
+    with pytest.raises(InvalidOption, match="ties is 'coin'"):
+        roommates(people, ties="coin")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agents": 7}, "agents is 7"),
+        ({"draws": 0}, "draws is 0"),
+        ({"order": "best"}, "order is 'best'"),
+        ({"ties": "coin"}, "ties is 'coin'"),
+        ({"form": "gavel"}, "there is none"),
+        ({"bandwidth": "b.csv"}, "there is none"),
+        ({"model_seed": -1}, "model_seed is -1"),
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        figure_7(**options)
+
+
+def test_figure_13_refuses_sizes_and_policies_it_does_not_know() -> None:
+    with pytest.raises(InvalidOption, match="largest is 10"):
+        figure_13(largest=10)
+    with pytest.raises(InvalidOption, match="policy is 'XX'"):
+        figure_13(policy="XX")  # type: ignore[arg-type]
+
+
+# --- measured penalties ----------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("job,a,b,c,d\na,.1,.2,.3,.1\nb,.3,.1,.2,inf\nc,.2,.3,.1,.2\nd,.1,.1,.1,inf\n")
+    given = setting(seed=0, agents=20, draws=1, matrix=str(path), form="penalty-csv")
+    assert given.base.names == ("a", "b", "c")
+    assert not given.synthetic
+    assert given.demand.startswith("penalty inflicted")
+    assert given.demands.tolist() == pytest.approx([20.0, 20.0, 20.0])
+    assert "without 1 types" in given.note
+    with pytest.raises(InvalidOption, match="needs measured penalties"):
+        fair_co2_claims()
+
+
+@needs_data
+@pytest.mark.slow
+def test_what_holds_on_measured_penalties() -> None:
+    folder = DATA / "interference"
+    gavel = found(gavel_claims(matrix=str(folder / "gavel_pairs.json"), agents=400, draws=2))
+    server = found(fair_co2_claims(matrix=str(folder / "fairco2_runtime_colocation_matrix.csv"), agents=400, draws=2))
+    for name, fair in (("GR", True), ("CO", True), ("SMP", True), ("SMR", True)):
+        assert (gavel[f"fig. 8: {name}, ranked penalties follow ranked demands"].verdict == "reproduced") == fair
+    assert server["fig. 8: SMR, ranked penalties follow ranked demands"].verdict == "differs"
+    for claims in (gavel, server):
+        assert claims["fig. 10: SMR colocations are most stable, at every alpha"].verdict == "reproduced"
+        assert claims["fig. 10: CO produces fewer blocking pairs than GR"].verdict == "differs"
+        assert claims["fig. 11: performs within 5 % of prior heuristics (abstract)"].verdict == "reproduced"

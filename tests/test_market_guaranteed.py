@@ -1,0 +1,247 @@
+"""The most total utility at a guaranteed sharing index: against grids, against the convex programme, and cut short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.market.price_map import price_frontiers
+from cotenant.instances.market import Allocation, Market, check, user_utilities
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.sharing import sharing_index, static_utilities
+from cotenant.models.market.guaranteed import guaranteed
+from cotenant.solvers.engines import solve_convex
+from cotenant.solvers.market import guaranteed as module
+from cotenant.solvers.market import utilitarian
+from cotenant.solvers.market.guaranteed import PROVED, Guarantees
+from cotenant.solvers.outcome import Clock, Status, Stop
+
+PROGRAMME = 1e-5
+"""Relative agreement with the convex programme."""
+
+
+def explored(market: Market, time_limit: float | None = None) -> Guarantees:
+    search = Guarantees(market, Clock(time_limit))
+    search.raise_index()
+    return search
+
+
+def drawn(seed: int, **options: Any) -> Market:
+    """A small market: smooth when seed % 3 is 0, else with jobs of f = 1, sometimes f = 0 or work 0."""
+    rng = np.random.default_rng([5, seed])
+    settings: dict[str, Any] = {
+        "users": 2 + seed % 4,
+        "servers": 1 + seed % 3,
+        "jobs": 1,
+        "work": "lognormal",
+        "low": 0.0,
+        "high": 1.0,
+        "cores": float(rng.integers(2, 12)),
+        "budgets": "lognormal" if seed % 2 else "equal",
+        "spread": 0.7,
+    }
+    market = population(**settings | options, rng=rng)
+    fraction, work = market.parallel_fraction.copy(), market.work.copy()
+    if seed % 3:
+        fraction[rng.random(market.jobs) < 0.4] = 1.0
+    if seed % 4 == 1:
+        fraction[rng.random(market.jobs) < 0.3] = 0.0
+    if seed % 7 == 6:
+        work[1:][rng.random(market.jobs - 1) < 0.3] = 0.0
+    return market.replace(parallel_fraction=fraction, work=work)
+
+
+def two_users(seed: int) -> Market:
+    """Two users with a job each on both of two servers."""
+    rng = np.random.default_rng([6, seed])
+    fraction = np.where(rng.random(4) < 0.3 * (seed % 2), 1.0, rng.uniform(0.1, 1, 4))
+    return Market(
+        rng.uniform(2, 8, 2),
+        rng.uniform(1, 3, 2),
+        user=np.array([0, 0, 1, 1]),
+        server=np.array([0, 1, 0, 1]),
+        parallel_fraction=fraction,
+        work=rng.uniform(0.5, 2, 4),
+    )
+
+
+def on_a_grid(market: Market, steps: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """Total utility and sharing index of every division of both servers in so many parts, from the definitions."""
+
+    def worth(cores: np.ndarray, job: int) -> np.ndarray:
+        f = market.parallel_fraction[job]
+        return np.asarray(market.work[job] * cores / (f + (1 - f) * cores))
+
+    parts = [np.linspace(0, size, steps + 1) for size in market.capacity]
+    one, other = np.meshgrid(*parts, indexing="ij")
+    first = worth(one, 0) + worth(other, 1)
+    second = worth(market.capacity[0] - one, 2) + worth(market.capacity[1] - other, 3)
+    shares = market.budget / market.budget.sum()
+    static = [
+        sum(float(worth(np.array(market.capacity[market.server[job]] * shares[user]), job)) for job in jobs)
+        for user, jobs in enumerate(([0, 1], [2, 3]))
+    ]
+    return first + second, np.minimum(first / static[0], second / static[1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_division_on_a_grid_does_better_and_one_does_nearly_as_well(seed: int) -> None:
+    market = two_users(seed)
+    search = explored(market)
+    total, index = on_a_grid(market)
+    assert index.max() <= search.highest
+    assert search.highest == pytest.approx(index.max(), rel=5e-3)
+    for sigma in np.linspace(search.best.index, 0.999 * search.fairest.index, 5):
+        found = search.most(float(sigma))
+        assert found is not None
+        best = float(total[index >= sigma].max(initial=-np.inf))
+        assert best <= search.bound(float(sigma))
+        if np.isfinite(best):
+            assert found.total >= best * (1 - 1e-9) - PROVED * found.total
+            assert found.total == pytest.approx(best, rel=2e-2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_agree_with_the_convex_programme(seed: int) -> None:
+    market = drawn(seed)
+    search = explored(market)
+    serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
+    for sigma in np.linspace(search.best.index, search.fairest.index, 4)[1:-1]:
+        found = search.most(float(sigma))
+        assert found is not None
+        assert search.bound(float(sigma)) - found.total <= PROVED * found.total
+        program = guaranteed(market, search.static, float(sigma))
+        answer = solve_convex(program.problem, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+        assert answer.objective is not None
+        outside = serial[~np.isin(market.user, program.user)].sum()  # users whose jobs are all serial
+        assert found.total == pytest.approx(answer.objective * program.unit + outside, rel=PROGRAMME)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_largest_index_is_found_and_proved(seed: int) -> None:
+    search = explored(drawn(seed))
+    assert search.fairest.index <= search.highest
+    assert search.fairest.index == pytest.approx(search.highest, rel=10 * PROVED)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_answers_keep_their_guarantee_by_the_instances_own_measure(seed: int) -> None:
+    market = drawn(seed)
+    search = explored(market)
+    for sigma in np.linspace(search.best.index, search.fairest.index, 5):
+        found = search.most(float(sigma))
+        assert found is not None
+        allocation = Allocation(found.cores)
+        check(market, allocation)
+        assert sharing_index(market, allocation) >= sigma * (1 - 1e-12)
+        assert found.total == pytest.approx(user_utilities(market, allocation.cores).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_allocations_never_pass_the_bound_at_their_own_index(seed: int) -> None:
+    market, rng = drawn(seed), np.random.default_rng(seed)
+    search = explored(market)
+    for sigma in np.linspace(search.best.index, search.fairest.index, 5):
+        search.most(float(sigma))
+    for _ in range(300):
+        cores = rng.gamma(rng.uniform(0.2, 3), size=market.jobs)
+        cores *= (market.capacity / np.maximum(np.bincount(market.server, cores, market.servers), 1e-300))[market.server]
+        allocation = Allocation(cores * (1 - 1e-12))
+        index = sharing_index(market, allocation)
+        assert index <= search.highest
+        assert user_utilities(market, allocation.cores).sum() <= search.bound(index) * (1 + 1e-9)
+
+
+def test_an_index_that_nothing_reaches_has_no_answer() -> None:
+    search = explored(cotenant.read("market/tiny"))  # type: ignore[arg-type]
+    assert search.most(1.01 * search.highest) is None
+
+
+def test_the_loosest_guarantee_is_the_utilitarian_optimum() -> None:
+    market = cotenant.read("market/pool-100")
+    assert isinstance(market, Market)
+    best = utilitarian(market)
+    search = Guarantees(market, Clock())
+    assert search.best.total == pytest.approx(best.bound, rel=1e-12)
+    assert search.most(0.0) is search.best
+
+
+def test_a_hundred_users_are_proved_at_every_index() -> None:
+    for name in ("groups-100", "pool-100"):
+        market = cotenant.read(f"market/{name}")
+        assert isinstance(market, Market)
+        (found,) = price_frontiers(market)
+        assert found.status is Status.OPTIMAL
+        assert len(found.points) == 8
+        indices = [point.reached for point in found.points if point.reached is not None]
+        assert indices == sorted(indices, reverse=True)
+        fisher = cotenant.solve(market, "fisher")
+        for point in found.points:
+            if point.limit is None or fisher.metrics["sharing_index"] >= point.limit:
+                assert point.bound is not None
+                assert fisher.metrics["total_utility"] <= point.bound
+
+
+def test_one_index_for_all_when_everybody_is_alike() -> None:
+    market = Market(
+        np.array([8.0]), np.ones(4), user=np.arange(4), server=np.zeros(4, dtype=int), parallel_fraction=np.full(4, 0.8),
+        work=np.ones(4),
+    )  # fmt: skip
+    (found,) = price_frontiers(market)
+    assert [(point.limit, point.status) for point in found.points] == [(None, Status.OPTIMAL)]
+    assert found.points[0].reached == pytest.approx(1.0)
+
+
+def test_serial_jobs_alone_have_nothing_to_gain() -> None:
+    market = Market(
+        np.array([4.0, 4.0]), np.ones(2), user=np.array([0, 1]), server=np.array([0, 1]), parallel_fraction=np.zeros(2),
+        work=np.array([1.0, 3.0]),
+    )  # fmt: skip
+    (found,) = price_frontiers(market)
+    assert [(point.value, point.reached) for point in found.points] == [(4.0, 1.0)]
+
+
+def test_there_is_no_frontier_without_useful_jobs_or_for_other_families() -> None:
+    market = cotenant.read("market/tiny")
+    assert isinstance(market, Market)
+    assert price_frontiers(market.replace(work=np.zeros(market.jobs))) == ()
+    assert price_frontiers(market, utility="linear") == ()
+
+
+@pytest.mark.parametrize("seconds", [1e-6, 0.05])
+def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> None:
+    market = cotenant.read("market/pool-100")
+    assert isinstance(market, Market)
+    whole = explored(market)
+    (found,) = price_frontiers(market, time_limit=seconds)
+    assert found.stop is Stop.TIME_LIMIT
+    assert found.status is Status.FEASIBLE or len(found.points) == 1
+    for point in found.points:
+        assert point.value is not None
+        assert point.bound is not None
+        assert point.value <= point.bound
+        if point.limit is not None:
+            whole.most(point.limit)
+            assert point.bound >= whole.bound(point.limit) * (1 - PROVED)
+
+
+def test_without_the_programme_jumping_markets_are_not_called_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_JOBS", 0)
+    for seed in (1, 2, 4, 5):
+        (found,) = price_frontiers(drawn(seed))
+        for point in found.points:
+            assert point.bound is not None
+            if point.value is not None:
+                assert point.value <= point.bound * (1 + 1e-12)
+            apart = np.inf if point.value is None else point.bound - point.value
+            assert (point.status is Status.OPTIMAL) == (apart <= PROVED * max(1.0, abs(point.value or 0.0)))
+
+
+def test_utilities_of_endowments_are_what_users_are_guaranteed() -> None:
+    market = drawn(3)
+    search = Guarantees(market, Clock())
+    assert (search.static == static_utilities(market)).all()
+    assert search.fairest.index >= 1 - 1e-12  # the endowments are an allocation

@@ -1,0 +1,221 @@
+"""Thesis chapter 3 redone: every verdict is computed, every picture holds what the findings say."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.analysis.experiments import NOT_DETERMINED, Finding, experiment_named
+from cotenant.analysis.market import experiments
+from cotenant.analysis.market.experiments import figure_3_11, figure_3_12, figure_3_13, section_3_1_2
+from cotenant.analysis.market.experiments_profiles import figure_3_3, figure_3_4, figure_3_5, figure_3_10
+from cotenant.analysis.picture import Chart, HeatMap
+from cotenant.baselines.market import equal_share
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.instance import Allocation, Market
+from cotenant.instances.market.profile import fractions
+from cotenant.instances.market.workloads import synthetic_fractions, synthetic_profile
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.outcome import Outcome
+
+from .measured import DATA, needs_data
+
+SMALL: dict[str, dict[str, Any]] = {
+    "market-section-3.1.2": {},
+    "market-figure-3.3": {},
+    "market-figure-3.4": {},
+    "market-figure-3.5": {},
+    "market-figure-3.10": {},
+    "market-figure-3.11": {"largest": 20, "draws": 1},
+    "market-figure-3.12": {"users": 40, "groups": 4},
+    "market-figure-3.13": {"largest": 20, "draws": 1},
+}
+
+
+def found(parts: Any) -> dict[str, Finding]:
+    return {part.what: part for part in parts if isinstance(part, Finding)}
+
+
+def picture(parts: Any, name: str) -> Any:
+    [one] = [part for part in parts if not isinstance(part, Finding) and part.name == name]
+    return one
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_figure_gives_claims_with_verdicts_and_pictures_in_words(name: str) -> None:
+    done = experiment_named(name).run(seed=0, **SMALL[name])
+    assert all(finding.ours for finding in done.findings)
+    assert done.pictures
+    for one in done.pictures:
+        assert one.name == name or one.name.startswith(f"{name}-")
+        assert len(one.alt) > 40
+        assert one.command.startswith(f"cotenant reproduce {name}")
+        if isinstance(one, Chart):
+            assert all(len(series.x) == len(series.y) for series in one.series)
+        if isinstance(one, HeatMap):
+            assert {len(row) for row in one.values} == {len(one.x_names)} == {len(one.values)}
+    again = experiment_named(name).run(seed=0, **SMALL[name])
+    assert again.findings == done.findings
+
+
+# --- sharing cores ---------------------------------------------------------------------------------------------------
+
+
+def test_alice_and_bob_are_drawn_with_their_cores() -> None:
+    parts = section_3_1_2()
+    assert {entry.verdict for entry in found(parts).values()} == {"reproduced"}
+    drawn = {series.name: series.y for series in picture(parts, "market-section-3.1.2").series}
+    assert drawn == {"entitled to": (10.0, 10.0), "gets": (7.0, 13.0)}
+
+
+def test_the_total_utilities_drawn_are_those_of_amdahl_s_law_by_hand() -> None:
+    parts = figure_3_11(largest=10, draws=1)
+    market = population(users=10, servers=10, rng=np.random.default_rng([0, 10, 0]))
+    total = {}
+    for name in ("ES", "G-I", "FM"):
+        answer = experiments.MECHANISMS[name](market, rng=np.random.default_rng(0))
+        answer = answer.solution if isinstance(answer, Outcome) else answer  # type: ignore[assignment]
+        assert isinstance(answer, Allocation)
+        pairs = zip(answer.cores.tolist(), market.parallel_fraction.tolist(), market.work.tolist(), strict=True)
+        total[name] = sum(w * x / (f + (1 - f) * x) for x, f, w in pairs if x > 0)
+    for series in picture(parts, "market-figure-3.11").series:
+        if series.name in total:
+            assert series.y[0] == pytest.approx(total[series.name] / total["G-I"])
+    proved = next(series for series in picture(parts, "market-figure-3.11").series if series.strong)
+    assert proved.name == experiments.MOST_WORK
+    assert all(proved.y[0] >= series.y[0] - 1e-9 for series in picture(parts, "market-figure-3.11").series)
+
+
+def test_claims_of_work_fail_when_the_market_secretly_splits_equally(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = "FM outperforms all others, every population"
+    assert found(figure_3_11(largest=10, draws=1))[what].verdict == "reproduced"
+    monkeypatch.setitem(experiments.MECHANISMS, "FM", equal_share)
+    assert found(figure_3_11(largest=10, draws=1))[what].verdict == "differs"
+
+
+def everything_to_the_first(market: Market, **_: Any) -> Allocation:
+    """On every server, all cores to its first job."""
+    cores = np.full(len(market.user), 1e-6)
+    for place, size in enumerate(market.capacity):
+        jobs = np.flatnonzero(market.server == place)
+        cores[jobs[:1]] = size - 1e-6 * (len(jobs) - 1)
+    return Allocation(cores)
+
+
+def test_claims_of_envy_and_sharing_fail_under_an_unfair_market(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = "ES is envy-free"
+    shares = "XC, XC-M, PF and ES incentivize sharing in big systems"
+    assert found(figure_3_12(users=20, groups=4))[free].verdict == "reproduced"
+    assert found(figure_3_13(largest=20, draws=1))[shares].verdict == "reproduced"
+    monkeypatch.setitem(experiments.MECHANISMS, "ES", everything_to_the_first)
+    assert found(figure_3_12(users=20, groups=4))[free].verdict == "differs"
+    assert found(figure_3_13(largest=20, draws=1))[shares].verdict == "differs"
+
+
+def test_envy_maps_show_the_worst_pair_that_the_findings_name() -> None:
+    parts = figure_3_12(users=40, groups=4)
+    for name, slug in (("G-I", "g-i"), ("PF", "pf"), ("FM", "fm")):
+        drawn = picture(parts, f"market-figure-3.12-{slug}")
+        least = min(value for row in drawn.values for value in row)
+        assert f"{least:.3f}" == found(parts)[f"{name}, envy index of the worst pair"].ours
+        assert len(drawn.x_names) == 10
+    assert "Nobody envies anybody" in picture(parts, "market-figure-3.12-fm").alt
+
+
+# --- profiles --------------------------------------------------------------------------------------------------------
+
+
+def written(folder: Path, curves: dict[str, tuple[float, float]], name: str = "profile.csv") -> str:
+    """Run times of workloads with a parallel fraction, and an overhead per doubling of cores."""
+    lines = ["workload,cores,seconds"]
+    for workload, (fraction, overhead) in curves.items():
+        lines += [
+            f"{workload},{cores},{50 * (1 - fraction + fraction / cores + overhead * np.log2(cores))}"
+            for cores in (1, 2, 4, 8, 16)
+        ]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return str(folder / name)
+
+
+def test_karp_flatt_s_fractions_are_those_the_run_times_were_made_of(tmp_path: Path) -> None:
+    path = written(tmp_path, {"a": (0.6, 0.0), "b": (0.9, 0.0)})
+    parts = figure_3_4(profile=path)
+    assert picture(parts, "market-figure-3.4").series[0].y == pytest.approx((0.6, 0.9))
+    assert found(parts)["expected parallel fractions"].verdict == "reproduced"
+    curves = picture(figure_3_3(profile=path), "market-figure-3.3").series
+    assert {series.name: series.y for series in curves} == {
+        "a": pytest.approx((0.6,) * 4),
+        "b": pytest.approx((0.9,) * 4),
+    }
+    assert max(picture(figure_3_5(profile=path), "market-figure-3.5").series[0].y) < 1e-12
+
+
+def test_claims_of_fractions_fail_on_other_run_times(tmp_path: Path) -> None:
+    poor = written(tmp_path, {"a": (0.3, 0.0), "b": (0.9, 0.03), "dedup": (0.9, 0.0)})
+    assert found(figure_3_4(profile=poor))["expected parallel fractions"].verdict == "differs"
+    falling = found(figure_3_3(profile=poor))["F tends to shrink as the core count increases"]
+    assert (falling.verdict, falling.ours) == ("reproduced", "1 of 3: b")
+    assert found(figure_3_5(profile=poor))["less accurate: dedup"].verdict == "differs"
+    worse = written(tmp_path, {"a": (0.3, 0.0), "b": (0.8, 0.0), "dedup": (0.9, 0.04)}, "worse.csv")
+    assert found(figure_3_5(profile=worse))["less accurate: dedup"].verdict == "reproduced"
+    steady = written(tmp_path, {"a": (0.3, 0.0), "b": (0.8, 0.0)}, "steady.csv")
+    assert found(figure_3_3(profile=steady))["F tends to shrink as the core count increases"].verdict == "differs"
+
+
+def test_predicted_run_times_of_an_exact_law_are_exact_and_of_another_are_not(tmp_path: Path) -> None:
+    exact = found(figure_3_10(profile=written(tmp_path, {"canneal": (0.7, 0.0), "b": (0.9, 0.0)})))
+    assert exact["error in the worst case"].verdict == "reproduced"
+    assert exact["error in the worst case"].ours.startswith("0.0 %")
+    assert exact["error of predicted run time, on average"].verdict == "differs"  # below what the thesis reports
+    rough = found(figure_3_10(profile=written(tmp_path, {"canneal": (0.99, 0.2), "b": (0.9, 0.0)}, "rough.csv")))
+    assert rough["error in the worst case"].verdict == "differs"
+    assert rough["canneal is poorly modelled"].verdict == "reproduced"
+
+
+def test_nothing_is_judged_on_a_synthetic_profile() -> None:
+    for figure in (figure_3_3, figure_3_4, figure_3_5, figure_3_10):
+        for finding in found(figure()).values():
+            assert finding.verdict == "not in the paper"
+            assert not finding.paper or "synthetic" in finding.note
+
+
+def test_the_synthetic_profile_gives_back_its_fractions() -> None:
+    known = synthetic_fractions()
+    for entry in fractions(synthetic_profile(np.random.default_rng(0))):
+        assert entry.mean == pytest.approx(known[entry.workload], abs=0.02)
+
+
+def test_options_out_of_range_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="where chooses rows of a profile"):
+        figure_3_3(where="platform=x")
+    with pytest.raises(InvalidOption, match="most_cores is 1"):
+        figure_3_4(most_cores=1)
+    with pytest.raises(InvalidOption, match="nothing can be held out"):
+        figure_3_10(profile=written(tmp_path, {"a": (0.6, 0.0)}), holdout="largest-size")
+
+
+@needs_data
+def test_what_holds_on_the_speedups_of_p3arsec() -> None:
+    path = str(DATA / "speedup" / "p3arsec_speedup.csv")
+    claims = {**found(figure_3_3(profile=path)), **found(figure_3_5(profile=path)), **found(figure_3_10(profile=path))}
+    assert claims["F is consistent across core counts"].verdict == "reproduced"
+    assert claims["less accurate: dedup"].verdict == "reproduced"
+    assert claims["canneal is poorly modelled"].verdict == "reproduced"
+    assert claims["error in the worst case"].verdict == "differs"
+    drawn = picture(figure_3_4(profile=path), "market-figure-3.4").series[0].x
+    assert len(drawn) == 11  # ferret and dedup once, though P3ARSEC draws them beside four alternatives
+    means = dict(zip(drawn, picture(figure_3_4(profile=path), "market-figure-3.4").series[0].y, strict=True))
+    with (DATA / "speedup" / "parsec_xeon_pool.csv").open() as lines:  # the same, derived on another way
+        table = {row["workload"]: float(row["F_karp_flatt_mean"]) for row in csv.DictReader(lines)}
+    assert means == pytest.approx(table, abs=2e-3)
+    assert claims["what this ran on"].ours.endswith("up to 24 cores")
+
+
+def test_what_is_not_determined_says_why() -> None:
+    assert len({place for place, _ in NOT_DETERMINED}) == len(NOT_DETERMINED)
+    assert all(len(reason) > 30 for _, reason in NOT_DETERMINED)
+    assert any("3.8" in place for place, _ in NOT_DETERMINED)

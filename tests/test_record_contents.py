@@ -1,0 +1,187 @@
+"""What the records of colocation, admission and market hold, and what their pictures make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.admission import pictures as admission
+from cotenant.analysis.colocation import pictures as colocation
+from cotenant.analysis.market import pictures as market
+from cotenant.analysis.picture import Chart, HeatMap, Picture
+from cotenant.analysis.records import curves, extremes, over_seeds, records_by_method, rounded
+from cotenant.analysis.runs import Row
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.market import Market
+
+DIGITS = 1e-3
+"""Records hold four digits."""
+
+
+def row(method: str, record: Any, **fields: Any) -> Row:
+    return {"method": method, "kind": "run", "record": record, "options": {}, "predict": None, **fields}
+
+
+def named(pictures: list[Picture], name: str) -> Any:
+    (found,) = (picture for picture in pictures if picture.name == name)
+    return found
+
+
+def test_records_are_gathered_by_method_in_order_of_the_rows() -> None:
+    rows = [row("a", {"x": 1}), row("b", {"x": 2}), row("a", {"x": 3}), row("c", {"y": 1}), row("d", None)]
+    assert records_by_method(rows, "x") == {"a": [{"x": 1}, {"x": 3}], "b": [{"x": 2}]}
+
+
+def test_predictions_and_several_sets_of_options_stand_apart() -> None:
+    rows = [
+        row("a", {"x": 1}, options={"alpha": 0.1}),
+        row("a", {"x": 2}, options={"alpha": 0.2}),
+        row("b", {"x": 3}, options={"alpha": 0.1}),
+        row("b", {"x": 4}, options={"alpha": 0.1}, predict=0.25),
+    ]
+    assert list(records_by_method(rows, "x")) == ["a (alpha=0.1)", "a (alpha=0.2)", "b", "b on 25 % sampled"]
+
+
+def test_rows_that_failed_and_frontiers_hold_no_records() -> None:
+    rows = [row("a", {"x": 1}, error="no"), row("b", {"x": 1}, kind="frontier"), row("c", {"error": "no", "x": 1})]
+    assert list(records_by_method(rows, "x")) == ["c"]
+
+
+def test_seeds_are_joined_place_by_place() -> None:
+    assert over_seeds([[1.0, 4.0], [3.0, 0.0]]) == ((2.0, 2.0), (1.0, 0.0), (3.0, 4.0))
+    assert over_seeds([[1.0, 4.0]]) == ((1.0, 4.0), (), ())
+
+
+def test_methods_with_the_same_numbers_over_their_seeds_share_a_curve() -> None:
+    kept = {"a": [{"x": [1.0]}], "b": [{"x": [1.0]}, {"x": [1.0]}], "c": [{"x": [0.0]}, {"x": [2.0]}]}
+    found = [(group.methods, mean, low, high) for group, mean, low, high in curves(kept, lambda record: record["x"])]
+    assert found == [(("a", "b"), (1.0,), (), ()), (("c",), (1.0,), (0.0,), (2.0,))]
+
+
+def test_extremes_are_said_in_words() -> None:
+    assert extremes({"a": 2.0, "b": 1.0}, ".1f") == "least b with 1.0, most a with 2.0"
+    assert extremes({"a": 2.0, "b": 2.0}) == "all the same, 2"
+    assert extremes({"a": 2.0}) == "a has 2"
+
+
+def test_rounding_keeps_significant_digits() -> None:
+    assert rounded([123456.0, 0.00012345, 0.0, -2.00005]) == [123500.0, 0.0001234, 0.0, -2.0]
+
+
+def test_a_pairings_record_agrees_with_its_metrics() -> None:
+    instance = cotenant.read("colocation/cooper-1000")
+    assert isinstance(instance, Colocation)
+    for method in ("GR", "CO"):
+        result = cotenant.solve(instance, method)
+        record = colocation.record(instance, result.solution)
+        assert record["blocking"][0] == result.metrics["blocking_pairs"]
+        at = record["alphas"].index(0.05)
+        assert record["blocking"][at] == cotenant.solve(instance, method, alpha=0.05).metrics["blocking_pairs"]
+        assert record["blocking"] == sorted(record["blocking"], reverse=True)
+        assert record["quantiles"][-1] == pytest.approx(result.metrics["worst_penalty"], rel=DIGITS)
+        assert record["quantiles"] == sorted(record["quantiles"])
+        shares = instance.count[[instance.names.index(name) for name in record["names"]]] / instance.agents
+        assert shares @ record["penalty"] == pytest.approx(result.metrics["penalty"], rel=DIGITS)
+        assert record["bandwidth"] == sorted(record["bandwidth"])
+
+
+def test_of_many_types_evenly_spaced_ones_are_kept_and_it_is_said() -> None:
+    rng = np.random.default_rng(0)
+    instance = Colocation(rng.random((100, 100)), np.full(100, 2), rng.random(100))
+    record = colocation.record(instance, cotenant.solve(instance, "GR").solution)
+    assert len(record["names"]) == len(record["penalty"]) == colocation.MOST_TYPES
+    assert record["types"] == 100
+    assert record["bandwidth"][0] == pytest.approx(instance.bandwidth.min(), rel=DIGITS)  # type: ignore[union-attr]
+    assert record["bandwidth"][-1] == pytest.approx(instance.bandwidth.max(), rel=DIGITS)  # type: ignore[union-attr]
+    chart = named(colocation.pictures([row("GR", record)]), "colocation-penalty-by-bandwidth")
+    assert chart.note == "40 of 100 types are shown, evenly spaced by bandwidth."
+
+
+def test_without_bandwidths_there_is_no_picture_against_bandwidth() -> None:
+    instance = cotenant.read("colocation/no-stable-4")
+    record = colocation.record(instance, cotenant.solve(instance, "GR").solution)  # type: ignore[arg-type]
+    names = [picture.name for picture in colocation.pictures([row("GR", record)])]
+    assert names == ["colocation-blocking-by-alpha", "colocation-penalty-distribution"]
+
+
+def test_ranks_of_a_fair_pairing_are_all_right() -> None:
+    record = {"quantiles": [0.0] * 26, "alphas": [0.0], "alpha_mode": "penalty-points", "blocking": [0], "types": 3,
+              "names": ["a", "b", "c"], "bandwidth": [1.0, 2.0, 3.0], "penalty": [0.1, 0.2, 0.3]}  # fmt: skip
+    heat = named(
+        colocation.pictures([row("fair", record), row("unfair", record | {"penalty": [0.3, 0.2, 0.1]})]),
+        "colocation-penalty-ranks",
+    )
+    assert isinstance(heat, HeatMap)
+    assert heat.values == ((0.0, 0.0, 0.0), (2.0, 0.0, -2.0))
+
+
+def test_an_assignments_record_agrees_with_its_metrics() -> None:
+    instance = cotenant.read("admission/hines-romano-I")
+    for method in ("SM", "DA1"):
+        result = cotenant.solve(instance, method)
+        record = admission.record(instance, result.solution)  # type: ignore[arg-type]
+        assert record["blocking_pairs"] == result.metrics["blocking_pairs"]
+        assert record["total_speed"] == pytest.approx(result.metrics["total_speed"], rel=DIGITS)
+        assert sum(record["speeds"]) == pytest.approx(result.metrics["total_speed"], rel=DIGITS)
+        assert record["refused"] == sum(speed == 0 for speed in record["speeds"])
+        assert np.mean(record["vm_fill"]) == pytest.approx(result.metrics["cores_used"], rel=1e-2)
+        assert all(speed <= best * (1 + DIGITS) for speed, best in zip(record["speeds"], record["alone"], strict=True))
+
+
+def test_vms_without_cores_leave_holes() -> None:
+    instance = cotenant.instances.admission.Admission([[2, 0], [0, 0]], [1, 1], [[1.0, 1.0], [1.0, 1.0]])
+    record = admission.record(instance, cotenant.solve(instance, "DA1").solution)  # one job a VM
+    assert record["vm_fill"] == [0.5, -1.0]
+    heat = named(admission.pictures([row("DA1", record)]), "admission-fill-vms")
+    assert heat.values == ((0.5, None),)
+
+
+def test_an_allocations_record_agrees_with_its_metrics() -> None:
+    instance = cotenant.read("market/pool-100")
+    assert isinstance(instance, Market)
+    for method in ("ES", "XC", "utilitarian"):
+        result = cotenant.solve(instance, method)
+        record = market.record(instance, result.solution)
+        assert record["sharing"]["endowment"][0] == pytest.approx(result.metrics["sharing_index"], rel=DIGITS)
+        assert record["sharing"]["tenants"][0] == pytest.approx(result.metrics["sharing_index_tenants"], rel=DIGITS)
+        assert record["envy"][0] == pytest.approx(result.metrics["envy_index"], rel=DIGITS)
+        worst = np.array(record["envy_matrix"]).min() / 100
+        assert worst <= result.metrics["envy_index"] + 1e-6 < worst + 0.0101
+        assert len(record["envy_users"]) == market.MOST_USERS
+        assert ("price" in record) == (result.solution.price is not None)
+
+
+def test_envy_is_drawn_for_the_methods_with_the_worst_pairs_only() -> None:
+    instance = cotenant.read("market/tiny")
+    rows = []
+    for method in ("fisher", "utilitarian", "PF"):
+        record = market.record(instance, cotenant.solve(instance, method).solution)  # type: ignore[arg-type]
+        rows.append(row(method, record))
+    drawn = market.pictures(rows)
+    maps = [picture.name for picture in drawn if isinstance(picture, HeatMap)]
+    assert maps[0] == "market-envy-utilitarian"
+    assert "market-envy-fisher" not in maps
+    curves = named(drawn, "market-sharing-endowment")
+    assert isinstance(curves, Chart)
+    assert [series.name for series in curves.series] == ["fisher", "utilitarian", "PF", "no gain"]
+
+
+def test_other_families_have_their_own_utilities_and_no_envy() -> None:
+    instance = cotenant.read("market/tiny")
+    result = cotenant.solve(instance, "nash-welfare", utility="linear")
+    record = market.record(instance, result.solution, utility="linear")  # type: ignore[arg-type]
+    assert "envy" not in record
+    assert "sharing" not in record
+    assert next(picture.name for picture in market.pictures([row("nash-welfare", record)])) == "market-utility"
+
+
+def test_a_market_without_useful_jobs_has_nothing_to_draw() -> None:
+    instance = cotenant.read("market/tiny")
+    assert isinstance(instance, Market)
+    empty = instance.replace(work=np.zeros(instance.jobs))
+    record = market.record(empty, cotenant.solve(empty, "ES").solution)
+    assert record == {"users": 0}
+    assert market.pictures([row("ES", record)]) == []

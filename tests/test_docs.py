@@ -88,9 +88,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
         there = page.parent / target if target else page
         assert there.exists(), target
-        included = re.match(r"```\{include\} (\S+)", there.read_text()) if anchor else None
-        source = there.parent / included[1] if included else there
-        assert not anchor or anchor in anchors(source), f"{target}#{anchor}"
+        assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
 
 
 def test_pages_name_tests_and_experiments_that_exist() -> None:
@@ -140,6 +138,7 @@ def test_what_pages_ask_the_site_for_can_be_made() -> None:
         assert kind in maker.PARTS, name_of(page)
         if kind != "picture":  # pictures are made of the page's own examples, which the tests above run
             assert maker.PARTS[kind](name, "", name_of(page)) or kind == "page", (name_of(page), kind, name)
+    assert maker.site_links("[a](../CONTRIBUTING.md#b) [c](../../README.md)") == "[a](contributing.md#b) [c](../index.md)"
     assert maker.filled("a\n<!-- site: page index -->\nb") == "a\nindex\nb"
     assert maker.filled("a\n<!-- site: page nowhere -->\nb") == "a\n\nb"
 

@@ -27,6 +27,8 @@ INNER = re.compile(r".*kernels|document|draft|common|papers|search|compiled")
 """Names of modules that are for the inside only."""
 
 _PART = re.compile(r"^<!-- site: (\w+)(?: ([\w.-]+))? -->$", re.MULTILINE)
+ROOT_PAGES = {"CONTRIBUTING": "contributing.md", "CHANGELOG": "changelog.md", "README": "index.md"}
+_ROOT_PAGE = re.compile(rf"\]\(((?:\.\./)*)\.\./({'|'.join(ROOT_PAGES)})\.md")
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -35,6 +37,11 @@ def filled(text: str, page: str = "") -> str:
     return _PART.sub(
         lambda found: PARTS[found[1]](found[2] or "", text[: found.start()], page), text
     )
+
+
+def site_links(text: str) -> str:
+    """Links to the root's own pages (on a code host they lead there) lead to this site's copies."""
+    return _ROOT_PAGE.sub(lambda found: f"]({found[1]}{ROOT_PAGES[found[2]]}", text)
 
 
 def methods(problem: str, before: str = "", page: str = "") -> str:
@@ -86,7 +93,7 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
     from cotenant.analysis.experiments import EXPERIMENTS
     from cotenant.analysis.table import Column, Table
 
-    rows = tuple((f"`{entry.name}`", entry.what, entry.source) for entry in EXPERIMENTS)
+    rows = tuple((entry.name, entry.what, entry.source) for entry in EXPERIMENTS)
     return Table(
         "experiments", "", tuple(map(Column, ("experiment", "what", "place"))), rows
     ).markdown()
@@ -241,7 +248,7 @@ def _summary(function: Any) -> str:
 
 
 def _fill(app: Sphinx, name: str, content: list[str]) -> None:
-    content[0] = filled(content[0], name)
+    content[0] = site_links(filled(content[0], name))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -307,7 +307,7 @@ def _places(rows: Sequence[Row]) -> Table:
         Column("place"), Column("what"), *(Column(verdict, numeric=True) for verdict in VERDICTS),
         Column("seconds", _seconds, numeric=True), Column("command"),
     )  # fmt: skip
-    lines = [(row["place"] or "-", row["what"], *_tally([row]), row["seconds"], f"`{row['command']}`") for row in rows]
+    lines = [(row["place"] or "-", row["what"], *_tally([row]), row["seconds"], row["command"]) for row in rows]
     return Table("places", "", columns, tuple(lines))
 
 

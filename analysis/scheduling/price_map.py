@@ -14,8 +14,8 @@ from ...models.scheduling import Nearness, fluid_bound
 from ...models.scheduling.intervals import Objective
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.scheduling import simulate
-from ...solvers.scheduling.near import most_near, nearest, quicker_engine
-from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, worth_of
+from ...solvers.scheduling.near import most_near, nearest
+from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, quicker_engine, worth_of
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
 from ..price_map import PriceFrontier, PricePoint, settled

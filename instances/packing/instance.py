@@ -348,6 +348,7 @@ def serves_all(instance: Packing) -> bool:
 
 def fixed_servers(instance: Packing) -> bool:
     """Whether the number of servers is given, so that they can be shared."""
+    assert instance.servers is not None
     return bool(np.isfinite(instance.servers).all())
 
 

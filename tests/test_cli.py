@@ -75,7 +75,7 @@ BAD: list[tuple[str, list[str], int, str]] = [
     ("an unknown generator", ["generate", "colocation", "--kind", "x", "--out", "x.json"], 2, "known: population"),
     ("an unknown format", ["convert", "x.csv", "--from", "penalties-csv", "--out", "x.json"], 2, "did you mean penalty-csv"),
     ("an unknown data set", ["fetch", "fairco2"], 2, "did you mean fair-co2"),
-    ("an unknown experiment", ["reproduce", "colocation-figure-6"], 2, "did you mean colocation-figure-5"),
+    ("an unknown experiment", ["reproduce", "colocation-figure-6"], 2, "colocation-figure-5"),
     ("a result that is none", ["check", "colocation/tiny", "pyproject.toml"], 2, "not JSON"),
     ("an option nobody takes", ["compare", "colocation/tiny", "-m", "GR", "-o", "engine=highs"], 2, "no option 'engine'"),
 ]

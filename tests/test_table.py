@@ -79,3 +79,16 @@ def test_markdown_escapes_what_would_be_a_mark_and_keeps_its_columns() -> None:
 def test_an_unknown_form_is_refused() -> None:
     with pytest.raises(InvalidOption, match="one of csv, latex, markdown"):
         TABLE.write("xml")
+
+
+def test_every_column_of_a_comparison_has_a_heading_of_its_own_for_programs() -> None:
+    import cotenant
+    from cotenant import catalog
+    from cotenant.analysis.tables import comparison_tables
+
+    done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "stable", "GR"])
+    (table,) = comparison_tables(done, catalog.metric_table, {})
+    header, *lines = list(csv.reader(io.StringIO(table.csv())))
+    assert len(set(header)) == len(header)
+    assert {"penalty", "gap_penalty", "gap_blocking_pairs"} <= set(header)
+    assert all(len(line) == len(header) for line in lines)

@@ -89,7 +89,6 @@ of_no_module.__module__ = "no_such_module"
     [
         (lambda instance: None, "'<lambda>' or its options cannot be had in another process"),
         (of_no_module, "'of_no_module' or its options cannot be had in another process"),
-        (errors, "'errors' or its options cannot be had in another process"),  # of a test module, which nobody can import
     ],
 )
 def test_a_function_that_another_process_cannot_import_is_refused_before_any_work(

@@ -170,6 +170,7 @@ class Cluster:
                     self._token,
                     key=f"cotenant-{self._token}-{number}",
                     pure=False,
+                    priority=-number,  # in the order of the tables, as everywhere
                 )
                 going[future.key] = (cell, future)
         for _, future in list(going.values()):

@@ -369,6 +369,8 @@ def reproduce(
     from .instances.problem.errors import CotenantError, InvalidOption
     from .instances.problem.options import parse_options
 
+    if not listed and not experiments and (option or any(path is not None for path in (data, out, figures, tables, page))):
+        raise InvalidOption("no experiment is named; name some, or all (`cotenant reproduce --list` lists them)")
     if listed or not experiments:
         if as_json:
             print_json(

@@ -161,7 +161,7 @@ def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, missing
         said.append(f"For {silent} nothing was found or ruled out in time.")
     for point in impossible:
         side = "at least" if sign < 0 else "at most"
-        said.append(f"Proved impossible: {fair.label} {side} {point.limit if point.limit is not None else 'any'}.")
+        said.append(f"Proved impossible: {fair.label} {'any' if point.limit is None else f'{side} {point.limit:g}'}.")
     if frontier.stop is Stop.INTERRUPTED:
         said.append("The search was interrupted: points are missing.")
     if missing:

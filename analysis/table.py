@@ -29,6 +29,7 @@ class Column:
     text : value -> what people read; programs (CSV, sorting) get the value itself.
     numeric : set to the right and sorted by value.
     bold, wrap : how it is set on a terminal.
+    key : heading in CSV, where several columns of one name could not be told apart; the name when "".
     """
 
     name: str
@@ -36,6 +37,7 @@ class Column:
     numeric: bool = False
     bold: bool = False
     wrap: bool = True
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Table:
         """Comma-separated values: unrounded, an empty cell for none."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([column.name for column in self.columns])
+        writer.writerow([column.key or column.name for column in self.columns])
         for row in self.rows:
             writer.writerow([self.value(row, place) for place in range(len(self.columns))])
         return stream.getvalue()

@@ -175,7 +175,7 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
         name = f"{metric.short} [{metric.unit}]" if metric.unit else metric.short
         columns.append(Column(name, partial(figure, metric=replace(metric, unit="")), numeric=True))
         if metric in gapped:
-            columns.append(Column("gap", numeric=True, wrap=False))
+            columns.append(Column("gap", numeric=True, wrap=False, key=f"gap_{metric.name}"))
     columns.append(Column("seconds", seconds_text, numeric=True))
     rows = []
     for line in lines:

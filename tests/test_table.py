@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from report_rows import two_instances
 
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.table import Column, Table
@@ -31,6 +32,18 @@ TABLE = Table(
 def test_csv_holds_values_as_they_are_and_nothing_for_none() -> None:
     rows = list(csv.reader(io.StringIO(TABLE.csv())))
     assert rows == [["method", "penalty"], ["optimal", str(1 / 3)], ["[SR] a|b", ""], [SPECIAL, "0.5"]]
+
+
+def test_csv_names_each_gap_after_its_metric_where_people_read_gap() -> None:
+    from cotenant.analysis.compare import Comparison
+    from cotenant.analysis.tables import comparison_tables
+    from cotenant.catalog import metric_table
+
+    (table,) = comparison_tables(Comparison(two_instances()[:3]), metric_table, {})
+    headings = table.csv().splitlines()[0].split(",")
+    assert "gap_penalty" in headings
+    assert len(set(headings)) == len(headings)
+    assert "gap" in table.latex().splitlines()[4].split(" & ")
 
 
 def test_people_read_rounded_text_and_a_pair_says_its_own() -> None:

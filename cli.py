@@ -268,8 +268,13 @@ def show(
 def generate(
     problem: Annotated[str, typer.Argument(help="A problem.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")],
-    option: Options = None,
-    kind: Annotated[str | None, typer.Option(help="Which generator; the problem's first when not given.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option of the generator; one that is none lists them."),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Which generator; its problem's first when not given. A name that is none lists them.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
 ) -> None:
     """Generate an instance."""

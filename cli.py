@@ -97,7 +97,9 @@ def compare(
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,
-    frontier: Annotated[bool, typer.Option(help="Also find the proved frontiers of efficiency against fairness.")] = False,
+    frontier: Annotated[
+        bool, typer.Option(help="Also find the proved frontiers of efficiency against fairness; --report does.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,

@@ -86,7 +86,7 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
         low = math.floor(math.log10(min(positive)))
         ticks = [step * 10.0**power for power in range(low, low + 4) for step in (1, 1.5, 2, 3, 5, 7)]
         narrow = max(positive) < 2 * min(positive)
-        axis.set_major_locator(MaxNLocator(5) if narrow else FixedLocator(ticks))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]) if narrow else FixedLocator(ticks))
         axis.set_minor_locator(NullLocator())
     if 1e-4 < min(positive) and max(positive) < 1e5:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -118,6 +118,8 @@ def percent(value: float | None) -> str:
     """A gap as text: a fraction in percent, from ten on as a multiple of the bound."""
     if value is None or value == 0:
         return "-" if value is None else "0 %"
+    if abs(value) < 5e-5:
+        return "<0.01 %" if value > 0 else ">-0.01 %"
     if abs(value) < 1:
         return f"{100 * value:.2f} %"
     return f"{100 * value:.0f} %" if abs(value) < 10 else f"{value:.3g} times"

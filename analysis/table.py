@@ -29,7 +29,7 @@ class Column:
     text : value -> what people read; programs (CSV, sorting) get the value itself.
     numeric : set to the right and sorted by value.
     bold, wrap : how it is set on a terminal.
-    key : heading in CSV, where several columns of one name could not be told apart; the name when "".
+    key : heading for programs (CSV), where every column needs one of its own; the name when empty.
     """
 
     name: str

@@ -175,7 +175,7 @@ def _gap_table(title: str, source: str, lines: Sequence[Row], metrics: Sequence[
     columns = [Column("method", bold=True, wrap=False), Column("status")]
     for metric in shown:
         name = f"{metric.short} [{metric.unit}]" if metric.unit else metric.short
-        columns.append(Column(name, partial(figure, metric=replace(metric, unit="")), numeric=True))
+        columns.append(Column(name, partial(figure, metric=replace(metric, unit="")), numeric=True, key=metric.name))
         if metric in gapped:
             columns.append(Column("gap", numeric=True, wrap=False, key=f"gap_{metric.name}"))
     columns.append(Column("seconds", seconds_text, numeric=True))

@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -94,13 +97,15 @@ def said(note: str, words: str) -> None:
     part.rename(note)
 
 
-def waited_for(note: Path, seconds: float = 60.0) -> str:
-    """The words of a note, once it is there."""
+def waited_for(note: Path, seconds: float = 60.0, *, whole: Callable[[str], Any] = bool) -> str:
+    """The words of a note, once it is there and `whole` takes them (a file is there before what is written to it)."""
     end = time.monotonic() + seconds
-    while not note.exists():
+    while True:
+        with suppress(OSError, ValueError):
+            if whole(words := note.read_text()):
+                return words
         assert time.monotonic() < end, f"{note} is not written"
         time.sleep(0.02)
-    return note.read_text()
 
 
 def gone(process: int, seconds: float = 30.0) -> bool:

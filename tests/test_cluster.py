@@ -38,14 +38,18 @@ class Started:
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self.environment = {**os.environ, **QUIET, "PYTHONPATH": path, **environment}
         note = folder / "scheduler.json"
-        self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(note))
-        self.address = json.loads(bad.waited_for(note))["address"]
-        for number in range(workers):
-            self.worker(f"worker-{number}")
+        try:
+            self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(note))
+            self.address = json.loads(bad.waited_for(note, whole=json.loads))["address"]
+            for number in range(workers):
+                self.worker(f"worker-{number}")
+        except BaseException:
+            self.end()
+            raise
 
     def start(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
-            command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+            command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
             self.processes[name] = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=self.folder, env=self.environment, start_new_session=True
             )
@@ -233,6 +237,7 @@ def loses(folder: Path, process: str, words: str) -> None:
     with started(folder, 1) as found:
 
         def kill() -> None:
+            bad.waited_for(out)  # a row that is not handed in yet would be lost with its worker, and run again elsewhere
             bad.waited_for(note)
             found.processes[process].kill()
 

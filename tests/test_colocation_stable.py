@@ -317,3 +317,27 @@ def test_a_pairing_over_types_has_agents_to_match() -> None:
     pairing = stable(instance).solution
     partner = agent_partners(instance, pairing)  # type: ignore[arg-type]
     assert (partner[partner] == np.arange(50)).all()
+
+
+def _in_need_of_a_decision() -> Colocation:
+    """Ties among agents that all differ, and no pairing without a blocking pair."""
+    cycle = np.array([[9, 1, 2, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 1, 1, 9]]) / 10
+    return Colocation(penalty=cycle, count=np.ones(4))
+
+
+def test_a_decision_in_a_process_of_its_own_is_the_same_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = _in_need_of_a_decision()
+    here = stable(instance, time_limit=60)
+    monkeypatch.setattr(stable_module, "APART_FROM", 0)
+    monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
+    apart = stable(instance, time_limit=60)
+    assert (apart.bound, apart.status) == (here.bound, here.status) == (1.0, Status.OPTIMAL)
+
+
+def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stable_module, "APART_FROM", 0)
+    monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
+    monkeypatch.setattr(stable_module, "call_apart", lambda *given, **options: None)
+    ended = stable(_in_need_of_a_decision(), time_limit=60)
+    assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
+    assert ended.solution is not None

@@ -92,7 +92,6 @@ of_no_module.__module__ = "no_such_module"
             r"'<lambda>' or its options cannot be had in another process \(a lambda, or a function made inside",
         ),
         (of_no_module, "'of_no_module' or its options cannot be had in another process"),
-        (errors, "'errors' or its options cannot be had in another process"),  # of a test module, which nobody can import
     ],
 )
 def test_a_function_that_another_process_cannot_import_is_refused_before_any_work(

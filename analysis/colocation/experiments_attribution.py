@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...baselines.colocation import Ties
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ...solvers.colocation import fair
@@ -24,12 +23,10 @@ from .populations import (
     POLICIES,
     STABLE,
     UNBLOCKED,
-    Form,
-    Gpu,
     Order,
     Setting,
     least_penalty,
-    setting,
+    on_setting,
     unblocked,
 )
 
@@ -41,11 +38,8 @@ CLOSE = 0.10
 SLACK_SECONDS = 10.0
 
 
-def figure_7(
-    *, seed: int = 0, agents: int = 1000, draws: int = 10, order: Order = "random", ties: Ties = "own", model_seed: int = 2017,
-    matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+@on_setting(draws=10)
+def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
     """Mean penalty of each job type under every policy, the types by increasing contentiousness.
 
     Parameters
@@ -53,22 +47,10 @@ def figure_7(
     agents, draws : of a population, and how many populations are averaged (the papers do not say over how many).
     order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
-    given = setting(
-        seed=seed,
-        agents=agents,
-        draws=draws,
-        order=order,
-        ties=ties,
-        model_seed=model_seed,
-        matrix=matrix,
-        form=form,
-        bandwidth=bandwidth,
-        gpu=gpu,
-    )
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
     findings = [*_named_jobs(given, bars), *(_rising(given, name, bars[name]) for name in POLICIES)]
-    other: Order = "index" if order == "random" else "random"
+    other: Order = "index" if given.order == "random" else "random"
     swapped = replace(given, order=other)
     greedy_bars = mean_bars([(entry, swapped.paired("GR", entry, draw)) for draw, (entry, _) in enumerate(rows["GR"])])
     rank, _ = linked(greedy_bars, given.demands)
@@ -97,27 +79,12 @@ def figure_7(
     return [*findings, *charts]
 
 
-def figure_8(
-    *, seed: int = 0, agents: int = 1000, draws: int = 10, order: Order = "random", ties: Ties = "own", model_seed: int = 2017,
-    matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+@on_setting(draws=10)
+def figure_8(given: Setting, *, draws: int) -> list[Finding | Picture]:
     """Ranks of penalties against ranks of demands, and their correlation under every policy.
 
     Parameters are those of `figure_7`.
     """
-    given = setting(
-        seed=seed,
-        agents=agents,
-        draws=draws,
-        order=order,
-        ties=ties,
-        model_seed=model_seed,
-        matrix=matrix,
-        form=form,
-        bandwidth=bandwidth,
-        gpu=gpu,
-    )
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
     found = {name: correlations(entries) for name, entries in rows.items() if entries}

@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from ...baselines.colocation import Ties, threshold
+from ...baselines.colocation import threshold
 from ...instances.colocation.generators import Mix
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties
@@ -25,12 +25,9 @@ from .populations import (
     POLICIES,
     STABLE,
     UNBLOCKED,
-    Form,
-    Gpu,
-    Order,
     Setting,
     least_penalty,
-    setting,
+    on_setting,
     unblocked,
 )
 
@@ -70,11 +67,8 @@ def box(rows: Iterable[tuple[Colocation, Pairing]]) -> Box:
     return Box(low, median, high, whisker, float(every.mean()))
 
 
-def figure_11(
-    *, seed: int = 0, agents: int = 1000, draws: int = 10, order: Order = "random", ties: Ties = "own", model_seed: int = 2017,
-    matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+@on_setting(draws=10)
+def figure_11(given: Setting, *, draws: int) -> list[Finding | Picture]:
     """Penalties under every policy and four mixes of jobs, beside the least that is possible.
 
     Parameters
@@ -86,10 +80,6 @@ def figure_11(
     -----
     The densities have no printed parameters; ours are in the docstring of the generator.
     """
-    given = setting(
-        seed=seed, agents=agents, draws=draws, order=order, ties=ties, model_seed=model_seed, matrix=matrix, form=form,
-        bandwidth=bandwidth, gpu=gpu,
-    )  # fmt: skip
     people = {mix: [given.population(draw, mix=mix) for draw in range(draws)] for mix in _MIXES}
     boxes = {
         mix: {name: box((entry, given.paired(name, entry, draw)) for draw, entry in enumerate(rows)) for name in POLICIES}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...baselines.colocation import Ties
 from ...instances.colocation.instance import Floats
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
 from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .metrics import attribution
-from .populations import Form, Gpu, Setting, setting
+from .populations import Setting, on_setting
 from .prediction import Accuracy, accuracy_curve, predicted_instance
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
@@ -26,11 +25,8 @@ SAME = 1.5
 _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
 
 
-def figure_12(
-    *, seed: int = 0, repeats: int = 30, agents: int = 1000, draws: int = 5, ties: Ties = "own", model_seed: int = 2017,
-    matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+@on_setting(draws=5, fixed=("order",))
+def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> list[Finding | Picture]:
     """Share of preferences predicted correctly (eq. 2) against the share of colocations sampled.
 
     Parameters
@@ -39,18 +35,7 @@ def figure_12(
     agents, draws : of the populations on which stable policies are run on predicted penalties.
     ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
-    given = setting(
-        seed=seed,
-        agents=agents,
-        draws=draws,
-        ties=ties,
-        model_seed=model_seed,
-        matrix=matrix,
-        form=form,
-        bandwidth=bandwidth,
-        gpu=gpu,
-    )
-    curve = accuracy_curve(given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(seed))
+    curve = accuracy_curve(given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(given.seed))
     points = {point.fraction: point for point in curve.points}
     findings = []
     for share, paper in PRINTED.items():

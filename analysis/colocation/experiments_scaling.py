@@ -12,16 +12,15 @@ from ...instances.problem.errors import InvalidOption
 from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
 from .links import Rows, correlations, linked
-from .populations import POLICIES, UNBLOCKED, Form, Gpu, setting, unblocked
+from .populations import POLICIES, UNBLOCKED, Setting, on_setting, unblocked
 
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
+@on_setting(draws=50, agents=10, fixed=("agents", "order", "ties"))
 def figure_13(
-    *, seed: int = 0, policy: Literal["GR", "CO", "SMP", "SMR", "SR"] = "SMR", largest: int = 2000, draws: int = 50,
-    proved: int = 10, model_seed: int = 2017, matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+    given: Setting, *, draws: int, policy: Literal["GR", "CO", "SMP", "SMR", "SR"] = "SMR", largest: int = 2000, proved: int = 10
+) -> list[Finding | Picture]:
     """Correlation of penalty with demand as populations grow.
 
     Parameters
@@ -34,9 +33,6 @@ def figure_13(
     """
     if largest < 20 or not 0 <= proved <= draws:
         raise InvalidOption(f"largest is {largest}, proved {proved}; expected at least 20 agents, and 0 to draws = {draws}")
-    given = setting(
-        seed=seed, agents=10, draws=draws, model_seed=model_seed, matrix=matrix, form=form, bandwidth=bandwidth, gpu=gpu
-    )
     if policy not in POLICIES:
         raise InvalidOption(f"policy is {policy!r}; expected one of {', '.join(POLICIES)}")
     sizes = [size for size in _SIZES if size <= largest]

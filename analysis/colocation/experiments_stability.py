@@ -15,7 +15,7 @@ from ...instances.colocation.stability import blocking_pairs
 from ...solvers.roommates import irving
 from ..experiments import Finding, beyond, claim
 from ..picture import Chart, Picture, Series
-from .populations import CONVENTIONAL, POLICIES, STABLE, UNBLOCKED, Form, Gpu, Order, Setting, listed, setting, unblocked
+from .populations import CONVENTIONAL, POLICIES, STABLE, UNBLOCKED, Setting, listed, on_setting, unblocked
 from .satisfaction import Coupling, Satisfaction, satisfaction
 
 LARGE_MAJORITY = 2 / 3
@@ -28,11 +28,8 @@ _COMPARED: dict[Coupling, str] = {
 _ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
 
 
-def figure_9(
-    *, seed: int = 0, agents: int = 1000, draws: int = 10, coupling: Coupling = "random", order: Order = "random",
-    ties: Ties = "own", model_seed: int = 2017, matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+@on_setting(draws=10)
+def figure_9(given: Setting, *, coupling: Coupling = "random", draws: int) -> list[Finding | Picture]:
     """Agents improved, degraded and unchanged when stable policies replace conventional ones.
 
     Parameters
@@ -42,18 +39,6 @@ def figure_9(
         "random" in expectation. "sorted" is what an agent cannot see: how the type as a whole fares.
     order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
-    given = setting(
-        seed=seed,
-        agents=agents,
-        draws=draws,
-        order=order,
-        ties=ties,
-        model_seed=model_seed,
-        matrix=matrix,
-        form=form,
-        bandwidth=bandwidth,
-        gpu=gpu,
-    )
     found: dict[str, list[Satisfaction]] = {f"{new}/{old}": [] for old in CONVENTIONAL for new in STABLE}
     other: dict[str, list[Satisfaction]] = {switch: [] for switch in found}
     second: Coupling = "sorted" if coupling == "random" else "random"
@@ -84,11 +69,8 @@ def figure_9(
     ]
 
 
-def figure_10(
-    *, seed: int = 0, agents: int = 1000, draws: int = 50, order: Order = "random", ties: Ties = "own", model_seed: int = 2017,
-    matrix: str | None = None, form: Form = "instance", bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-) -> list[Finding | Picture]:  # fmt: skip
+@on_setting(draws=50)
+def figure_10(given: Setting, *, draws: int) -> list[Finding | Picture]:
     """Blocking pairs against alpha under every policy, beside what is proved possible.
 
     Parameters
@@ -101,18 +83,6 @@ def figure_10(
     Alpha is an absolute drop in penalty: 0.02 is two points (both agents' performance improves by 2 %). The text names 2 %
     and 5 % only; 0 to 5 % are taken.
     """
-    given = setting(
-        seed=seed,
-        agents=agents,
-        draws=draws,
-        order=order,
-        ties=ties,
-        model_seed=model_seed,
-        matrix=matrix,
-        form=form,
-        bandwidth=bandwidth,
-        gpu=gpu,
-    )
     counts = {name: np.zeros((draws, len(_ALPHAS))) for name in POLICIES}
     strict = {choice: 0 for choice in get_args(Ties)}
     possible = 0
@@ -122,14 +92,14 @@ def figure_10(
             pairing = given.paired(name, population, draw)
             counts[name][draw] = [blocking_pairs(population, pairing, alpha).count for alpha in _ALPHAS]
         for choice in strict:
-            strict[choice] += _irving_succeeds(population, choice, np.random.default_rng([seed, draw]))
+            strict[choice] += _irving_succeeds(population, choice, np.random.default_rng([given.seed, draw]))
         possible += _proved_without(population, unblocked(population))
-    findings = _stability_claims(counts)
+    mine, findings = given.ties, _stability_claims(counts)
     findings += [
-        claim("stable roommate assignments", "rarely exist", f"in {strict[ties]} of {draws} populations, {_TIES[ties]}",
-               strict[ties] <= draws / 4, "rarely: in at most a quarter of the populations"),
+        claim("stable roommate assignments", "rarely exist", f"in {strict[mine]} of {draws} populations, {_TIES[mine]}",
+               strict[mine] <= draws / 4, "rarely: in at most a quarter of the populations"),
         *(beyond("stable roommate assignments, other ties", f"in {strict[other]} of {draws} populations, {_TIES[other]}",
-                 f"the papers do not say how equals are ranked: -o ties={other}") for other in strict if other != ties),
+                 f"the papers do not say how equals are ranked: -o ties={other}") for other in strict if other != mine),
         beyond("a pairing without any blocking pair, ties kept",
                f"proved to exist in {possible} of {draws} populations, proved impossible in the others",
                "agents of one type are alike, so a pair blocks only if both gain strictly", "rarely exist"),

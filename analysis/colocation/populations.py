@@ -6,10 +6,11 @@ for them, and any measured matrix can be given in its place; every experiment sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, cast
+from functools import partial, wraps
+from inspect import Signature, signature
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.files import read
 from ...solvers.colocation import optimal, zero_blocking
 from ...solvers.outcome import Status
+from ..experiments import Finding
+from ..picture import Picture
 
 Order = Literal["index", "random"]
 Gpu = Literal["k80", "p100", "v100"]
@@ -158,6 +161,45 @@ def setting(
         base = base.replace(bandwidth=inflicted)
         note += "; without bandwidths, contentious is who makes others lose most"
     return Setting(base, demand, note, False, agents, order, ties, seed)
+
+
+Figure = Callable[..., list[Finding | Picture]]
+
+
+def on_setting(*, draws: int, agents: int = 1000, fixed: Collection[str] = ()) -> Callable[[Figure], Figure]:
+    """Make an experiment of a function of a Setting: what `setting` takes become options of the experiment too.
+
+    Parameters
+    ----------
+    draws, agents : the experiment's own defaults; `draws` is handed on.
+    fixed : what of `setting` is no option here and stays at its default.
+    """
+
+    def decorate(function: Figure) -> Figure:
+        own = signature(function, eval_str=True)
+        defaults = {"seed": 0, "agents": agents, "draws": draws}
+        shared = {
+            name: entry.replace(default=defaults.get(name, entry.default))
+            for name, entry in signature(setting, eval_str=True).parameters.items()
+        }
+        options = {name: entry for name, entry in shared.items() if name not in fixed}
+        options |= {name: entry for name, entry in own.parameters.items() if entry.kind is entry.KEYWORD_ONLY and name != "draws"}
+
+        @wraps(function)
+        def run(**given: Any) -> list[Finding | Picture]:
+            if unknown := set(given) - set(options):
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {min(unknown)!r}")
+            values = {name: given.get(name, entry.default) for name, entry in options.items()}
+            chosen = {name: values.get(name, entry.default) for name, entry in shared.items()}
+            rest = {name: values[name] for name in own.parameters if name in values}
+            return function(setting(**chosen), **rest)
+
+        del run.__wrapped__
+        run.__signature__ = Signature(list(options.values()), return_annotation=own.return_annotation)  # type: ignore[attr-defined]
+        run.__annotations__ = {name: entry.annotation for name, entry in options.items()}
+        return run
+
+    return decorate
 
 
 def policies(order: Order = "random", ties: Ties = "own") -> dict[str, Callable[..., Pairing]]:

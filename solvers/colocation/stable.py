@@ -11,7 +11,7 @@ from ...instances.colocation.instance import Floats
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import AlphaMode, validate_alpha
 from ...instances.problem.base import Solution
-from ..engines import validate_engine
+from ..engines import call_apart, validate_engine
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
 from .blocking import at_most_blocking, zero_blocking
 from .common import NO_PAIRING, infeasible, outcome, starting_pairing
@@ -24,8 +24,15 @@ FEW_TYPES = 30
 CHEAP_KEYS = 300
 """Agents up to which keys are tried although there are few types: beyond, the decision programs are quicker."""
 
+APART_FROM = 120
+"""Types from which a decision under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's presolve of
+them look at no clock (400 types: a minute)."""
+
 EXACT_SECOND_LEVEL = 60
 """Agents (or types) up to which the least penalty among all optima is asked for when the fewest is not zero."""
+
+GRACE = 1.0
+"""Seconds such a process may pass the limit before it is ended."""
 
 SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty among the optima when there is no time limit and the fewest is not zero."""
@@ -228,9 +235,16 @@ class _Search:
 
     def _decide(self, most: int) -> bool:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not tell."""
-        found = at_most_blocking(
-            self.instance, most, self.alpha, self.alpha_mode, penalty=False, engine="cp-sat", time_limit=self.clock.left
-        )
+        given = (self.instance, most, self.alpha, self.alpha_mode)
+        found: Outcome | None
+        if self.instance.types < APART_FROM or self.clock.left is None:
+            found = at_most_blocking(*given, penalty=False, engine="cp-sat", time_limit=self.clock.left)
+        else:
+            left = max(self.clock.left, 0.01)
+            found = call_apart(at_most_blocking, *given, penalty=False, engine="cp-sat", time_limit=left, hard_limit=left + GRACE)
+        if found is None:
+            self.stop = Stop.TIME_LIMIT
+            return False
         self._took(found, f"a pairing with at most {most}")
         if found.status is Status.INFEASIBLE:
             self.certificate["proof"] = f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program over types"

@@ -254,7 +254,7 @@ def find(problem: str, name: str) -> Method:
             return method
     if name in ANALYSES.get(problem, {}):
         raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
-    raise UnknownName(f"{problem} method", name, [method.name for method in known])
+    raise UnknownName(f"{problem} method", name, [method.name for method in known], f"cotenant methods {problem}")
 
 
 def find_among(problems: Sequence[str], name: str) -> dict[str, Method]:
@@ -420,7 +420,7 @@ def _methods_of(problem: str) -> list[Method]:
 
 
 def _best_start(instance: Instance, method: Method, seed: int) -> Solution | None:
-    """The best answer of the method's start heuristics by its own objective; None when none of them finds one."""
+    """The best answer of the method's start heuristics by the method's objective, not by theirs; None when none finds one."""
     if instance.size > STARTS_UP_TO:
         return None
     sign = {metric.name: -1.0 if metric.sense == "max" else 1.0 for metric in metric_table(instance.problem)}[method.objective]
@@ -432,8 +432,9 @@ def _best_start(instance: Instance, method: Method, seed: int) -> Solution | Non
             continue
         if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
             raise KeyboardInterrupt
-        if result.objective is not None and (best is None or sign * result.objective < best[0]):
-            best = (sign * result.objective, result.solution)
+        value = result.metrics.get(method.objective)
+        if value is not None and (best is None or sign * value < best[0]):
+            best = (sign * value, result.solution)
     return None if best is None else best[1]
 
 

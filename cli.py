@@ -97,7 +97,9 @@ def compare(
     predict: Annotated[
         float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
     ] = None,
-    frontier: Annotated[bool, typer.Option(help="Also find the proved frontiers of efficiency against fairness.")] = False,
+    frontier: Annotated[
+        bool, typer.Option(help="Also find the proved frontiers of efficiency against fairness; --report does.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
@@ -268,8 +270,13 @@ def show(
 def generate(
     problem: Annotated[str, typer.Argument(help="A problem.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")],
-    option: Options = None,
-    kind: Annotated[str | None, typer.Option(help="Which generator; the problem's first when not given.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option of the generator; one that is none lists them."),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Which generator; its problem's first when not given. A name that is none lists them.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
 ) -> None:
     """Generate an instance."""
@@ -369,6 +376,8 @@ def reproduce(
     from .instances.problem.errors import CotenantError, InvalidOption
     from .instances.problem.options import parse_options
 
+    if not listed and not experiments and (option or any(path is not None for path in (data, out, figures, tables, page))):
+        raise InvalidOption("no experiment is named; name some, or all (`cotenant reproduce --list` lists them)")
     if listed or not experiments:
         if as_json:
             print_json(

@@ -213,6 +213,7 @@ _RESUME = "with --out the rows so far are kept, and the same command goes on fro
 
 def _require_scheduler(address: str) -> None:
     """Raise InvalidOption unless a Dask scheduler answers at the address."""
+    _require_address(address)
     from distributed import Security
     from distributed.core import rpc
 
@@ -237,6 +238,15 @@ def _require_scheduler(address: str) -> None:
     except Exception as error:
         why = str(error) or "no word"
     raise _nobody(address, why)
+
+
+def _require_address(address: str) -> None:
+    """Raise InvalidOption for what can be no address; HOST:PORT alone is tcp, as in Dask."""
+    scheme, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    good = scheme == "inproc" or (host and port.isascii() and port.isdigit() and 0 < int(port) < 2**16)
+    if not good or scheme not in ("", "tcp", "tls", "ws", "wss", "ucx", "inproc"):
+        raise InvalidOption(f"dask is {address!r}; expected tcp://HOST:PORT or tls://HOST:PORT, as `dask scheduler` prints it")
 
 
 def _nobody(address: str, why: str) -> InvalidOption:

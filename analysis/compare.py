@@ -7,6 +7,7 @@ file as they come, and finished cells are skipped when the same comparison is st
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -93,7 +94,7 @@ class Comparison:
                 names = dict.fromkeys(name for row in answered for name in row[part])
                 line[part] = {name: _mean([row[part].get(name) for row in answered]) for name in names}
             line["seconds"] = _mean([row["seconds"] for row in done])
-            line["errors"] = sorted({row["error"] for row in rows if row.get("error")})
+            line["errors"] = dict(sorted(Counter(row["error"] for row in rows if row.get("error")).items()))
             result.append(line)
         return result
 

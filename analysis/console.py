@@ -16,6 +16,7 @@ from ..instances.problem.errors import InvalidFile
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
     from .table import Table
 
@@ -37,13 +38,23 @@ def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
     screen = console()
     for number, table in enumerate(tables):
         if form is Form.TABLE:
-            screen.print(table.rich())
+            drawn = table.rich()
+            if any(column.numeric for column in table.columns) and _width(drawn, screen) > screen.width:
+                drawn.collapse_padding = True  # a narrow gap reads better than a number or a word in pieces
+            screen.print(drawn)
             for note in table.notes:
                 screen.print(note)
             continue
         sys.stdout.write(("\n" if number else "") + table.write(form.value))
         if form is Form.CSV:
             sys.stderr.write("".join(f"{note}\n" for note in table.notes))
+
+
+def _width(drawn: RichTable, screen: Console) -> int:
+    """Columns that a table would take if there were enough."""
+    from rich.measure import Measurement
+
+    return Measurement.get(screen, screen.options.update(max_width=10_000), drawn).maximum
 
 
 def console() -> Console:

@@ -609,4 +609,4 @@ def experiment_named(name: str) -> Experiment:
     for experiment in EXPERIMENTS:
         if experiment.name == name:
             return experiment
-    raise UnknownName("experiment", name, [experiment.name for experiment in EXPERIMENTS])
+    raise UnknownName("experiment", name, [experiment.name for experiment in EXPERIMENTS], "cotenant reproduce --list")

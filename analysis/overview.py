@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from .aggregate import EXCESS_SHIFT, GAP_SHIFT, SECONDS_SHIFT, WIN_TOLERANCE, Me
 from .compare import Comparison
 from .metric import Metric
 from .picture import Chart, Scale, Series
+from .records import Group, joined, sharing
 from .runs import Row
 from .table import Column, Table
 from .tables import figure, percent, seconds_text
@@ -115,7 +117,8 @@ def win_table(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> 
         f"On how many of the {len(aggregate.instance_keys(lines))} instances a method's mean over seeds is the best "
         f"(within {WIN_TOLERANCE:g} of it); all that tie win, and a method with a failed run on an instance does not."
     )
-    return Table(f"{problem}-wins", f"{problem}: wins", columns, rows, notes=(note,))
+    notes = [note] if not _partly(lines, methods) else [note, _PARTLY]
+    return Table(f"{problem}-wins", f"{problem}: wins", columns, rows, notes=tuple(notes))
 
 
 def profile_charts(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> list[Chart]:
@@ -132,20 +135,27 @@ def profile_charts(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]
     for metric in metrics:
         values = aggregate.values_of(lines, metric.name) if metric.sense and metric.short else {}
         if len(values) > 1:
-            charts.append(_profile_chart(problem, metric.name, metric.label, count, aggregate.profiles(values, metric.sense)))
+            found = aggregate.profiles(values, metric.sense)
+            partly = _PARTLY if _partly(lines, values) else ""
+            charts.append(_profile_chart(problem, metric.name, metric.label, count, found, partly))
     for objective in dict.fromkeys(line["objective_name"] for line in lines if line["objective_name"]):
         seconds = aggregate.proof_seconds(lines, objective)
         if len(seconds) > 1:
             what = f"seconds to prove the {_labels(metrics)[objective]}"
-            charts.append(_profile_chart(problem, f"seconds-{objective}", what, count, aggregate.profiles(seconds, "min")))
+            found = aggregate.profiles(seconds, "min")
+            partly = _PARTLY if _partly(lines, seconds) else ""
+            charts.append(_profile_chart(problem, f"seconds-{objective}", what, count, found, partly))
     if seconds := aggregate.proof_seconds(lines):
-        charts.append(_proof_chart(problem, count, aggregate.proof_profile(seconds)))
+        partly = _PARTLY if _partly(lines, seconds) else ""
+        charts.append(_proof_chart(problem, count, aggregate.proof_profile(seconds), partly))
     return charts
 
 
-def _profile_chart(problem: str, name: str, what: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
+def _profile_chart(
+    problem: str, name: str, what: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]], partly: str
+) -> Chart:
     widest = max(corners[-1][0] for corners in found.values())
-    series = _curves(found, widest * 1.05 if widest > 1 else 2.0)
+    series, shared = _curves(found, widest * 1.05 if widest > 1 else 2.0)
     first = {method: corners[0][1] for method, corners in found.items()}
     leaders = [method for method, share in first.items() if share == max(first.values())]
     said = "; ".join(f"{method} {100 * share:.0f} %" for method, share in first.items())
@@ -160,39 +170,51 @@ def _profile_chart(problem: str, name: str, what: str, count: int, found: Mappin
             f"Share of instances on which each is best: {said}."
         ),
         x_scale="log",
-        note=(
+        note=joined(
             "Higher is better. At 1: how often a method is the best of all; at the right end: how often it gave an answer. "
-            "Where the best value is 0 or less a ratio says nothing: 1 for who reaches it, never for the others."
+            "Where the best value is 0 or less a ratio says nothing: 1 for who reaches it, never for the others.",
+            partly,
+            shared,
         ),
     )
 
 
-def _proof_chart(problem: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
-    series = _curves(found, 1.2 * max(corners[-1][0] for corners in found.values()))
+def _proof_chart(problem: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]], partly: str) -> Chart:
+    series, shared = _curves(found, 1.2 * max(corners[-1][0] for corners in found.values()))
     said = "; ".join(f"{method} {100 * corners[-1][1]:.0f} %" for method, corners in found.items())
     scale: Scale = "log" if min(corners[0][0] for corners in found.values()) > 0 else "linear"
     return Chart(
         name=f"{problem}-proofs",
-        title=f"{problem}: proofs against time",
+        title=f"{problem}: proofs against time" if len(found) > 1 else f"{problem}: proofs of {next(iter(found))} against time",
         x_label="seconds",
         y_label="share of instances proved",
         series=series,
         alt=f"Share of the {count} instances that each exact method proved in the end: {said}.",
         x_scale=scale,
-        note="Each method proves its own objective. Seconds are wall time on the machine of the runs.",
+        note=joined("Each method proves its own objective. Seconds are wall time on the machine of the runs.", partly, shared),
     )
 
 
-def _curves(found: Mapping[str, Sequence[tuple[float, float]]], end: float) -> tuple[Series, ...]:
-    """One step function for each different curve, named after all methods that share it; drawn to one right end."""
+def _curves(found: Mapping[str, Sequence[tuple[float, float]]], end: float) -> tuple[tuple[Series, ...], str]:
+    """One step function for each different curve, drawn to one right end, and which methods share one."""
     together: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for method, corners in found.items():
         together.setdefault(tuple(corners), []).append(method)
     drawn = []
-    for corners, methods in together.items():
+    groups = [Group(tuple(methods), {}) for methods in together.values()]
+    for corners, group in zip(together, groups, strict=True):
         whole = [*corners, (end, corners[-1][1])]
-        drawn.append(Series(", ".join(methods), tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step"))
-    return tuple(drawn)
+        drawn.append(Series(group.name, tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step"))
+    return tuple(drawn), sharing(groups)
+
+
+_PARTLY = "Not every method was run on every instance: where it was not, it counts as without an answer."
+
+
+def _partly(lines: Sequence[Row], methods: Iterable[str]) -> bool:
+    """Whether some of the methods were not run on some of the instances."""
+    run = Counter(aggregate.label(line) for line in lines)
+    return any(run[method] < len(aggregate.instance_keys(lines)) for method in methods)
 
 
 def _mean_text(mean: Mean | None, metric: Metric, in_units: bool) -> Any:

@@ -226,8 +226,9 @@ def _shown(picture: Picture, command: str) -> Shown:
 
 def _ran(rows: Sequence[Row]) -> Table:
     """What was run, one row a problem."""
-    lines = []
-    for problem in dict.fromkeys(row["problem"] for row in rows):
+    lines: list[tuple[Any, ...]] = []
+    frontiers = any(row.get("kind", "run") == "frontier" for row in rows)
+    for problem in [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in rows)]:
         here = [row for row in rows if row["problem"] == problem]
         runs = [row for row in here if row.get("kind", "run") == "run"]
         limits = sorted({row.get("time_limit") for row in here}, key=lambda value: (value is None, value))
@@ -237,14 +238,22 @@ def _ran(rows: Sequence[Row]) -> Table:
             ", ".join(dict.fromkeys(row["method"] for row in runs)),
             _seeds({row.get("seed", 0) for row in runs}),
             ", ".join("none" if limit is None else f"{limit:g}" for limit in limits),
-            len(here),
-            sum(bool(row.get("error")) for row in here),
+            len(runs),
+            sum(bool(row.get("error")) for row in runs),
+            *([_frontiers(here)] if frontiers else []),
         ))  # fmt: skip
     columns = (
         Column("problem", bold=True), Column("instances"), Column("methods"), Column("seeds"), Column("seconds for each run"),
-        Column("runs", numeric=True), Column("failed", numeric=True),
+        Column("runs", numeric=True), Column("failed", numeric=True), *([Column("frontiers", numeric=True)] if frontiers else []),
     )  # fmt: skip
     return Table("what-was-run", "What was run", columns, tuple(lines))
+
+
+def _frontiers(rows: Sequence[Row]) -> tuple[int, str]:
+    """How many frontiers were looked for, and how many of them failed."""
+    found = [row for row in rows if row.get("kind", "run") == "frontier"]
+    failed = sum(bool(row.get("error")) for row in found)
+    return len(found), f"{len(found)} ({failed} failed)" if failed else str(len(found))
 
 
 def _seeds(seeds: set[int]) -> str:

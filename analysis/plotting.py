@@ -29,6 +29,8 @@ INK = "#010203"
 _SIZE = (5.8, 3.7)
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
+_LEGEND = 70
+"""Letters of a name in a legend: more would not fit into the picture's width; its table has the whole."""
 _MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
@@ -37,7 +39,7 @@ def chart_figure(chart: Chart) -> Figure:
     """A chart: its series over two axes, the legend above them, names beside the points that have them."""
     from matplotlib.figure import Figure
 
-    longest = max((len(series.name) for series in chart.series), default=0)
+    longest = max((len(_named(series)) for series in chart.series), default=0)
     columns = max(1, min(4, len(chart.series), 80 // (longest + 6)))
     deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
     drawn = Figure(figsize=(_SIZE[0], _SIZE[1] + 0.18 * max(deep - 1, 0)), layout="constrained")
@@ -50,7 +52,7 @@ def chart_figure(chart: Chart) -> Figure:
         if series.style == "bars":
             width = 0.8 / len(bars)
             x = [value + (bars.index(place) - (len(bars) - 1) / 2) * width for value in x]
-            axes.bar(x, list(map(_number, series.y)), width, label=_said(series.name), color=colour, edgecolor=INK, linewidth=0.4)
+            axes.bar(x, list(map(_number, series.y)), width, label=_named(series), color=colour, edgecolor=INK, linewidth=0.4)
         _points(axes, series, x, colour, place)
     if names:
         long = sum(map(len, names)) > 45
@@ -84,7 +86,7 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
         low = math.floor(math.log10(min(positive)))
         ticks = [step * 10.0**power for power in range(low, low + 4) for step in (1, 1.5, 2, 3, 5, 7)]
         narrow = max(positive) < 2 * min(positive)
-        axis.set_major_locator(MaxNLocator(5) if narrow else FixedLocator(ticks))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]) if narrow else FixedLocator(ticks))
         axis.set_minor_locator(NullLocator())
     if 1e-4 < min(positive) and max(positive) < 1e5:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -103,7 +105,7 @@ def _points(axes: Axes, series: Series, x: Sequence[float], colour: str, place: 
         look["drawstyle"] = "steps-post"
     if marked:
         look |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5.5, "markeredgewidth": 0}
-    shown = axes.plot(x, y, label=_said(series.name), **look)[0]
+    shown = axes.plot(x, y, label=_named(series), **look)[0]
     if series.tips and marked:
         shown.set_gid(f"tips-{place}")
     _intervals(axes, series, x)
@@ -176,6 +178,11 @@ def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
 
 def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
+
+
+def _named(series: Series) -> str:
+    """A series as its legend calls it."""
+    return _said(series.name if len(series.name) <= _LEGEND else f"{series.name[: _LEGEND - 3]}...")
 
 
 def _said(text: str) -> str:

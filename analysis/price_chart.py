@@ -21,7 +21,7 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Row], metrics: Mapping[
     """One map.
 
     Two staircases: what is proved (nothing beyond it is possible) and what was found (it holds until the next answer, which
-    is more efficient and less fair). They meet in the proved points; between them nobody knows.
+    is more efficient and less fair). They meet in the proved points; between them nobody knows, unless a method stands there.
 
     Parameters
     ----------
@@ -156,12 +156,15 @@ def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, missing
     total = len(frontier.points)
     impossible = [p for p in frontier.points if p.status is Status.INFEASIBLE]
     silent = sum(p.value is None and p.bound is None and p.status is not Status.INFEASIBLE for p in frontier.points)
-    said = [f"{proved} of {total} points of the frontier are proved; between the two lines nobody knows what is possible."]
+    said = [
+        f"{proved} of {total} points of the frontier are proved; between the two lines nobody knows what is possible, but for "
+        "what a method reaches there."
+    ]
     if silent:
         said.append(f"For {silent} nothing was found or ruled out in time.")
     for point in impossible:
         side = "at least" if sign < 0 else "at most"
-        said.append(f"Proved impossible: {fair.label} {side} {point.limit if point.limit is not None else 'any'}.")
+        said.append(f"Proved impossible: {fair.label} {'any' if point.limit is None else f'{side} {point.limit:g}'}.")
     if frontier.stop is Stop.INTERRUPTED:
         said.append("The search was interrupted: points are missing.")
     if missing:

@@ -184,6 +184,10 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidFile(f"{os.fspath(path)} does not exist; `cotenant compare ... --out` makes files of rows") from None
+    except IsADirectoryError:
+        raise InvalidFile(f"{os.fspath(path)} is a folder; name the files of rows in it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or 'not text'}") from None
     lines = text.splitlines()

@@ -9,7 +9,10 @@ from . import aggregate
 from .aggregate import Score
 from .metric import Metric
 from .runs import Row
-from .tables import figure, percent
+from .tables import difference, percent
+
+_MOST_NAMES = 4
+"""Methods named that share an end of the list; those that reach the bound are all named."""
 
 _MOST_REASONS = 3
 """Reasons of failures that are told in words; the table of failures has all."""
@@ -33,16 +36,18 @@ def problem_sentences(lines: Sequence[Row], metrics: Sequence[Metric]) -> Iterat
     yield f"{what}; {failed or 'none'} of them failed."
     for metric in metrics:
         if metric.sense and any(metric.name in score.gaps for score in scores):
-            yield _gap_sentence(metric, scores, aggregate.in_units(lines, metric.name), instances)
+            yield _gap_sentence(metric, scores, lines, instances)
     yield from _reasons(lines)
 
 
-def _gap_sentence(metric: Metric, scores: Sequence[Score], in_units: bool, instances: int) -> str:
+def _gap_sentence(metric: Metric, scores: Sequence[Score], lines: Sequence[Row], instances: int) -> str:
     """Who reaches the proved bound on a metric, who comes closest of the others, and who is farthest."""
-    means = {score.method: score.gaps[metric.name].value for score in scores if metric.name in score.gaps}
-    known = {method: value for method, value in means.items() if value is not None}
-    at, others = [m for m, v in known.items() if v <= aggregate.WIN_TOLERANCE], {}
+    in_units = aggregate.in_units(lines, metric.name)
+    means = {score.method: score.gaps[metric.name] for score in scores if metric.name in score.gaps}
+    known = {method: mean.value for method, mean in means.items() if mean.value is not None}
+    at = [method for method, value in known.items() if value <= aggregate.WIN_TOLERANCE]
     others = {method: value for method, value in known.items() if method not in at}
+    bounded = len(aggregate.instance_keys([line for line in lines if metric.name in line["bounds"]]))
     where = "" if instances == 1 else f" on every instance {'it' if len(at) == 1 else 'each'} answered"
     label = metric.label[:1].upper() + metric.label[1:]
     said = f"{label}: {_names(at)} {'reaches' if len(at) == 1 else 'reach'} the best proved bound{where}" if at else (
@@ -51,25 +56,34 @@ def _gap_sentence(metric: Metric, scores: Sequence[Score], in_units: bool, insta
     if not others:
         return f"{said}."
 
-    def far(method: str) -> str:
-        value = others[method]
+    def far(value: float) -> str:
         if in_units:
-            return f"{figure(value, metric)} {'above' if metric.sense == 'min' else 'below'} it"
-        return f"{percent(value)} from it"
+            return f"{difference(value, metric)} {'above' if metric.sense == 'min' else 'below'} it"
+        return f"{percent(value)} {'from it' if value < 10 else 'the bound away'}"
 
-    near, last = min(others, key=lambda m: others[m]), max(others, key=lambda m: others[m])
+    def some(end: float) -> tuple[str, str, str]:
+        """Those that are told to be as far as one end: names, verb, and how many instances a mean of fewer than all is over."""
+        several = [method for method, value in others.items() if far(value) == far(end)]
+        fewer = {means[method].count for method in several}
+        over = f" over {fewer.pop()} of {bounded} instances" if len(fewer) == 1 and max(fewer) < bounded else ""
+        return _names(several, _MOST_NAMES), "is" if len(several) == 1 else "are", over
+
+    near, last = min(others.values()), max(others.values())
+    (best, verb, over), (worst, _, worst_over) = some(near), some(last)
     mean = "" if instances == 1 else " in the mean"
-    if len(others) == 1:
-        return f"{said}; {near} is {far(near)}{mean}."
-    return f"{said}; {'of the others ' if at else ''}{near} is closest ({far(near)}{mean}), {last} farthest ({far(last)})."
+    if far(near) == far(last):
+        all_of = "all " if len(others) > 1 and not at else ""
+        return f"{said}; {best} {verb} {all_of}{far(near)}{mean}{over}."
+    of = "of the others " if at else ""
+    return f"{said}; {of}{best} {verb} closest ({far(near)}{mean}{over}), {worst} farthest ({far(last)}{worst_over})."
 
 
 def _reasons(lines: Sequence[Row]) -> Iterator[str]:
     reasons: Counter[str] = Counter()
     methods: dict[str, list[str]] = {}
     for line in lines:
-        for error in line["errors"]:
-            reasons[error] += line["failed"]
+        for error, times in line["errors"].items():
+            reasons[error] += times
             methods.setdefault(error, []).append(aggregate.label(line))
     for error, count in reasons.most_common(_MOST_REASONS):
         yield f"Failed {_count(count, 'time')} ({_names(list(dict.fromkeys(methods[error])))}): {error}"
@@ -81,5 +95,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _names(names: Sequence[str]) -> str:
+def _names(names: Sequence[str], most: int | None = None) -> str:
+    if most is not None and len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -89,6 +89,7 @@ class Table:
                 style="bold" if column.bold else None,
                 justify="right" if column.numeric else "left",
                 no_wrap=not column.wrap,
+                overflow="fold",
             )
         for line in self.texts():
             drawn.add_row(*line)

@@ -106,10 +106,20 @@ def figure(value: float | None, metric: Metric) -> str:
     return f"{value:.{metric.digits}f}{f' {metric.unit}' if metric.unit else ''}"
 
 
+def difference(value: float, metric: Metric) -> str:
+    """A difference of a metric as text: one that its digits would show as 0 is given with two digits of its own."""
+    text = figure(value, metric)
+    if value and not any(digit in text.removesuffix(metric.unit) for digit in "123456789"):
+        return f"{value:.2g}{f' {metric.unit}' if metric.unit else ''}"
+    return text
+
+
 def percent(value: float | None) -> str:
     """A gap as text: a fraction in percent, from ten on as a multiple of the bound."""
     if value is None or value == 0:
         return "-" if value is None else "0 %"
+    if abs(value) < 5e-5:
+        return "<0.01 %" if value > 0 else ">-0.01 %"
     if abs(value) < 1:
         return f"{100 * value:.2f} %"
     return f"{100 * value:.0f} %" if abs(value) < 10 else f"{value:.3g} times"
@@ -143,7 +153,7 @@ def _gap(line: Row, metric: Metric) -> tuple[float | None, str]:
     fraction = line["gaps"].get(f"gap_{metric.name}")
     value = line["metrics"].get(metric.name)
     if fraction is not None and value is not None and abs(fraction) > 1e6 * max(abs(value), 1e-3):
-        return fraction, f"+{figure(value, metric)}"
+        return fraction, f"+{difference(value, metric)}"
     return fraction, percent(fraction)
 
 

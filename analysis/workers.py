@@ -61,6 +61,8 @@ def sealed(cell: Cell, solve: Solve) -> bytes:
     InvalidOption
         The method or an option cannot be had in another process.
     """
+    if "<" in getattr(cell.method, "__qualname__", ""):
+        raise _unsendable(cell, "a lambda, or a function made inside another one, has no name to import it by")
     rest = {entry.name: getattr(cell, entry.name) for entry in fields(cell) if entry.name != "instance"}
     try:
         frame = pickle.dumps((rest, solve))

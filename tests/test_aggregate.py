@@ -186,6 +186,28 @@ def test_charts_are_profiles_with_equal_curves_named_once() -> None:
     assert profile_charts("colocation", lines_of(two_instances()[:3]), METRICS) == []
 
 
+def test_a_legend_stays_short_and_the_note_names_who_shares_a_line() -> None:
+    rows = two_instances() + [
+        row(f"policy-{n}", instance, metrics={"penalty": 0.1}) for n in range(9) for instance in ("one", "two")
+    ]
+    found = {chart.name: chart for chart in profile_charts("colocation", lines_of(rows), METRICS)}
+    chart = found["colocation-profile-penalty"]
+    assert [series.name for series in chart.series] == ["optimal", "SMR", "GR", "policy-0 +8"]
+    assert "policy-0, policy-1, " in chart.note
+    assert chart.note.endswith("policy-8 share a line.")
+    assert "Not every method" not in chart.note
+    proofs = found["colocation-proofs"]
+    assert proofs.title == "colocation: proofs of optimal against time", "one line has no legend"
+
+
+def test_methods_that_were_not_run_everywhere_are_said_to_be() -> None:
+    lines = lines_of([*two_instances(), row("CO", metrics={"penalty": 0.1})])
+    chart = next(c for c in profile_charts("colocation", lines, METRICS) if c.name == "colocation-profile-penalty")
+    assert "Not every method was run on every instance" in chart.note
+    assert "Not every method was run on every instance" in win_table("colocation", lines, METRICS).notes[-1]
+    assert len(win_table("colocation", lines_of(two_instances()), METRICS).notes) == 1
+
+
 def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() -> None:
     few, many = (Comparison([row(m, f"i{n}") for n in range(size) for m in ("GR", "CO")]) for size in (3, 9))
     tables = [mean_gaps("colocation", few.summary(), METRICS)] * 9

@@ -75,7 +75,12 @@ BAD: list[tuple[str, list[str], int, str]] = [
     ("an unknown generator", ["generate", "colocation", "--kind", "x", "--out", "x.json"], 2, "known: population"),
     ("an unknown format", ["convert", "x.csv", "--from", "penalties-csv", "--out", "x.json"], 2, "did you mean penalty-csv"),
     ("an unknown data set", ["fetch", "fairco2"], 2, "did you mean fair-co2"),
-    ("an unknown experiment", ["reproduce", "colocation-figure-6"], 2, "did you mean colocation-figure-"),
+    ("an unknown experiment", ["reproduce", "colocation-figure-6"], 2, "did you mean colocation-figure-5"),
+    ("an output of no experiment", ["reproduce", "--page", "x.md"], 2, "no experiment is named"),
+    ("a name like no experiment's", ["reproduce", "xyz"], 2, "`cotenant reproduce --list` lists the"),
+    ("a name like no bundled instance's", ["show", "zzz"], 2, "`cotenant show` lists the"),
+    ("rows that do not exist", ["report", "none.jsonl", "--out", "x.html"], 2, "does not exist; `cotenant compare"),
+    ("a folder for rows", ["report", "docs", "--out", "x.html"], 2, "is a folder"),
     ("a result that is none", ["check", "colocation/tiny", "pyproject.toml"], 2, "not JSON"),
     ("an option nobody takes", ["compare", "colocation/tiny", "-m", "GR", "-o", "engine=highs"], 2, "no option 'engine'"),
 ]

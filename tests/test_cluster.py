@@ -174,7 +174,14 @@ def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: P
     assert stdout.strip().endswith("True")
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "http://127.0.0.1:80"])
+@pytest.mark.parametrize("address", ["", "nowhere", "127.0.0.1", "http://127.0.0.1:80", "tcp://127.0.0.1:99999", "tcp://:8786"])
+def test_what_is_no_address_is_refused_with_the_form_of_one(address: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match=f"dask is '{address}'; expected tcp://HOST:PORT"):
+        cotenant.compare([TINY], ["GR"], dask=address, out=tmp_path / "rows.jsonl")
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "tls://localhost:1"])
 def test_an_address_where_no_scheduler_answers_is_told_within_ten_seconds(address: str, tmp_path: Path) -> None:
     begin = time.monotonic()
     with pytest.raises(InvalidOption, match=f"dask is '{address}': no scheduler answers there within"):

@@ -87,6 +87,19 @@ def test_an_exact_method_gets_the_best_heuristic_as_its_start() -> None:
     assert cotenant.solve(TINY, spy, start=seen["start"]).metrics["penalty"] == min(v for v in values if v is not None)
 
 
+def test_the_best_start_is_the_best_by_the_objective_of_the_method_that_gets_it() -> None:
+    """`proposed` counts blocking pairs, where less is better: as a start of most speed only its speed matters."""
+    import cotenant.catalog as catalog
+
+    instance = cotenant.read("admission/hines-romano-I")
+    entry = catalog.find("admission", "optimal")
+    speeds = [cotenant.solve(instance, name).metrics["total_speed"] for name in entry.starts]
+    start = catalog._best_start(instance, entry, seed=0)
+    assert start is not None
+    assert catalog.metrics_of("admission")(instance, start)["total_speed"] == max(speeds)
+    assert cotenant.solve(instance, "proposed").metrics["total_speed"] == max(speeds), "or this says nothing"
+
+
 def resolve_unpatched(method: Any) -> Any:
     from cotenant.instances.problem.registry import resolve
 

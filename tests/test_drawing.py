@@ -187,3 +187,26 @@ def test_the_numbers_of_a_picture_are_its_table() -> None:
     assert [column.name for column in table.columns] == ["series", "x", "y [s]", "what"]
     assert table.rows[1] == ("methods", 2.0, None, "tip B")
     assert heat_map([[1.0, None]]).table().rows == (("r0", 1.0, None),)
+
+
+def test_an_axis_of_ratios_names_its_one() -> None:
+    from cotenant.analysis.plotting import chart_figure
+
+    for widest in (1.08, 1.3, 1.9):
+        drawn = chart_figure(chart(Series("a", (1.0, widest), (0.0, 1.0), "step"), x_scale="log"))
+        axes = drawn.axes[0]
+        low, high = axes.get_xlim()
+        ticks = [tick for tick in axes.get_xticks() if low <= tick <= high]
+        assert any(abs(tick - 1) < 1e-9 for tick in ticks), ticks
+
+
+def test_a_long_name_is_cut_in_the_legend_and_whole_in_the_table() -> None:
+    from cotenant.analysis.plotting import chart_figure
+
+    long = "my_module." + "a_policy_with_a_very_long_name_" * 4
+    made = chart(Series(long, (1, 2), (1, 2)), Series("b", (1, 2), (2, 1)))
+    legend = chart_figure(made).legends[0]
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts[0].endswith("...")
+    assert len(texts[0]) <= 70
+    assert made.table().rows[0][0] == long

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,37 @@ def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) 
     with pytest.raises(InvalidFile, match="cannot be written"):
         write(instance, tmp_path / "folder.json")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.json"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and links of Unix")
+def test_a_pipe_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
+    """Renaming a new file into place would put it where a device or a link was: as root, even where /dev/null was."""
+    instance = cotenant.read("colocation/tiny")
+    pipe, link, far = tmp_path / "pipe.json", tmp_path / "link.json", tmp_path / "far.json"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(instance, pipe)
+        assert json.loads(os.read(reader, 1 << 16))["problem"] == "colocation"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    link.symlink_to(far)
+    for _ in range(2):
+        write(instance, link)
+        assert link.is_symlink()
+        assert cotenant.read(far) == instance
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+def test_a_full_device_is_an_error_and_stays_a_device(tmp_path: Path) -> None:
+    from cotenant.instances.problem.files import write_text
+
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    with pytest.raises(InvalidFile, match="cannot be written: No space left on device; make room"):
+        write_text(full, "words")
+    assert Path("/dev/full").is_char_device()
 
 
 def test_the_schema_names_every_field_of_the_document() -> None:

@@ -220,7 +220,7 @@ def test_an_answer_that_another_beats_in_both_is_not_on_the_line_and_the_impossi
     )
     assert (found["found"].x, found["found"].y) == ((2.0,), (0.03,))
     assert "proved" not in found
-    assert "Proved impossible: blocking pairs at most 0.0" in str(found["note"])
+    assert "Proved impossible: blocking pairs at most 0." in str(found["note"])
 
 
 # What the page says
@@ -294,6 +294,44 @@ def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -
     )
     assert said[2] == "Failed 2 times (CO): no bandwidth"
     assert content(rows).problems[0].failures is not None
+
+
+def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
+    alike = [row(method, instance) for method in ("GR", "CO") for instance in ("one", "two")]
+    proof = [row("optimal", instance, bound=0.01, metrics={"penalty": 0.01}) for instance in ("one", "two")]
+    reached = "Mean penalty: optimal reaches the best proved bound on every instance it answered; "
+    assert content([*proof, *alike]).problems[0].sentences[1] == f"{reached}GR and CO are 100 % from it in the mean."
+    nobody = [row("optimal", bound=0.01), row("optimal", "two", bound=0.01), *alike]
+    assert content(nobody).problems[0].sentences[1] == (
+        "Mean penalty: nobody reaches the best proved bound; optimal, GR and CO are all 100 % from it in the mean."
+    )
+    several = [row(method, instance) for method in ("SR", "SMR", "SMP") for instance in ("one", "two")]
+    worse = [row("threshold", metrics={"penalty": 0.15})]
+    assert content([*proof, *alike, *several, *worse]).problems[0].sentences[1] == (
+        f"{reached}of the others GR, CO, SR and 2 more are closest (100 % from it in the mean), "
+        "threshold farthest (14 times the bound away over 1 of 2 instances)."
+    )
+
+
+def test_a_distance_too_small_for_its_digits_is_not_told_as_zero() -> None:
+    proof = row("stable", metrics={"slack": 0.0})
+    fair = row("fair", objective_name="slack", bound=0.0, metrics={"slack": 0.0})
+    said = content([proof, fair, row("GR", metrics={"slack": 0.00002})]).problems[0].sentences
+    assert said[1] == "Attribution slack: stable and fair reach the best proved bound; GR is 2e-05 above it."
+
+
+def test_each_reason_of_failures_is_counted_for_itself() -> None:
+    rows = [row("GR"), failed("CO", seed=0, error="a"), failed("CO", seed=1, error="b"), failed("CO", seed=2, error="b")]
+    said = content(rows).problems[0].sentences
+    assert said[1:] == ("Failed 2 times (CO): b", "Failed 1 time (CO): a")
+
+
+def test_what_was_run_counts_runs_as_the_summary_does_and_frontiers_apart() -> None:
+    made = content([row("GR"), failed("CO"), frontier(), frontier("two", error="no time")])
+    assert made.problems[0].sentences[0] == "1 instance, 2 methods, 2 runs; 1 of them failed."
+    assert [column.name for column in made.ran.columns][-3:] == ["runs", "failed", "frontiers"]
+    assert made.ran.rows[0][-3:] == (2, 1, (2, "2 (1 failed)"))
+    assert [column.name for column in content([row("GR")]).ran.columns][-1] == "failed"
 
 
 # The page

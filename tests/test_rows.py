@@ -147,7 +147,7 @@ def test_an_instance_proved_infeasible_is_no_failure() -> None:
     penalty[:3, 3] = penalty[3, :3] = 0.0
     found = cotenant.compare([Colocation(penalty, [1, 1, 1, 1], name="star")], ["optimal"])
     line = found.summary()[0]
-    assert (line["status"], line["failed"], line["unanswered"], line["errors"]) == ("infeasible", 0, 1, [])
+    assert (line["status"], line["failed"], line["unanswered"], line["errors"]) == ("infeasible", 0, 1, {})
     assert line["seconds"] is not None
     assert table_of(found).notes == ()
 

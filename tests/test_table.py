@@ -13,7 +13,7 @@ import pytest
 
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.table import Column, Table
-from cotenant.analysis.tables import figure
+from cotenant.analysis.tables import figure, percent
 from cotenant.instances.problem import InvalidOption
 
 SPECIAL = r"""a\b & 50% $x$ #1 a_b {c} ~ ^ <script> | "q" `t` [1] * -- 'x' τ ≤ → ψ ⟨1⟩ ε Δ 2² … é"""
@@ -43,6 +43,26 @@ def test_a_terminal_shows_every_cell() -> None:
     stream = io.StringIO()
     Console(file=stream, width=200, markup=False).print(TABLE.rich())
     assert all(word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*"))
+
+
+def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    from cotenant.analysis.console import print_tables
+
+    columns = (Column("method"), Column("status"), *(Column(f"metric-{n:02}", numeric=True) for n in range(12)))
+    print_tables([Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),))])
+    printed = capsys.readouterr().out
+    assert "feasible  " in printed
+    assert all(column.name in printed for column in columns)
+    narrow = (Column("word"), Column("metric", numeric=True))
+    print_tables([Table("far-too-wide", "", narrow, (("x" * 200, 1.0),))])
+    assert capsys.readouterr().out.count("x") == 200, "folded, nothing left out"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0.0, "0 %"), (2e-9, "<0.01 %"), (-2e-9, ">-0.01 %"), (1e-4, "0.01 %"), (12.0, "12 times")]
+)
+def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text: str) -> None:
+    assert percent(value) == text
 
 
 def test_latex_escapes_every_special_character() -> None:

@@ -87,7 +87,10 @@ of_no_module.__module__ = "no_such_module"
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        (lambda instance: None, "'<lambda>' or its options cannot be had in another process"),
+        (
+            lambda instance: None,
+            r"'<lambda>' or its options cannot be had in another process \(a lambda, or a function made inside",
+        ),
         (of_no_module, "'of_no_module' or its options cannot be had in another process"),
     ],
 )

@@ -47,8 +47,8 @@ class InvalidOption(CotenantError, ValueError):
 class UnknownName(CotenantError, LookupError):
     """A name that no table knows; the message lists the near ones."""
 
-    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
-        super().__init__(f"no {what} is named {str(name)!r}; {suggest(str(name), known)}")
+    def __init__(self, what: str, name: object, known: Iterable[str], listing: str = "") -> None:
+        super().__init__(f"no {what} is named {str(name)!r}; {suggest(str(name), known, listing=listing)}")
 
 
 class InfeasibleSolution(CotenantError):
@@ -69,13 +69,19 @@ def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
     return f"{text}. {cure}" if cure else text
 
 
-def suggest(name: str, known: Iterable[str], most: int = 4) -> str:
-    """Name the known entries nearest to `name`, or all of them when nothing is near."""
-    from difflib import get_close_matches
+_NEAR = 0.5
+"""Likeness (of difflib, 0 to 1) from which a name is thought to be what was meant."""
+
+
+def suggest(name: str, known: Iterable[str], most: int = 4, listing: str = "") -> str:
+    """Name the known entries nearest to `name`; when nothing is near all of them, or the command that lists them, if any."""
+    from difflib import SequenceMatcher
 
     names = list(known)
-    folded = {entry.lower(): entry for entry in names}
-    near = [folded[match] for match in get_close_matches(name.lower(), folded, n=most, cutoff=0.5)]
+    alike = {entry: SequenceMatcher(None, entry.lower(), name.lower()).ratio() for entry in names}
+    near = [entry for entry in sorted(names, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR][:most]
     if near:
         return "did you mean " + " or ".join(near) + "?"
+    if listing:
+        return f"`{listing}` lists the {len(names)} there are"
     return "known: " + (", ".join(names) if names else "none")

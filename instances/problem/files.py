@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -47,8 +48,9 @@ def locate(source: str | os.PathLike[str]) -> Path:
         if text.count("/") == 1 and ".." not in text and candidate.is_file():
             return candidate
     if not path.suffix and text.count("/") == 1:
-        raise UnknownName("file or bundled instance", text, bundled())
-    raise InvalidFile(f"{text} does not exist; check the path, or name a bundled instance ({suggest(text, bundled())})")
+        raise UnknownName("file or bundled instance", text, bundled(), "cotenant show")
+    near = suggest(text, bundled(), listing="cotenant show")
+    raise InvalidFile(f"{text} does not exist; check the path, or name a bundled instance ({near})")
 
 
 def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance:
@@ -113,6 +115,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
         return (gzip.decompress(data) if os.fspath(path).endswith(".gz") else data).decode("utf-8-sig")
     except FileNotFoundError:
         raise InvalidFile(f"{os.fspath(path)} does not exist; check the path") from None
+    except IsADirectoryError:
+        raise InvalidFile(f"{os.fspath(path)} is a folder; name a file in it") from None
     except (OSError, EOFError) as error:
         raise InvalidFile(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError:
@@ -128,19 +132,28 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Write a file whole, then rename it into place; nothing half-written is ever left."""
+    """Write a file whole, then rename it into place; nothing half-written is ever left.
+
+    A link stays a link: the file that it names is written. A device or a pipe, such as /dev/stdout, is written to as it is.
+    """
     target = Path(path)
+    final = Path(os.path.realpath(target))
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as stream:  # a renamed file would take its place
+                stream.write(data)
+            return target
+        handle, temporary = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes files private
-        os.replace(temporary, target)
+        os.replace(temporary, final)
     except OSError as error:
-        raise InvalidFile(f"{target} cannot be written: {error.strerror}; choose a folder that exists and is writable") from None
+        cure = "make room" if error.errno == errno.ENOSPC else "choose a folder that exists and is writable"
+        raise InvalidFile(f"{target} cannot be written: {error.strerror}; {cure}") from None
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)

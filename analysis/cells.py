@@ -11,7 +11,7 @@ from ..instances.problem.base import Instance
 from ..instances.problem.errors import InvalidOption
 from ..instances.problem.options import accepts
 from ..instances.problem.registry import resolve
-from .runs import Cell
+from .runs import Cell, predictor
 
 Function = Callable[..., Any]
 Methods = Sequence[str | Function] | None
@@ -38,10 +38,14 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
             raise InvalidOption(f"two methods are both called {name!r}; give each function a name of its own")
 
 
-def validate_predict(predict: float | None) -> None:
-    """Refuse a share that is none."""
-    if predict is not None and not 0 < predict <= 1:
+def validate_predict(predict: float | None, instances: Sequence[Instance]) -> None:
+    """Refuse a share that is none, and instances of a problem without predictor."""
+    if predict is None:
+        return
+    if not 0 < predict <= 1:
         raise InvalidOption(f"predict is {predict}; expected the share of penalties that is sampled, above 0 and at most 1")
+    for problem in dict.fromkeys(instance.problem for instance in instances):
+        predictor(problem)
 
 
 def frontier_function(problem: str) -> Function | None:

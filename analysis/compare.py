@@ -206,7 +206,7 @@ def compare(
     validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
     validate_place(jobs, dask, hard_limit)
-    validate_predict(predict)
+    validate_predict(predict, instances)
     grid = Grid(catalogue, find, options or {}, time_limit, predict)
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
     cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]

@@ -134,16 +134,20 @@ def _stopped(stops: Sequence[Stop]) -> Stop:
     return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
 
 
+def predictor(problem: str) -> Callable[..., Instance]:
+    """What makes an instance of predicted values: (instance, share, rng) -> instance; raises InvalidOption when nothing does."""
+    try:
+        found: Callable[..., Instance] = resolve(f"analysis.{problem}.prediction:predicted_instance")
+    except ModuleNotFoundError:
+        raise InvalidOption(f"there is no predictor for {problem}; leave predict out") from None
+    return found
+
+
 def _predicted(cell: Cell) -> Instance:
     """The instance as the predictor sees it."""
-    try:
-        predicted = resolve(f"analysis.{cell.instance.problem}.prediction:predicted_instance")
-    except ImportError:
-        raise InvalidOption(f"there is no predictor for {cell.instance.problem}") from None
     import numpy as np
 
-    found: Instance = predicted(cell.instance, cell.predict, np.random.default_rng(cell.seed))
-    return found
+    return predictor(cell.instance.problem)(cell.instance, cell.predict, np.random.default_rng(cell.seed))
 
 
 def _judged(cell: Cell, result: Result) -> Row:

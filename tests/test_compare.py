@@ -185,6 +185,8 @@ def test_bad_settings_are_refused_before_any_run() -> None:
         cotenant.compare([], ["optimal"])
     with pytest.raises(InvalidOption, match="jobs is 0"):
         cotenant.compare([TINY], ["optimal"], jobs=0)
+    with pytest.raises(InvalidOption, match="there is no predictor for admission"):
+        cotenant.compare([TINY, cotenant.read("admission/tiny")], ["optimal"], predict=0.5)
     with pytest.raises(InvalidOption, match="predict is 0"):
         cotenant.compare([TINY], ["optimal"], predict=0.0)
     with pytest.raises(UnknownName, match="did you mean optimal"):

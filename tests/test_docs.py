@@ -15,7 +15,6 @@ import pytest
 import cotenant
 from cotenant.analysis.experiments import EXPERIMENTS
 from cotenant.catalog import metric_table
-from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import PROBLEM_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,12 +31,6 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def my_policy(instance: Colocation) -> Pairing:
-    """What a reader would write: agents of index order, two by two."""
-    kinds = instance.agent_types()
-    return Pairing(kinds[::2], kinds[1::2], [1] * (len(kinds) // 2), [0] * instance.types)
-
-
 def part_maker() -> ModuleType:
     """docs/extensions/generated.py, which is no module of the package."""
     spec = importlib.util.spec_from_file_location("generated", DOCS / "extensions" / "generated.py")
@@ -50,7 +43,7 @@ def part_maker() -> ModuleType:
 @pytest.mark.parametrize("page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of)
 def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"my_policy": my_policy, "__name__": "example"}
+    names: dict[str, object] = {"__name__": "example"}
     for found in _EXAMPLE.finditer(page.read_text()):
         said = io.StringIO()
         line = page.read_text()[: found.start()].count("\n") + 1

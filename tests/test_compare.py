@@ -331,3 +331,12 @@ def test_without_names_each_instance_gets_the_methods_meant_for_it_and_with_name
     assert {row["method"] for row in rows} == kinds["elastic"]
     assert [row["method"] for row in rows if row.get("error")] == []
     assert "elastic" in cotenant.compare([asked], ["FFD"]).rows[0]["error"]
+
+
+def test_a_whole_alpha_is_the_same_reading_as_its_decimal() -> None:
+    first = {
+        "problem": "colocation", "fingerprint": "f", "options": {"alpha": 0}, "objective_name": "penalty", "bound": 0.1,
+        "metrics": {"penalty": 0.1},
+    }  # fmt: skip
+    second = first | {"options": {}, "objective_name": None, "bound": None, "metrics": {"penalty": 0.2}}
+    assert with_gaps([first, second])[1]["gaps"] == {"gap_penalty": pytest.approx(1.0)}

@@ -198,3 +198,34 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
         [cotenant.read(f"{problem}/tiny")], [method], frontier=True, time_limit=10, out=tmp_path / "tiny.jsonl"
     )
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]
+
+
+def test_admission_interrupted_before_its_first_answer_has_the_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "optimal", stopped)
+    (frontier,) = frontier_of("admission")
+    assert frontier.stop is Stop.INTERRUPTED
+    assert frontier.points
+    assert all(mark.value is not None and mark.bound is None for mark in frontier.points)
+    assert frontier.status is not Status.OPTIMAL
+
+
+def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+    from cotenant.instances.admission import Admission
+
+    instance = Admission([[2], [0]], [2, 2], [[1.0], [2.0]])  # type: ignore[arg-type]
+    whole = module.solve_program
+
+    def unfinished(*given: Any, **options: Any) -> Any:
+        answer = whole(*given, **options)
+        return replace(answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, point=None, objective=None)
+
+    monkeypatch.setattr(module, "solve_program", unfinished)
+    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance)
+    assert frontier.points[0].bound == pytest.approx(3.0, rel=1e-6)  # one core each; the policies' own is 2
+    assert frontier.points[0].bound > 3.0 * (1 - 1e-9)

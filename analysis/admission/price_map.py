@@ -50,7 +50,7 @@ def price_frontiers(
             found.append(point.priced)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    proved = all(point.status is Status.OPTIMAL for point in found)
+    proved = bool(found) and all(point.status is Status.OPTIMAL for point in found)
     if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
         stop = Stop.TIME_LIMIT
     if not proved or not within_reach(instance):

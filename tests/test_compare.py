@@ -340,3 +340,9 @@ def test_a_whole_alpha_is_the_same_reading_as_its_decimal() -> None:
     }  # fmt: skip
     second = first | {"options": {}, "objective_name": None, "bound": None, "metrics": {"penalty": 0.2}}
     assert with_gaps([first, second])[1]["gaps"] == {"gap_penalty": pytest.approx(1.0)}
+
+
+def test_the_error_of_an_equilibrium_bounds_nothing() -> None:
+    row = {"problem": "market", "fingerprint": "f", "options": {}, "metrics": {"regret": 0.25, "total_utility": 2.0}}
+    certified = row | {"objective_name": "regret", "bound": 0.0, "tolerance": 1e-6}
+    assert [each["gaps"] for each in with_gaps([certified, row])] == [{}, {}]

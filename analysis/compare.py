@@ -139,7 +139,9 @@ def reading(row: Row) -> dict[str, Any]:
     """What the problem's metrics were told (alpha, ...), defaults filled in: values under two readings are two quantities."""
     options = row.get("options") or {}
     parameters = _signature(row["problem"]).parameters.values()
-    return {entry.name: options.get(entry.name, entry.default) for entry in parameters if entry.kind is entry.KEYWORD_ONLY}
+    told = {entry.name: options.get(entry.name, entry.default) for entry in parameters if entry.kind is entry.KEYWORD_ONLY}
+    # 0 and 0.0 are one alpha: rows are told apart by what is written of it.
+    return {name: float(value) if type(value) is int else value for name, value in told.items()}
 
 
 @cache

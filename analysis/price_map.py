@@ -70,7 +70,7 @@ class PriceFrontier:
         return Status.OPTIMAL if done and self.stop is not Stop.INTERRUPTED else Status.FEASIBLE
 
 
-def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE) -> tuple[PricePoint, ...]:
+def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0) -> tuple[PricePoint, ...]:
     """Give each point the best answer of the tighter ones and the best bound of the looser ones.
 
     What keeps a tight limit keeps every looser one, so an answer holds for all of those; what bounds the answers within a
@@ -81,7 +81,9 @@ def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE) ->
     ----------
     points : the tightest limit first.
     sense : of the efficiency, "min" or "max".
-    agree : relative difference at which a value and its bound are equal.
+    agree : difference at which a value and its bound are equal, relative to the value or to `unit`, whichever is larger.
+    unit : size below which values are as good as 0; 0 where the metric has no such size (it depends on what work, speed or
+        energy is counted in), so that only the difference relative to the value counts.
     """
     better = -1.0 if sense == "min" else 1.0
     forward: list[PricePoint] = []
@@ -95,19 +97,19 @@ def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE) ->
     for point in reversed(forward):
         if point.bound is not None and (bound is None or better * (bound - point.bound) > 0):
             bound = point.bound
-        result.append(_judged(replace(point, bound=bound), better, agree))
+        result.append(_judged(replace(point, bound=bound), better, agree, unit))
         bound = result[-1].bound
     return tuple(result[::-1])
 
 
-def _judged(point: PricePoint, better: float, agree: float) -> PricePoint:
+def _judged(point: PricePoint, better: float, agree: float, unit: float) -> PricePoint:
     """The point with the status that its value and bound bear out."""
     if point.value is None:
         impossible = point.status is Status.INFEASIBLE
         return replace(point, bound=None) if impossible else replace(point, status=Status.UNKNOWN)
     if point.bound is None:
         return replace(point, status=Status.FEASIBLE)
-    apart, allowed = better * (point.bound - point.value), agree * max(1.0, abs(point.value))
+    apart, allowed = better * (point.bound - point.value), agree * max(unit, abs(point.value))
     if apart < -allowed:
         return replace(point, bound=None, status=Status.UNKNOWN)
     bound = point.value if apart < 0 else point.bound

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cotenant
 from cotenant.analysis.colocation.frontier import frontier
 from cotenant.analysis.colocation.price_map import price_frontiers
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.models.colocation import penalty_program
 from cotenant.solvers.colocation import (
     at_most_blocking,
     complete,
@@ -25,6 +27,8 @@ from cotenant.solvers.colocation import (
     optimal,
     zero_blocking,
 )
+from cotenant.solvers.colocation.common import run
+from cotenant.solvers.colocation.matching import least_penalty_matching
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 CLOSE = 1e-8
@@ -522,3 +526,21 @@ def test_chosen_limits_are_kept() -> None:
     found = frontier(contention(5, 30, 2), "blocking", values=[0, 3, 10_000], time_limit=30)
     assert [point.limit for point in found.points] == [0.0, 3.0, 10_000.0]
     assert found.points[-1].price == 0.0
+
+
+class JustOver(Clock):
+    """Its time runs out between the question whether it has and the question how much is left."""
+
+    over = False  # type: ignore[assignment]
+    left = 0.0  # type: ignore[assignment]
+
+
+def test_a_time_that_is_up_while_a_program_is_made_is_no_wrong_option() -> None:
+    instance = cotenant.read("colocation/tiny")
+    answer = run(penalty_program(instance), JustOver(), engine="highs")
+    assert answer.stop in (Stop.FINISHED, Stop.TIME_LIMIT)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        hard = Colocation(rng.random((6, 6)), np.ones(6), machines=np.inf)  # type: ignore[arg-type]
+        start = Pairing([0, 2, 4], [1, 3, 5], [1, 1, 1], np.zeros(6))  # type: ignore[arg-type]
+        assert least_penalty_matching(hard, start, JustOver()).status in (Status.OPTIMAL, Status.FEASIBLE)

@@ -346,3 +346,18 @@ def test_without_names_each_instance_gets_the_methods_meant_for_it_and_with_name
     assert {row["method"] for row in rows} == kinds["elastic"]
     assert [row["method"] for row in rows if row.get("error")] == []
     assert "elastic" in cotenant.compare([asked], ["FFD"]).rows[0]["error"]
+
+
+def test_a_whole_alpha_is_the_same_reading_as_its_decimal() -> None:
+    first = {
+        "problem": "colocation", "fingerprint": "f", "options": {"alpha": 0}, "objective_name": "penalty", "bound": 0.1,
+        "metrics": {"penalty": 0.1},
+    }  # fmt: skip
+    second = first | {"options": {}, "objective_name": None, "bound": None, "metrics": {"penalty": 0.2}}
+    assert with_gaps([first, second])[1]["gaps"] == {"gap_penalty": pytest.approx(1.0)}
+
+
+def test_the_error_of_an_equilibrium_bounds_nothing() -> None:
+    row = {"problem": "market", "fingerprint": "f", "options": {}, "metrics": {"regret": 0.25, "total_utility": 2.0}}
+    certified = row | {"objective_name": "regret", "bound": 0.0, "tolerance": 1e-6}
+    assert [each["gaps"] for each in with_gaps([certified, row])] == [{}, {}]

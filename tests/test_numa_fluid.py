@@ -287,3 +287,16 @@ def test_sustained_refuses_unknown_policies_and_starts() -> None:
         sustained(blade_server(), "IB", runs=0)
     with pytest.raises(InvalidOption, match="tolerance"):
         sustained(blade_server(), "IB", tolerance=0.0)
+
+
+def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
+    """Equal prices prove 14 tasks/s; the program's own prove the same, but for rounding: its flow must not be thrown away."""
+    server = Numa(
+        blades=2, rows=1, columns=1, cores=14, location_share=[5 / 6, 1 / 6], class_share=[2 / 3, 1 / 3],
+        service_mean=[2.0, 2.0], ht1=[1.1, 2.0], pcie=[1.0, 2.0], bandwidth=[1.0, 1.0], rate=7.0,
+    )  # type: ignore[arg-type]  # fmt: skip
+    most = fluid(server)
+    assert isinstance(most.solution, Flow)
+    assert most.solution.throughput == pytest.approx(14.0, rel=SAME)  # all at home: 8.4
+    assert (most.status, most.bound) == (Status.OPTIMAL, pytest.approx(14.0, rel=SAME))
+    assert fluid_power(server, throughput=12.0).status is Status.OPTIMAL

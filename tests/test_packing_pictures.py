@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -283,3 +284,18 @@ def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
     assert chart.values[0] == (9, 1)
     served = record(Packing(capacity=[[4]], demand=[[1]], request=[3.0]), Placement(np.array([[3]]), np.array([0])))
     assert "vms-placed" not in {picture.name for picture in pictures([row("FF", served)])}
+
+
+def test_an_unfinished_program_bounds_what_is_busy_already_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.solvers.packing import shares
+
+    whole = shares.solve_program
+
+    def unfinished(*given: Any, **options: Any) -> Any:
+        return replace(whole(*given, **options), status=Status.UNKNOWN, stop=Stop.TIME_LIMIT, point=None, objective=None)
+
+    monkeypatch.setattr(shares, "solve_program", unfinished)
+    busy = Packing([[6]], [[2]], servers=[1], initial=[[10]])  # type: ignore[arg-type]
+    outcome = max_utilization(busy, start=Placement([[1]], [0]))  # type: ignore[arg-type]
+    assert outcome.bound == pytest.approx(1.0, abs=1e-9)  # 4 of 10 are busy, three VMs take the rest
+    assert outcome.status is Status.FEASIBLE

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cotenant
@@ -70,6 +72,69 @@ def test_rounding_between_a_bound_and_its_answer_is_no_contradiction() -> None:
     assert (mark.bound, mark.status) == (0.5, Status.OPTIMAL)
 
 
+def test_without_a_unit_a_small_value_is_no_proof_of_its_bound() -> None:
+    far_apart = [point(1, 1e-9, 2e-9)]
+    assert settled(far_apart, "max", 1e-6)[0].status is Status.OPTIMAL  # both are as good as 0, if 1 is the unit
+    assert settled(far_apart, "max", 1e-6, unit=0.0)[0].status is Status.FEASIBLE
+    assert settled([point(1, 2e-9, 1e-9)], "min", 1e-6, unit=0.0)[0].status is Status.FEASIBLE
+    assert settled([point(1, 1e-9, 1e-9)], "max", 1e-6, unit=0.0)[0].status is Status.OPTIMAL
+    assert settled([point(1, 0.0, 0.0)], "max", 1e-6, unit=0.0)[0].status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_the_unit_of_work_does_not_decide_what_is_proved(unit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.instances.market.instance import Market
+    from cotenant.solvers.market.guaranteed import Guarantees
+
+    monkeypatch.setattr(Guarantees, "most", lambda search, index: search.fairest)  # no search: the bound is a loose one
+    market = Market([8.0], [1.0, 1.0], [0, 1], [0, 0], [0.9, 0.5], [30 * unit, unit])  # type: ignore[arg-type]
+    (frontier,) = resolve("analysis.market.price_map:price_frontiers")(market, points=3)
+    *_, between, best = frontier.points
+    assert between.bound > 1.01 * between.value
+    assert (between.status, best.status) == (Status.FEASIBLE, Status.OPTIMAL)
+
+
+def test_the_unit_of_speed_does_not_decide_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+    from cotenant.instances.admission import Admission
+
+    monkeypatch.setattr(module, "LARGEST", 0)  # only the optimum is solved for; below it stand the policies
+    instance = Admission([[2], [0]], [2, 2], [[1e-9], [2e-9]])  # type: ignore[arg-type]
+    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance)
+    assert [(mark.limit, mark.value, mark.status) for mark in frontier.points] == [
+        (0.0, 2e-9, Status.FEASIBLE),  # 3e-9 is possible: one core each
+        (None, 4e-9, Status.OPTIMAL),
+    ]
+
+
+def test_the_unit_of_energy_does_not_decide_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.numa import price_map
+    from cotenant.instances.numa.generators import blade_server
+    from cotenant.solvers.numa.fluid import fluid_power
+
+    def without_bound(*given: Any, **options: Any) -> Any:
+        return replace(fluid_power(*given, **options), bound=0.0)
+
+    monkeypatch.setattr(price_map, "fluid_power", without_bound)
+    base = blade_server()
+    share = np.arange(1.0, base.processors + 1)
+    instance = base.replace(location_share=share / share.sum(), bandwidth=base.bandwidth * 1e-12)
+    (frontier,) = price_map.price_frontiers(instance, points=3)
+    assert 0 < frontier.points[0].value < 1e-7
+    assert frontier.points[0].status is Status.FEASIBLE
+
+
+def test_one_limit_has_one_point() -> None:
+    from cotenant.instances.admission import Admission
+
+    speed = [[0.001, 0.1], [0.2, 0.3], [0.001, 0.2], [0.3, 0.3]]
+    instance = Admission([[2, 0]], [3, 1, 2, 1], speed)  # type: ignore[arg-type]
+    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance, engine="cp-sat")  # 0 pairs: not proved
+    limits = [mark.limit for mark in frontier.points]
+    assert limits == [0.0, 1.0, None]
+    assert frontier.points[0].bound < 0.0021
+
+
 def test_a_frontier_comes_back_from_json_as_it_was() -> None:
     made = PriceFrontier(
         "penalty", "slack", (point(0, 0.3, 0.1), point(None, None, None, Status.UNKNOWN)), "why", Stop.TIME_LIMIT
@@ -133,3 +198,34 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
         [cotenant.read(f"{problem}/tiny")], [method], frontier=True, time_limit=10, out=tmp_path / "tiny.jsonl"
     )
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]
+
+
+def test_admission_interrupted_before_its_first_answer_has_the_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "optimal", stopped)
+    (frontier,) = frontier_of("admission")
+    assert frontier.stop is Stop.INTERRUPTED
+    assert frontier.points
+    assert all(mark.value is not None and mark.bound is None for mark in frontier.points)
+    assert frontier.status is not Status.OPTIMAL
+
+
+def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.admission import frontier as module
+    from cotenant.instances.admission import Admission
+
+    instance = Admission([[2], [0]], [2, 2], [[1.0], [2.0]])  # type: ignore[arg-type]
+    whole = module.solve_program
+
+    def unfinished(*given: Any, **options: Any) -> Any:
+        answer = whole(*given, **options)
+        return replace(answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, point=None, objective=None)
+
+    monkeypatch.setattr(module, "solve_program", unfinished)
+    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance)
+    assert frontier.points[0].bound == pytest.approx(3.0, rel=1e-6)  # one core each; the policies' own is 2
+    assert frontier.points[0].bound > 3.0 * (1 - 1e-9)

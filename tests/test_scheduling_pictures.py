@@ -338,3 +338,12 @@ def test_large_debts_are_drawn_in_a_unit_that_is_said() -> None:
     assert owed.value_label == "phi - psi [10^9 unit-time]"
     measured = metrics(instance, fifo(instance))
     assert owed.values[0][0] == pytest.approx(measured[f"owed:{instance.names[0]}"] / 1e9, rel=1e-4)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_all_of_the_distance_may_go_into_more_utility(engine: Engine) -> None:
+    instance = Scheduling([1], [0], [0], [2], 6)  # type: ignore[arg-type]
+    late = Schedule([2], [0])  # type: ignore[arg-type]
+    outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late, engine=engine)
+    assert (worth(instance, outcome.solution, "utility"), outcome.bound) == (11, 11.0)
+    assert outcome.status is Status.OPTIMAL

@@ -50,15 +50,14 @@ def price_frontiers(
             found.append(point.priced)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    proved = all(point.status is Status.OPTIMAL for point in found)
+    proved = bool(found) and all(point.status is Status.OPTIMAL for point in found)
     if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
         stop = Stop.TIME_LIMIT
     if not proved or not within_reach(instance):
         enough = np.inf if not found or found[0].reached is None else found[0].reached  # the optimum's pairs
         policies = [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
         found += [point for point in policies if point.limit is not None and point.limit < enough]
-    found.sort(key=lambda point: np.inf if point.limit is None else point.limit)
-    marks = _thinned(_with_tight_end(_distinct(settled(found, "max", CLOSE))), points)
+    marks = _thinned(_with_tight_end(_distinct(settled(_one_each(found), "max", CLOSE, unit=0.0))), points)
     note = "Each limit: at most so many pairs of a job and a VM block."
     if not within_reach(instance):
         note += (
@@ -71,6 +70,19 @@ def price_frontiers(
 def _of_policy(instance: Admission, assignment: Assignment) -> PricePoint:
     pairs = float(blocking_pairs(instance, assignment).count)
     return PricePoint(pairs, total_speed(instance, assignment), None, pairs, Status.FEASIBLE)
+
+
+def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
+    """One point for each limit, the tightest first, with the best answer and the best bound of those that share it."""
+    groups: dict[float, list[PricePoint]] = {}
+    for point in points:
+        groups.setdefault(np.inf if point.limit is None else point.limit, []).append(point)
+    found = []
+    for limit in sorted(groups):
+        bound = min((point.bound for point in groups[limit] if point.bound is not None), default=None)
+        best = max(groups[limit], key=lambda point: -np.inf if point.value is None else point.value)
+        found.append(replace(best, bound=bound))
+    return found
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:

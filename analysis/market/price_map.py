@@ -65,7 +65,7 @@ def price_frontiers(
         note += (
             f" Proved: no allocation has an index above {search.highest:.6g}; the largest found is {search.fairest.index:.6g}."
         )
-    return (PriceFrontier("total_utility", "sharing_index", settled(marks, "max", PROVED), note, stop),)
+    return (PriceFrontier("total_utility", "sharing_index", settled(marks, "max", PROVED, unit=0.0), note, stop),)
 
 
 def _point(search: Guarantees, limit: float, found: Divided | None) -> PricePoint:

@@ -67,9 +67,10 @@ def price_frontiers(
         else:
             found.append(PricePoint(rate, None, None, None, outcome.status))
     note = NOTE
+    most_power = max((point.value for point in found if point.value is not None), default=0.0)
     if most.status is Status.OPTIMAL:
         note += f" No placement sustains more than the first, {most.bound:.6g} (proved)."
-    return (PriceFrontier(EFFICIENCY, LIMITED, settled(found, "min", CLOSE), note, stop),)
+    return (PriceFrontier(EFFICIENCY, LIMITED, settled(found, "min", CLOSE, unit=1e-6 * most_power), note, stop),)
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:

@@ -175,8 +175,10 @@ def _most(instance: Numa, clock: Clock) -> _Most:
     bound = throughput_bound(instance, price)
     flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[-1]) / unit))
     home = _at_home(instance, answer.stop, f"not solved to the end: {answer.message}")
-    if not bound <= home.bound or not flow.throughput >= home.flow.throughput * (1 - ROUNDING):
+    if not bound <= home.bound * (1 + CLOSE) or not flow.throughput >= home.flow.throughput * (1 - ROUNDING):
         return home
+    if home.bound < bound:  # equal prices are as good, but for rounding
+        bound, price = home.bound, home.price
     return _Most(flow, bound, price, answer.stop, "")
 
 

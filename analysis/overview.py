@@ -100,6 +100,8 @@ def mean_gaps(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> 
 def win_table(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> Table:
     """Methods down, metrics across: on how many instances a method's mean over seeds is the best; all that tie win.
 
+    A metric in which all methods tie on every instance (servers, where their number is given) is left out.
+
     Parameters
     ----------
     lines, metrics : as of `mean_gaps`.
@@ -107,9 +109,11 @@ def win_table(problem: str, lines: Sequence[Row], metrics: Sequence[Metric]) -> 
     methods = list(dict.fromkeys(map(aggregate.label, lines)))
     shown, counted = [], []
     for metric in metrics:
-        if metric.sense and metric.short and (values := aggregate.values_of(lines, metric.name)):
+        values = aggregate.values_of(lines, metric.name) if metric.sense and metric.short else {}
+        found = aggregate.wins(values, metric.sense)
+        if any(found[method] < sum(value is not None for value in column) for method, column in values.items()):
             shown.append(metric)
-            counted.append(aggregate.wins(values, metric.sense))
+            counted.append(found)
     names = [f"{metric.short} ({'least' if metric.sense == 'min' else 'most'})" for metric in shown]
     columns = (Column("method", bold=True, wrap=False), *(Column(name, numeric=True) for name in names))
     rows = tuple((method, *(found.get(method) for found in counted)) for method in methods)

@@ -58,7 +58,7 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Row], metrics: Mapping[
         series=tuple(entry for entry in series if entry.x),
         alt=_alt(fair, efficient, proved, points),
         x_scale=_scale(fair, across),
-        note=_note(frontier, fair, sign, len(proved), missing),
+        note=_note(frontier, fair, sign, len(proved), lines, missing),
     )
 
 
@@ -152,7 +152,7 @@ def _alt(fair: Metric, efficient: Metric, proved: Sequence[PricePoint], points: 
     return said + f" Methods: {where or 'none'}."
 
 
-def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, missing: Sequence[Row]) -> str:
+def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, lines: Sequence[Row], missing: Sequence[Row]) -> str:
     total = len(frontier.points)
     impossible = [p for p in frontier.points if p.status is Status.INFEASIBLE]
     silent = sum(p.value is None and p.bound is None and p.status is not Status.INFEASIBLE for p in frontier.points)
@@ -165,6 +165,8 @@ def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, missing
     for point in impossible:
         side = "at least" if sign < 0 else "at most"
         said.append(f"Proved impossible: {fair.label} {'any' if point.limit is None else f'{side} {point.limit:g}'}.")
+    if any(line["runs"] - line["failed"] > 1 for line in lines):
+        said.append("A mean over several seeds may stand beyond the line, where no single answer can.")
     if frontier.stop is Stop.INTERRUPTED:
         said.append("The search was interrupted: points are missing.")
     if missing:

@@ -226,3 +226,12 @@ def test_compare_prints_mean_gaps_and_wins_after_the_tables_of_instances() -> No
     assert [line.split(",")[1] for line in headings] == ["status", "status", "answered", "mean penalty (least)"]
     alone = CliRunner().invoke(app, ["compare", files[0], "-m", "GR", "--format", "csv"])
     assert alone.stdout.count("method,") == 1
+
+
+def test_a_metric_in_which_nobody_can_lose_has_no_wins() -> None:
+    lines = lines_of(two_instances())
+    for line in lines:
+        line["metrics"]["worst_penalty"] = 0.5
+    names = [column.name for column in win_table("colocation", lines, METRICS).columns]
+    assert not any(name.startswith("worst") for name in names)
+    assert "mean penalty (least)" in names

@@ -218,3 +218,22 @@ def test_distances_are_named_on_any_mesh() -> None:
     assert names[1, 2] == ("local", "1 hop", "another blade")
     assert names[2, 2] == ("local", "1 hop", "2 hops", "another blade")
     assert names[3, 2] == ("local", "1 hop", "2 hops", "3 hops", "another blade")
+
+
+def test_a_largest_rate_that_is_not_proved_leaves_the_map_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from cotenant.analysis.numa import price_map
+    from cotenant.solvers.outcome import Status
+
+    instance = cotenant.read("numa/kmeans-hot-memory")
+    proved = price_map.fluid(instance)
+    assert proved.bound is not None
+    unproved = replace(proved, status=Status.FEASIBLE, bound=1.1 * proved.bound)
+    (known,) = price_map.price_frontiers(instance, points=3)
+    monkeypatch.setattr(price_map, "fluid", lambda *given, **options: unproved)
+    (open_,) = price_map.price_frontiers(instance, points=3)
+    assert known.status is Status.OPTIMAL
+    assert open_.status is Status.FEASIBLE
+    assert open_.points[0].limit == pytest.approx(1.1 * proved.bound)
+    assert "not known" in open_.note

@@ -70,6 +70,10 @@ def price_frontiers(
     most_power = max((point.value for point in found if point.value is not None), default=0.0)
     if most.status is Status.OPTIMAL:
         note += f" No placement sustains more than the first, {most.bound:.6g} (proved)."
+    else:
+        note += " Whether more can be sustained than the first rate with an answer is not known."
+        if most.bound is not None and most.bound > most.solution.throughput:
+            found.insert(0, PricePoint(most.bound, None, None, None, Status.UNKNOWN))
     return (PriceFrontier(EFFICIENCY, LIMITED, settled(found, "min", CLOSE, unit=1e-6 * most_power), note, stop),)
 
 

@@ -237,10 +237,10 @@ class _Search:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not tell."""
         given = (self.instance, most, self.alpha, self.alpha_mode)
         found: Outcome | None
-        if self.instance.types < APART_FROM or self.clock.left is None:
-            found = at_most_blocking(*given, penalty=False, engine="cp-sat", time_limit=self.clock.left)
+        left = None if self.clock.left is None else max(self.clock.left, 0.01)
+        if self.instance.types < APART_FROM or left is None:
+            found = at_most_blocking(*given, penalty=False, engine="cp-sat", time_limit=left)
         else:
-            left = max(self.clock.left, 0.01)
             found = call_apart(at_most_blocking, *given, penalty=False, engine="cp-sat", time_limit=left, hard_limit=left + GRACE)
         if found is None:
             self.stop = Stop.TIME_LIMIT

@@ -226,9 +226,15 @@ def test_a_worker_with_another_version_is_refused() -> None:
         cluster._require_fit({"tcp://a:1": ("0.0.1", [])}, {})
 
 
-def test_a_function_that_the_workers_cannot_import_is_refused(two_workers: Started, tmp_path: Path) -> None:
-    with pytest.raises(InvalidOption, match="'without_seconds' or its options cannot be had in another process"):
-        cotenant.compare([TINY], [without_seconds], dask=two_workers.address)
+def test_a_function_that_the_workers_cannot_import_is_refused(
+    two_workers: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def policy(instance):\n    return None\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from only_here import policy
+
+    with pytest.raises(InvalidOption, match="'policy' or its options cannot be had in another process"):
+        cotenant.compare([TINY], [policy], dask=two_workers.address)
 
 
 def loses(folder: Path, process: str, words: str) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -231,8 +232,7 @@ def test_a_function_that_the_workers_cannot_import_is_refused(
 ) -> None:
     (tmp_path / "only_here.py").write_text("def policy(instance):\n    return None\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    from only_here import policy
-
+    policy = import_module("only_here").policy
     with pytest.raises(InvalidOption, match="'policy' or its options cannot be had in another process"):
         cotenant.compare([TINY], [policy], dask=two_workers.address)
 

@@ -100,6 +100,9 @@ def gap(objective: float | None, bound: float | None, tolerance: float | None = 
     return difference / max(abs(objective), AGREE)
 
 
+LEAST_SECONDS = 0.01
+"""The shortest time limit that is handed on."""
+
 Report = Callable[[float, float | None, float | None, str], None]
 """Progress: (seconds, objective, bound, what is being done); may raise KeyboardInterrupt."""
 
@@ -129,6 +132,13 @@ class Clock:
     def left(self) -> float | None:
         """Seconds left, never below 0; None without a limit."""
         return None if self._limit is None else max(0.0, self._limit - self.seconds)
+
+    def share(self, parts: int = 1) -> float | None:
+        """An equal share of the seconds left for each of `parts` runs to come; None without a limit.
+
+        Never below `LEAST_SECONDS`: a limit of 0, which is what is left once time is up, would be refused as an option.
+        """
+        return None if self.left is None else max(self.left / parts, LEAST_SECONDS)
 
     @property
     def over(self) -> bool:

@@ -111,3 +111,16 @@ def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(monke
         assert all(len(line) <= width for line in text.splitlines())
         assert words in " ".join(text.split())
         assert "…" not in text
+
+
+def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at_all() -> None:
+    from cotenant.solvers.outcome import LEAST_SECONDS, Clock, validate_time_limit
+
+    over = Clock(1e-9)
+    assert over.left == 0.0
+    assert over.share() == over.share(7) == LEAST_SECONDS
+    validate_time_limit(over.share())
+    assert Clock().share(3) is None
+    part = Clock(1000.0).share(4)
+    assert part is not None
+    assert 200.0 < part <= 250.0

@@ -108,7 +108,7 @@ def downwards(
 
     Raises KeyboardInterrupt when a solve is interrupted.
     """
-    best = optimal(instance, rng=rng, time_limit=_half(clock), engine=engine)
+    best = optimal(instance, rng=rng, time_limit=clock.share(2), engine=engine)
     assert isinstance(best.solution, Assignment)
     assert best.bound is not None
     last = _point(instance, best.solution, best.bound, np.inf)
@@ -133,7 +133,7 @@ def _starts(instance: Admission, best: Assignment, clock: Clock, rng: np.random.
     for policy in POLICIES.values():
         yield policy(instance)
     drawn = np.random.default_rng(0) if rng is None else rng
-    share = None if clock.left is None else max(clock.left / 10, 1e-2)
+    share = clock.share(10)
     near = local_search(instance, rng=drawn, time_limit=share)
     yield near
     for start in (near, best):
@@ -153,7 +153,7 @@ def _solved(
         return start, bound
     program = blocking_program(instance, allowed)
     answer = solve_program(
-        program.base.program, engine=engine, time_limit=_half(clock), start=program.point(instance, start)
+        program.base.program, engine=engine, time_limit=clock.share(2), start=program.point(instance, start)
     )  # fmt: skip
     heed(answer)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
@@ -171,7 +171,3 @@ def _point(instance: Admission, assignment: Assignment, bound: float, allowed: f
     value, pairs = total_speed(instance, assignment), blocking_pairs(instance, assignment).count
     met = bound - value <= 1e-8 * value
     return FrontierPoint(pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment)
-
-
-def _half(clock: Clock) -> float | None:
-    return None if clock.left is None else max(clock.left / 2, 1e-2)

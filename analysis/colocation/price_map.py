@@ -62,7 +62,7 @@ def price_frontiers(
         return ()
     known = _known(instance)
     for place, against in enumerate(kinds):
-        left = None if clock.left is None else max(clock.left / (len(kinds) - place), 1e-2)
+        left = clock.share(len(kinds) - place)
         fairness, words = _FAIRNESS[against]
         note = f"Each limit: {words}."
         if against == "blocking" and alpha:

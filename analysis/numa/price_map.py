@@ -49,7 +49,7 @@ def price_frontiers(
     clock = Clock(time_limit)
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     link_energy(instance, **energy)  # refused before any work
-    most = fluid(instance, time_limit=_part(clock, int(points)), **energy)
+    most = fluid(instance, time_limit=clock.share(int(points)), **energy)
     assert isinstance(most.solution, Flow)  # at worst, all at home
     rates = _rates(instance, most.solution.throughput, int(points))
     found: list[PricePoint] = []
@@ -58,7 +58,7 @@ def price_frontiers(
         if stop is Stop.INTERRUPTED:
             found.append(PricePoint(rate, None, None, None, Status.UNKNOWN))
             continue
-        outcome = fluid_power(instance, throughput=rate, time_limit=_part(clock, len(rates) - place), **energy)
+        outcome = fluid_power(instance, throughput=rate, time_limit=clock.share(len(rates) - place), **energy)
         stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop
         flow = outcome.solution
         if isinstance(flow, Flow):
@@ -88,8 +88,3 @@ def _rates(instance: Numa, most: float, points: int) -> list[float]:
     if low < own < most and len(rates) > 2:
         rates[1 + int(np.argmin(np.abs(rates[1:-1] - own)))] = own
     return [float(rate) for rate in np.unique(rates)[::-1]]
-
-
-def _part(clock: Clock, programs: int) -> float | None:
-    """An equal share of the seconds left for each of the programs to come."""
-    return None if clock.left is None else max(clock.left / programs, 0.01)

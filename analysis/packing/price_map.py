@@ -51,12 +51,12 @@ def price_frontiers(instance: Packing, *, time_limit: float | None = None, point
 
 
 def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
-    free = max_utilization(instance, time_limit=_part(clock, points + 2))
+    free = max_utilization(instance, time_limit=clock.share(points + 2))
     reached = _reached(instance, _placement(free))
     stops = [free.stop]
     fairest = Outcome(None, None, Status.UNKNOWN)
     if Stop.INTERRUPTED not in stops:
-        fairest = max_min_share(instance, levels=1, time_limit=_part(clock, points + 1))
+        fairest = max_min_share(instance, levels=1, time_limit=clock.share(points + 1))
         stops.append(fairest.stop)
     answers: list[tuple[float | None, Outcome]] = []
     before, highest = _placement(fairest), _reached(instance, _placement(fairest))
@@ -66,13 +66,13 @@ def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
     for place, limit in enumerate(limits):
         outcome = Outcome(before, None, Status.FEASIBLE)
         if Stop.INTERRUPTED not in stops:
-            share = _part(clock, len(limits) + 1 - place)
+            share = clock.share(len(limits) + 1 - place)
             outcome = max_utilization(instance, time_limit=share, start=before, least_share=limit)
             before = _placement(outcome) or before
             stops.append(outcome.stop)
         answers.append((limit, outcome))
     if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in stops:  # once more, from a better start
-        again = max_utilization(instance, time_limit=_part(clock, 1), start=before or _placement(free))
+        again = max_utilization(instance, time_limit=clock.share(1), start=before or _placement(free))
         answers.append((None, again))
         stops.append(again.stop)
     found = [_point(instance, limit, outcome) for limit, outcome in answers]
@@ -104,11 +104,6 @@ def _limits(instance: Packing, least: float, most: float | None, number: int) ->
     wanted = np.linspace(most, least, number, endpoint=False)
     places = {int(np.argmin(np.abs(np.array(listed) - share))) for share in wanted}
     return [listed[place] for place in sorted(places)]
-
-
-def _part(clock: Clock, programs: int) -> float | None:
-    """An equal share of the seconds left for each of the programs to come."""
-    return None if clock.left is None else max(clock.left / programs, 0.01)
 
 
 def _placement(outcome: Outcome) -> Placement | None:

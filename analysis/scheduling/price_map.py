@@ -66,7 +66,7 @@ def price_frontiers(
         return tuple(_Map(instance, objective, fair.solution, units, clock).cheap() for objective in OBJECTIVES)
     found: list[PriceFrontier] = []
     for place, objective in enumerate(OBJECTIVES):
-        left = None if clock.left is None else max(clock.left / (len(OBJECTIVES) - place), 0.01)
+        left = clock.share(len(OBJECTIVES) - place)
         found.append(_Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points)))
         if found[-1].stop is Stop.INTERRUPTED:
             break
@@ -107,7 +107,7 @@ class _Map:
             if Stop.INTERRUPTED not in stops and far > 0:  # at 0 the best of all is as fair as can be
                 outcome = most_near(
                     self.instance, self.objective, Nearness(self.psi, limit),
-                    start=before, engine=self.engine, time_limit=self._part(len(limits) + 1 - place),
+                    start=before, engine=self.engine, time_limit=self.clock.share(len(limits) + 1 - place),
                 )  # fmt: skip
                 before, bound = _schedule(outcome), outcome.bound
                 stops.append(outcome.stop)
@@ -143,15 +143,11 @@ class _Map:
 
     def _free(self, start: Schedule, programs: int) -> Outcome:
         method = max_utilization if self.objective == "utilization" else max_utility
-        return method(self.instance, engine=self.engine, start=start, time_limit=self._part(programs))
+        return method(self.instance, engine=self.engine, start=start, time_limit=self.clock.share(programs))
 
     def _nearest(self, best: Schedule, programs: int) -> Outcome:
-        limit = self._part(programs)
+        limit = self.clock.share(programs)
         return nearest(self.instance, self.objective, self.psi, start=best, engine=self.engine, time_limit=limit)
-
-    def _part(self, programs: int) -> float | None:
-        """An equal share of the seconds left for each of the programs to come."""
-        return None if self.clock.left is None else max(self.clock.left / programs, 0.01)
 
     def _worth(self, schedule: Schedule) -> int:
         return worth_of(self.instance, schedule.start, self.objective)

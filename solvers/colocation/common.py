@@ -67,7 +67,7 @@ def run(
         clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
 
     begin = None if start is None else program.point(start)
-    left = None if clock.left is None else max(clock.left, 1e-2)  # the point took time too
+    left = clock.share()  # the point took time too
     return solve_program(program.program, engine=engine, time_limit=left, start=begin, report=tell)
 
 

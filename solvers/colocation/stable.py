@@ -237,7 +237,7 @@ class _Search:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not tell."""
         given = (self.instance, most, self.alpha, self.alpha_mode)
         found: Outcome | None
-        left = None if self.clock.left is None else max(self.clock.left, 0.01)
+        left = self.clock.share()
         if self.instance.types < APART_FROM or left is None:
             found = at_most_blocking(*given, penalty=False, engine="cp-sat", time_limit=left)
         else:

@@ -113,4 +113,4 @@ def _restricted(problem: Reduced, relaxation: Relaxation, here: Integers, todo: 
 
 def _silent(clock: Clock) -> Clock:
     """The same deadline without a trace."""
-    return Clock(None if clock.left is None else max(clock.left, 0.01))
+    return Clock(clock.share())

@@ -58,7 +58,7 @@ def max_utilization(
     unit = float(weight.max())
     cap = instance.wanted.astype(float)
     program, number, _ = utilization_program(tables, servers, cap, weight / unit, owed)
-    answer = solve_program(program, time_limit=_left(clock), report=report)
+    answer = solve_program(program, time_limit=clock.share(), report=report)
     busy = float((((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)[present] / space[present]).mean())
     best = _placement(instance, tables, number, answer, cluster)
     if start is not None and (start.totals(instance.types) < owed).any():
@@ -113,7 +113,7 @@ def max_min_share(
     for level in range(int(wants.sum()) if levels is None else min(levels, int(wants.sum()))):
         program, number, _ = share_program(tables, servers, cap, unit, reached, TOLERANCE)
         begin = point if point is not None and len(point) == program.columns else None
-        answer = solve_program(program, time_limit=_left(clock), start=begin, report=report)
+        answer = solve_program(program, time_limit=clock.share(), start=begin, report=report)
         found = _placement(instance, tables, number, answer, cluster)
         proved = None if answer.bound is None else -answer.bound * smallest
         if found is not None and (
@@ -160,11 +160,6 @@ def vms_owed(instance: Packing, least_share: float) -> Integers:
     vms = np.ceil(np.minimum(least_share / FairShare.of(instance).dominant_unit - VM_NOISE, 2.0**53))
     owed: Integers = np.where(wants, np.maximum(vms, 0), 0).astype(np.int64)
     return owed
-
-
-def _left(clock: Clock) -> float | None:
-    """Seconds left for the engine, which wants more than 0 of them."""
-    return None if clock.left is None else max(clock.left, 0.01)
 
 
 def _tables(instance: Packing, cluster: Cluster) -> list[Integers]:

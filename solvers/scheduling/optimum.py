@@ -146,7 +146,7 @@ def by_intervals(
         built = interval_model(instance, objective, lambda: clock.over, near=near, least=least)
     except TimeoutError:
         return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
-    answer = solve_cp_sat(built.model, time_limit=_left(clock), hints=built.hints(start, instance), report=report)
+    answer = solve_cp_sat(built.model, time_limit=clock.share(), hints=built.hints(start, instance), report=report)
     found = None if answer.values is None else built.starts(answer.values, instance)
     bound = None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
     if bound is not None and objective == "utility" and least is None:
@@ -168,7 +168,7 @@ def by_time(
     answer = solve_program(
         built.program,
         engine="highs",
-        time_limit=_left(clock),
+        time_limit=clock.share(),
         start=built.point(start, instance),
         report=None if report is None else report,
     )
@@ -179,10 +179,6 @@ def by_time(
         noise = 1e-7 * max(1.0, abs(answer.bound)) + 1e-6
         bound = int(np.floor(-answer.bound + noise) if least is None else np.ceil(answer.bound - noise))
     return found, bound, answer.stop, answer.message
-
-
-def _left(clock: Clock) -> float | None:
-    return None if clock.left is None else max(clock.left, 0.01)
 
 
 def _given(instance: Scheduling, start: Solution | None) -> tuple[Schedule, Stop]:

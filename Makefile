@@ -1,0 +1,28 @@
+# The daily commands; `make` alone lists them.
+.PHONY: help install test slow lint types docs check ci
+
+help:  ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
+
+install:  ## install this checkout for work on it, at the versions that CI tests
+	python -m pip install -c constraints.txt -e '.[test,lint,docs]' --config-settings editable_mode=strict
+
+test:  ## the tests that take seconds
+	python -m pytest -m "not slow" -n 2 --dist loadfile
+
+slow:  ## the tests that take longer
+	python -m pytest -m slow -n 2
+
+lint:  ## style and spelling
+	ruff check . && ruff format --check . && codespell
+
+types:  ## mypy, strict
+	mypy && mypy tests
+
+docs:  ## the site, in build/site
+	python -m sphinx -W --keep-going -q -b html docs build/site
+
+check: lint types test  ## what to run before a commit
+
+ci:  ## everything, in fresh environments, as CI does
+	.ci/run

@@ -1,6 +1,7 @@
-"""Refusal scheduling: events a second beside simpy and ciw, in one run.
+"""Refusal scheduling: events a second beside simpy and ciw, in one run; how often confidence intervals hold the truth.
 
-Run from anywhere: `python benchmarks/bench_numa.py` (a minute), `--quick` for a glance. One core; the kernel is compiled
+Run from anywhere: `python benchmarks/bench_numa.py` (a minute), `--quick` for a glance, `--coverage` for the intervals
+(five minutes; `--seeds 40` for a glance). One core; the kernel is compiled
 before a clock starts. An event is an arrival or a core that frees, two a task, whatever a program does inside. The peers
 are optional (`pip install simpy ciw`); what is not installed is left out.
 
@@ -20,12 +21,15 @@ from typing import Any
 
 import numpy as np
 
+from cotenant.catalog import functions
 from cotenant.instances.numa import Numa
-from cotenant.instances.numa.answer import reach
+from cotenant.instances.numa.answer import LEVELS, reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.solvers.numa.draws import Draws, draw
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.twin import simulate_plainly
+
+LOCAL = functions("numa", "Local")["Local"]
 
 TARGET = 3e6
 """Events a second asked of the compiled simulation."""
@@ -145,11 +149,69 @@ def table(title: str, server: Numa, policy: str, tasks: int, peer_tasks: int, re
         print(f"  {name:26s} {speed / 1e6:9.3f} million events/s   compiled is {own / speed:8.1f} x{note}")
 
 
+COVERAGE = (
+    (16, 0.9, 10_000), (16, 0.9, 50_000), (16, 0.9, 200_000), (16, 0.5, 10_000), (16, 0.8, 10_000),
+    (16, 0.95, 10_000), (16, 0.95, 50_000), (4, 0.9, 40_000), (1, 0.5, 10_000), (1, 0.9, 50_000), (256, 0.95, 100_000),
+)  # fmt: skip
+"""Cores, load, tasks."""
+
+MEASURED = ("mean", "wait", "p50", "p95", "p99")
+
+
+def erlang(cores: int, load: float, service: float) -> list[float]:
+    """Mean response, mean wait, and the quantiles of the response at LEVELS of M/M/c, by Erlang's formulas."""
+    blocked = 1.0
+    for k in range(1, cores + 1):
+        blocked = load * cores * blocked / (k + load * cores * blocked)
+    waits = blocked / (1 - load + load * blocked)
+    drain, work = cores * (1 - load) / service, 1 / service
+
+    def longer(time: float) -> float:
+        """The share of the tasks whose response is longer: those that do not wait, and those that do."""
+        if np.isclose(drain, work):
+            late = (1 + work * time) * np.exp(-work * time)
+        else:
+            late = (drain * np.exp(-work * time) - work * np.exp(-drain * time)) / (drain - work)
+        return float((1 - waits) * np.exp(-work * time) + waits * late)
+
+    from scipy.optimize import brentq
+
+    levels = [brentq(lambda time, level=level: longer(time) - (1 - level), 0.0, 1e4 * service) for level in LEVELS]
+    return [waits / drain + service, waits / drain, *levels]
+
+
+def coverage(cores: int, load: float, tasks: int, seeds: int) -> None:
+    """The share of runs whose intervals hold the closed forms of M/M/c, and how wide the intervals are."""
+    service = 0.04
+    server = blade_server(
+        benchmark="M11", rate=load * cores / service, refusal_limit=None, blades=1, rows=1, columns=1, cores=cores
+    )
+    truth = np.array(erlang(cores, load, service))
+    held, width = [], []
+    for seed in range(seeds):
+        run = LOCAL(server, rng=np.random.default_rng(seed), tasks=tasks).solution
+        value = np.array([run.mean_response, run.mean_wait, *run.response])
+        error = np.array([run.mean_response_error, run.mean_wait_error, *run.response_error])
+        held.append(np.abs(value - truth) <= error)
+        width.append(error / truth)
+    name = f"M/M/{cores} at {load:g}, {tasks} tasks"
+    shares = "  ".join(f"{share:6.3f}" for share in np.mean(held, axis=0))
+    widths = "  ".join(f"{100 * half:4.0f} %" for half in np.median(width, axis=0))
+    print(f"  {name:34s} {shares}     {widths}")
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the tasks, one repeat")
+    parser.add_argument("--coverage", action="store_true", help="only how often 95 % confidence intervals hold the closed form")
+    parser.add_argument("--seeds", type=int, default=200, help="runs a row of --coverage")
     arguments = parser.parse_args()
+    if arguments.coverage:
+        print(f"Share of {arguments.seeds} runs whose interval holds the truth ({', '.join(MEASURED)}); its median half width")
+        for cores, load, tasks in COVERAGE:
+            coverage(cores, load, tasks, arguments.seeds)
+        return
     tasks, few, repeats = (100_000, 5_000, 1) if arguments.quick else (1_000_000, 30_000, 3)
     simulate(blade_server(), draw(blade_server(), 100, 0, np.random.default_rng(0)))  # compile
     simpy_there, ciw_there = available("simpy"), available("ciw")

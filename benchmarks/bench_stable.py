@@ -1,13 +1,15 @@
 """How long `stable` takes to prove the fewest blocking pairs, beside the policies it is compared with.
 
 Run `python benchmarks/bench_stable.py [--seeds N] [--limit S] [--family F]...`; every line is a family, with how many runs were
-proved, the fewest blocking pairs seen, and seconds (median and worst, after one warm-up). Strict instances have a bench of
-their own, `bench_roommates.py`.
+proved, the fewest blocking pairs seen, and seconds (median and worst, after one warm-up), and the most seconds of the processor,
+its solvers' processes included. Strict instances, and ties without the second level, have a bench of their own,
+`bench_roommates.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import time
 from collections.abc import Callable
 from statistics import median
@@ -31,6 +33,11 @@ def rounded(agents: int, digits: int, rng: np.random.Generator) -> Colocation:
     return made.replace(penalty=np.round(made.penalty, digits))
 
 
+def uniform(agents: int, digits: int, rng: np.random.Generator) -> Colocation:
+    """Agents all different, penalties uniform with few or many ties."""
+    return Colocation(np.round(rng.random((agents, agents)), digits), np.ones(agents))
+
+
 FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Colocation], float]] = {
     "20 types, 1,000 agents": (lambda rng: population(agents=1000, rng=rng), 0.0),
     "20 types, 1,000,000 agents": (lambda rng: population(agents=1_000_000, rng=rng), 0.0),
@@ -42,7 +49,17 @@ FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Colocation], float]] =
     "100 different, low noise, alpha .002": (lambda rng: score_preferences(agents=100, noise=0.03, rng=rng), 0.002),
     "100 different, uniform, alpha .01": (lambda rng: random_preferences(agents=100, rng=rng), 0.01),
     "100 different, ties": (lambda rng: rounded(100, 2, rng), 0.0),
+    "1000 different, no ties": (lambda rng: score_preferences(agents=1000, rng=rng), 0.0),
+    "200 different, uniform, 6 decimals": (lambda rng: uniform(200, 6, rng), 0.0),
+    "500 different, uniform, 6 decimals": (lambda rng: uniform(500, 6, rng), 0.0),
+    "500 different, uniform, 4 decimals": (lambda rng: uniform(500, 4, rng), 0.0),
+    "500 different, uniform, 2 decimals": (lambda rng: uniform(500, 2, rng), 0.0),
 }
+
+
+def processor_seconds() -> float:
+    """Of this process and those it has ended."""
+    return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def main() -> None:
@@ -54,23 +71,25 @@ def main() -> None:
     chosen = parser.parse_args()
     cotenant.solve(cotenant.read("colocation/no-stable-4"), "stable", alpha=0.01)
     cotenant.solve(cotenant.read("colocation/cooper-1000"), "stable")
-    print(f"{'family':38} {'proved':>8} {'fewest':>8} {'both levels':>12} {'median s':>10} {'worst s':>10}")
+    print(f"{'family':38} {'proved':>8} {'fewest':>8} {'both levels':>12} {'median s':>10} {'worst s':>10} {'cpu s':>8}")
     for name in chosen.family or FAMILIES:
         make, alpha = FAMILIES[name]
-        seconds, values, proved, both = [], [], 0, 0
+        seconds, spent, values, proved, both = [], [], [], 0, 0
         for seed in range(chosen.seeds):
             instance = make(np.random.default_rng(seed))
             if instance.agents % 2:
                 continue
-            begin = time.perf_counter()
+            begin, worked = time.perf_counter(), processor_seconds()
             result = cotenant.solve(instance, "stable", alpha=alpha, time_limit=chosen.limit)
             seconds.append(time.perf_counter() - begin)
+            spent.append(processor_seconds() - worked)
             values.append(int(result.objective or 0))
             proved += result.status.value == "optimal"
             both += all(level["status"] == "optimal" for level in result.certificate["levels"])
         runs = len(seconds)
         span = f"{min(values)}-{max(values)}"
-        print(f"{name:38} {f'{proved}/{runs}':>8} {span:>8} {f'{both}/{runs}':>12} {median(seconds):10.3f} {max(seconds):10.3f}")
+        line = f"{name:38} {f'{proved}/{runs}':>8} {span:>8} {f'{both}/{runs}':>12} {median(seconds):10.3f} {max(seconds):10.3f}"
+        print(f"{line} {max(spent):8.3f}", flush=True)
     print("\npolicies, 20 types, 10,000 agents (target 5 s)")
     large = population(agents=10_000, rng=np.random.default_rng(0))
     for name in ("SMR", "GR", "SMP", "CO"):

@@ -5,9 +5,13 @@ python -m pip install '.[docs]' && python -m sphinx -W --keep-going -b html docs
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tomllib
 from pathlib import Path
+
+# autodoc rewrites the annotations of pydantic's BaseModel, from which documents that keep extra fields can then not be made.
+importlib.import_module("cotenant.analysis.papers.documents")
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "extensions"))

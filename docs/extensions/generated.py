@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 FLOORS = ("instances", "models", "solvers", "baselines", "analysis")
-INNER = re.compile(r".*kernels|document|draft|common|papers|search|compiled")
+INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
 """Names of modules that are for the inside only."""
 
 _PART = re.compile(r"^<!-- site: (\w+)(?: ([\w.-]+))? -->$", re.MULTILINE)
-ROOT_PAGES = {"CONTRIBUTING": "contributing.md", "CHANGELOG": "changelog.md", "README": "index.md"}
+ROOT_PAGES = {
+    "CONTRIBUTING": "contributing.md",
+    "CHANGELOG": "changelog.md",
+    "README": "index.md",
+    "SECURITY": "security.md",
+}
 _ROOT_PAGE = re.compile(rf"\]\(((?:\.\./)*)\.\./({'|'.join(ROOT_PAGES)})\.md")
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -47,7 +52,7 @@ def site_links(text: str) -> str:
 def methods(problem: str, before: str = "", page: str = "") -> str:
     """The catalogue of one problem as a table."""
     import cotenant
-    from cotenant.analysis.tables import methods_table
+    from cotenant.analysis.report.tables import methods_table
 
     table = methods_table(cotenant.methods(problem)).markdown().splitlines()
     return "\n".join(
@@ -58,13 +63,13 @@ def methods(problem: str, before: str = "", page: str = "") -> str:
 
 def metrics(problem: str, before: str = "", page: str = "") -> str:
     """The metrics of one problem as a table."""
-    from cotenant.analysis.table import Column, Table
-    from cotenant.catalog import metric_table
+    from cotenant.analysis.registry import analysis_of
+    from cotenant.analysis.report.table import Column, Table
 
     better = {"min": "less", "max": "more", "": "neither"}
     rows = tuple(
         (metric.name, metric.label, better[metric.sense], metric.unit or "-")
-        for metric in metric_table(problem)
+        for metric in analysis_of(problem).metric_table
     )
     return Table(
         "metrics", "", tuple(map(Column, ("metric", "what", "better is", "unit"))), rows
@@ -73,7 +78,7 @@ def metrics(problem: str, before: str = "", page: str = "") -> str:
 
 def formats(name: str = "", before: str = "", page: str = "") -> str:
     """Readers of foreign files and generators, of every problem."""
-    from cotenant.analysis.table import Column, Table
+    from cotenant.analysis.report.table import Column, Table
     from cotenant.instances.problem import PROBLEM_NAMES, problem_named
     from cotenant.instances.problem.options import option_names
     from cotenant.instances.problem.registry import resolve
@@ -90,8 +95,8 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
 
 def experiments(name: str = "", before: str = "", page: str = "") -> str:
     """What `cotenant reproduce` knows."""
-    from cotenant.analysis.experiments import EXPERIMENTS
-    from cotenant.analysis.table import Column, Table
+    from cotenant.analysis.papers.registry import EXPERIMENTS
+    from cotenant.analysis.report.table import Column, Table
 
     rows = tuple((entry.name, entry.what, entry.source) for entry in EXPERIMENTS)
     return Table(
@@ -101,8 +106,8 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
 
 def undetermined(name: str = "", before: str = "", page: str = "") -> str:
     """Figures and tables of the papers that nothing can redo, and why."""
-    from cotenant.analysis.experiments import NOT_DETERMINED
-    from cotenant.analysis.table import Column, Table
+    from cotenant.analysis.papers.registry import NOT_DETERMINED
+    from cotenant.analysis.report.table import Column, Table
 
     return Table("undetermined", "", (Column("place"), Column("why")), NOT_DETERMINED).markdown()
 
@@ -115,7 +120,7 @@ def modules(name: str, before: str = "", page: str = "") -> str:
     if name in PROBLEM_NAMES:
         roots = [f"cotenant.{floor}.{name}" for floor in FLOORS]
     elif name == "common":
-        own = (*PROBLEM_NAMES, "roommates")
+        own = (*PROBLEM_NAMES, "roommates", "papers")
         parents = [
             (floor, importlib.import_module(f"cotenant.{floor}").__path__) for floor in FLOORS
         ]
@@ -157,7 +162,7 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
 
 def picture(name: str, before: str = "", page: str = "") -> str:
     """The picture that the page's own examples, run, have left under a name; its words and its numbers below it."""
-    from cotenant.analysis.drawing import svg
+    from cotenant.analysis.report.drawing import svg
 
     names: dict[str, Any] = {"__name__": "example"}
     here = os.getcwd()

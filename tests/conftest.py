@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +16,17 @@ from hypothesis import HealthCheck, settings
 # No timing in tests: a loaded machine draws and runs slowly, and that is no failure.
 settings.register_profile("cotenant", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cotenant")
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_given_back() -> Iterator[None]:
+    """A test may call the command's entry in this process, which takes the signals over for good."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    sys.unraisablehook = hook
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +106,140 @@ def random_cluster(rng: np.random.Generator, capped: bool = False, most: int = 3
         capacity=capacity, demand=demand, request=request, partial=capped,
         servers=rng.integers(1, most, p).astype(float), initial=capacity + rng.integers(0, 4, (p, k)),
     )  # fmt: skip
+
+
+def random_game(rng: np.random.Generator, capped: bool = False) -> Packing:
+    """A small cluster with the symmetries that make ties: equal users, resources in proportion, powers of two."""
+    k, s, p = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    capacity, demand = rng.integers(2, 9, (p, k)), rng.integers(0, 4, (s, k))
+    kind = int(rng.integers(4))
+    if kind == 1:
+        capacity, demand = np.repeat(rng.integers(2, 9, (p, 1)), k, axis=1), np.repeat(rng.integers(1, 4, (s, 1)), k, axis=1)
+    elif kind == 2:
+        base = rng.integers(1, 3, (1, k))
+        capacity, demand = base * rng.integers(1, 6, (p, 1)), base * rng.integers(1, 3, (s, 1))
+    elif kind == 3:
+        capacity, demand = 2 ** rng.integers(1, 4, (p, k)), 2 ** rng.integers(0, 3, (s, k)) * (rng.random((s, k)) < 0.8)
+    demand[:, 0] = np.maximum(demand[:, 0], 1)
+    request = np.where(rng.random(s) < 0.6, rng.integers(1, 4, s).astype(float), np.inf) if capped else np.full(s, np.inf)
+    return Packing(
+        capacity=capacity, demand=np.minimum(demand, capacity[0]), request=request, partial=capped,
+        servers=rng.integers(1, 4, p).astype(float), initial=capacity + rng.integers(0, 4, (p, k)) * int(rng.integers(2)),
+    )  # fmt: skip
+
+
+Counts = tuple[int, ...]
+Play = tuple[Counts, ...]
+
+
+class ExactGame:
+    """The game of Xu and Yu by full enumeration in 80-digit decimals, where what differs by less than 1e-55 is equal."""
+
+    def __init__(self, instance: Packing, eta: int, alpha: float, overload: float | None = None) -> None:
+        self.alpha, self.users = Fraction(repr(alpha)), range(instance.types)
+        self.free, self.start, self.size = (array.tolist() for array in (instance.capacity, instance.start, instance.demand))
+        self.wanted = instance.wanted.tolist()
+        self.nothing = (0,) * instance.types
+        resources = range(len(self.free[0]))
+        self.kind = server_kinds(instance)
+        self.total = [sum(self.free[c][j] for c in self.kind) for j in resources]
+        psi = [[Fraction(row[j], max(self.total[j], 1)) for j in resources] for row in self.size]
+        demand = [[part / max(row) for part in row] for row in psi]
+        share = 1 / max(sum(column) for column in zip(*demand, strict=True))
+        self.due = [[share * part for part in row] for row in demand]
+        most = Fraction(10**9) if overload is None else Fraction(repr(overload))
+        self.strategies: list[list[Counts]] = []
+        least = []
+        for c in range(instance.classes):
+            rows = [row for row in fitting(instance, c) if any(row) and max(self._used(c, row)) <= most] or [self.nothing]
+            ranked = sorted((-min(self._used(c, row)), row) for row in rows)[:eta]
+            self.strategies.append(sorted(row for _, row in ranked))
+            least.append(-ranked[-1][0])
+        self.order = sorted(range(len(self.kind)), key=lambda m: (least[self.kind[m]], m))
+        self.leaves = int(np.prod([len(self.strategies[c]) for c in self.kind]))
+        self.known: dict[object, Decimal] = {}
+
+    def _used(self, c: int, counts: Counts) -> list[Fraction]:
+        load = [sum(n * row[j] for n, row in zip(counts, self.size, strict=True)) for j in range(len(self.free[c]))]
+        rows = zip(self.free[c], self.start[c], load, strict=True)
+        return [Fraction(start - free + more, start) for free, start, more in rows if start > 0]
+
+    def variance(self, counts: Counts) -> Decimal:
+        if counts not in self.known:
+            inside = Decimal(0)
+            for i, n in enumerate(counts):
+                for j, total in enumerate(self.total):
+                    if total > 0:
+                        inside += _power(abs(Fraction(n * self.size[i][j], total) - self.due[i][j]), self.alpha - 1)
+            self.known[counts] = _power(inside, 1 / self.alpha)
+        return self.known[counts]
+
+    def skewness(self, place: int, counts: Counts) -> Decimal:
+        key = (self.kind[self.order[place]], counts)
+        if key not in self.known:
+            used = self._used(*key)
+            mean = sum(used, Fraction(0)) / len(used)
+            self.known[key] = _power(sum(((u / mean - 1) ** 2 for u in used if mean), Fraction(0)), Fraction(1, 2))
+        return self.known[key]
+
+    def disutility(self, counts: Counts, place: int, own: Counts) -> Decimal:
+        return self.variance(counts) + self.skewness(place, own)
+
+    def moves(self, place: int, counts: Counts) -> list[Counts]:
+        rows = self.strategies[self.kind[self.order[place]]]
+        return [row for row in rows if all(n <= w for n, w in zip(_sum(counts, row), self.wanted, strict=True))] or [self.nothing]
+
+    def equilibrium(self, made: Play = ()) -> Play:
+        """Backward induction over every leaf; of equal moves the lexicographically smallest."""
+        place = len(made)
+        if place == len(self.order):
+            return made
+        ends = [self.equilibrium((*made, row)) for row in self.moves(place, _sum(self.nothing, *made))]
+        return ends[_first_least([self.disutility(_sum(*end), place, end[place]) for end in ends])]
+
+    def algorithm_1(self) -> list[Counts]:
+        last, chosen = len(self.order) - 1, [self.nothing] * len(self.order)
+        if last == 0:
+            return [self._reply(0, self.nothing)]
+        pairs = [(row, self._reply(last, row)) for row in self.moves(last - 1, self.nothing)]
+        chosen[last - 1 :] = pairs[_first_least([self.disutility(_sum(*pair), last - 1, pair[0]) for pair in pairs])]
+        for place in range(last - 2, -1, -1):
+            chosen[place] = self._reply(place, _sum(*chosen))
+        return chosen
+
+    def _reply(self, place: int, counts: Counts) -> Counts:
+        moves = self.moves(place, counts)
+        return moves[_first_least([self.disutility(_sum(counts, row), place, row) for row in moves])]
+
+    def joint(self) -> tuple[Decimal, Play]:
+        """The least total disutility of all plays, and the first play that has it."""
+        plays = list(self.plays())
+        totals = [sum((self.disutility(_sum(*made), p, row) for p, row in enumerate(made)), Decimal(0)) for made in plays]
+        best = _first_least(totals)
+        return totals[best], plays[best]
+
+    def plays(self, made: Play = ()) -> Iterator[Play]:
+        if len(made) == len(self.order):
+            yield made
+            return
+        for row in self.moves(len(made), _sum(self.nothing, *made)):
+            yield from self.plays((*made, row))
+
+
+def _sum(*rows: Counts) -> Counts:
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+def _first_least(values: list[Decimal]) -> int:
+    best = 0
+    for place, value in enumerate(values):
+        if value < values[best] - Decimal("1e-55"):
+            best = place
+    return best
+
+
+def _power(number: Decimal | Fraction, exponent: Fraction) -> Decimal:
+    value = number if isinstance(number, Decimal) else Decimal(number.numerator) / number.denominator
+    if value == 0:
+        return value
+    return value.sqrt() if exponent == Fraction(1, 2) else (value.ln() * exponent.numerator / exponent.denominator).exp()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,14 +64,17 @@ def penalties(instance: Any, partner: Partners) -> list[float]:
     return [alone if j < 0 else float(instance.penalty[kinds[i], kinds[j]]) for i, j in enumerate(partner)]
 
 
+@cache
 def leaves(old: float, new: float, alpha: float, mode: str) -> bool:
-    """Whether an agent would move, written out for each reading of alpha."""
-    threshold = {
-        "penalty-points": alpha,
-        "relative-penalty": alpha * abs(old),
-        "relative-throughput": alpha * (1.0 - old),
-    }[mode]
-    return old - new > threshold + 1e-9
+    """Whether an agent would move, written out for each reading of alpha, on the decimals as written."""
+    before, after, least = (Decimal(repr(float(value))) for value in (old, new, alpha))
+    with localcontext(prec=200):
+        threshold = {
+            "penalty-points": least,
+            "relative-penalty": least * abs(before),
+            "relative-throughput": least * (1 - before),
+        }[mode]
+        return before - after > threshold
 
 
 def blocking(instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "penalty-points") -> int:

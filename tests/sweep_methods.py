@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.problem import CotenantError
+from cotenant.solvers.cores import VARIABLE
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 
@@ -49,6 +52,16 @@ def keeps_best(instance: Colocation, *, note: str) -> Outcome:
         time.sleep(300)
     except KeyboardInterrupt:
         return Outcome(in_order(instance, rng=np.random.default_rng(0)), None, Status.FEASIBLE, Stop.INTERRUPTED)
+    raise AssertionError("nobody interrupted")
+
+
+def keeps_nothing(instance: Colocation, *, note: str) -> Outcome:
+    """Does not end until Ctrl-C, and then has nothing to hand in."""
+    said(note, str(os.getpid()))
+    try:
+        time.sleep(300)
+    except KeyboardInterrupt:
+        return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
     raise AssertionError("nobody interrupted")
 
 
@@ -88,6 +101,23 @@ def takes_a_while(instance: Colocation, *, rng: np.random.Generator, note: str) 
     said(f"{note}-{time.monotonic_ns()}", f"{os.getppid()}")
     time.sleep(0.4)
     return in_order(instance, rng=rng)
+
+
+def takes_all_memory(instance: Colocation) -> Pairing:
+    """Asks for more than there is."""
+    np.zeros(2**58)
+    raise AssertionError
+
+
+def tells_its_cores(instance: Colocation, *, rng: np.random.Generator) -> Pairing:
+    """Fails, and says how many cores it may use."""
+    raise CotenantError(f"{os.environ[VARIABLE]} cores")
+
+
+def imports(folder: str, module: str) -> str:
+    """Imports a module of a folder."""
+    sys.path.insert(0, folder)
+    return import_module(module).__name__
 
 
 def said(note: str, words: str) -> None:

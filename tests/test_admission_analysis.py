@@ -13,15 +13,19 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.admission import claims
 from cotenant.analysis.admission.completion import best_completion
-from cotenant.analysis.admission.experiments import PRINTED, frontier_table, table_ii, words
-from cotenant.analysis.admission.rounds import METHODS, run_rounds
-from cotenant.analysis.experiments import Finding
-from cotenant.baselines.admission import POLICIES, proposed
+from cotenant.analysis.admission.rounds import run_rounds
+from cotenant.analysis.papers.matching import claims
+from cotenant.analysis.papers.matching.tables import PRINTED, frontier_table, table_ii, words
+from cotenant.analysis.papers.registry import Finding
+from cotenant.baselines.admission import proposed
+from cotenant.catalog import functions, methods
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
 from cotenant.instances.admission.generators import uniform
+from cotenant.instances.admission.rules import SCHEMES
 from cotenant.instances.problem import InvalidOption, NoSolution, UnknownName
+
+POLICIES = functions("admission", *SCHEMES)
 
 
 def test_rounds_of_the_tiny_instance_worked_by_hand() -> None:
@@ -42,7 +46,7 @@ def test_rounds_of_the_tiny_instance_worked_by_hand() -> None:
     assert facts["computation_time"] == pytest.approx(30 / 11 + 14 / 8 + 2 + 2)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [method.name for method in methods("admission")])
 def test_every_method_runs_every_job_once_in_rounds(name: str) -> None:
     instance = uniform(machines=2, jobs=9, types=2, cores=2, threads=4, lengths=True, rng=np.random.default_rng(1))
     run = run_rounds(instance, name)
@@ -300,7 +304,7 @@ def test_options_of_the_claims_out_of_range_are_refused(options: dict[str, Any])
 def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from cotenant.analysis.admission import experiments
+    from cotenant.analysis.papers.matching import tables as experiments
     from cotenant.solvers.admission.optimal import optimal
     from cotenant.solvers.outcome import Stop
 

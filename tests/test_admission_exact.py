@@ -15,10 +15,12 @@ import cotenant
 from cotenant.analysis.admission.frontier import frontier
 from cotenant.analysis.admission.price_map import price_frontiers
 from cotenant.analysis.admission.repair import PATIENCE, settle_pair, towards_stability
-from cotenant.baselines.admission import POLICIES, proposed
+from cotenant.baselines.admission import proposed
+from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.prices import gains_at_prices, pair_bounds, price_bound
+from cotenant.instances.admission.rules import SCHEMES
 from cotenant.instances.problem import InfeasibleSolution, InvalidOption
 from cotenant.models.admission import assignment_program
 from cotenant.models.admission.blocking import blocking_program
@@ -30,6 +32,8 @@ from cotenant.solvers.admission.prices import good_prices, relaxation_prices
 from cotenant.solvers.admission.serving import most_possible, serve_most
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+
+POLICIES = functions("admission", *SCHEMES)
 
 SAME = 1e-7
 """Two values of one optimum, worked out by different engines, differ by no more, relative to 1 + value."""
@@ -108,6 +112,24 @@ def test_the_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> N
     best = max(value for value, _, _ in enumerated(seed))
     proved(tiny(seed), outcome, best)
     assert outcome.bound == pytest.approx(best, abs=SAME * (1 + best))
+
+
+@pytest.mark.parametrize("method", [optimal, most_jobs])
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_speeds_of_many_digits_are_proved_by_every_engine(method: Any, engine: str) -> None:
+    """CP-SAT's whole numbers must be fine enough: what rounding of speeds adds to its bound is no gap."""
+    speed = [[43.59613055352914], [48.16560416501299], [16.394022006389317], [73.59042656521684], [11.81036598217964]]
+    instance = Admission([[7], [5]], [13, 14, 10, 1, 2], speed)  # type: ignore[arg-type]
+    outcome = method(instance, engine=engine)
+    assert (outcome.status, outcome.stop) == (Status.OPTIMAL, Stop.FINISHED)
+    assert all(level["status"] == "optimal" for level in outcome.certificate.get("levels", []))
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_a_fast_core_type_that_no_vm_has_does_not_blur_the_proof(engine: str) -> None:
+    instance = Admission([[3, 0], [2, 0]], [2, 2, 2], [[1.000000003, 1e12], [1.000000002, 1e12], [1.000000001, 1e12]])  # type: ignore[arg-type]
+    outcome = optimal(instance, engine=engine)
+    proved(instance, outcome, 2 * 1.000000003 + 2 * 1.000000002 + 1.000000001)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

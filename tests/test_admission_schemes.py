@@ -9,10 +9,14 @@ import pytest
 
 import cotenant
 from cotenant.analysis.admission.metrics import metrics
-from cotenant.baselines.admission import POLICIES, deferred_quotas, proposed
+from cotenant.baselines.admission import deferred_quotas, proposed
+from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, speeds_on, total_speed
 from cotenant.instances.admission.generators import uniform
+from cotenant.instances.admission.rules import SCHEMES
 from cotenant.instances.problem import InvalidOption
+
+POLICIES = functions("admission", *SCHEMES)
 
 EXACT = 1e-9
 

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from report_rows import failed, row, two_instances
 from typer.testing import CliRunner
 
-from cotenant.analysis import aggregate
-from cotenant.analysis.aggregate import profiles, proof_profile, ratio, shifted_geometric_mean, wins
-from cotenant.analysis.compare import Comparison
-from cotenant.analysis.overview import mean_gaps, overview_tables, profile_charts, win_table
-from cotenant.catalog import metric_table
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report import aggregate
+from cotenant.analysis.report.aggregate import profiles, proof_profile, ratio, shifted_geometric_mean, wins
+from cotenant.analysis.report.overview import mean_gaps, overview_tables, profile_charts, win_table
+from cotenant.analysis.report.tables import comparison_tables
+from cotenant.analysis.run.gaps import Comparison
+from cotenant.analysis.run.rows import Line
 from cotenant.cli import app
 
-METRICS = metric_table("colocation")
+METRICS = analysis_of("colocation").metric_table
 VALUES = st.one_of(st.none(), st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 4.0]))
 
 
@@ -29,7 +31,7 @@ def tables_of_values(least: int = 1) -> st.SearchStrategy[dict[str, list[float |
     )
 
 
-def lines_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
     return Comparison(rows).summary()
 
 
@@ -165,7 +167,7 @@ def test_equilibria_are_certified_and_no_proof_of_an_optimum() -> None:
     lines = lines_of([row("fisher", problem="market", objective_name="equilibrium_error", status="optimal", tolerance=1e-9,
                           metrics={"total_utility": 2.0})])  # fmt: skip
     assert aggregate.proof_seconds(lines) == {}
-    assert aggregate.scores(lines, metric_table("market"))[0].certified
+    assert aggregate.scores(lines, analysis_of("market").metric_table)[0].certified
 
 
 def test_the_win_table_counts_by_method_and_metric() -> None:
@@ -210,12 +212,12 @@ def test_methods_that_were_not_run_everywhere_are_said_to_be() -> None:
 
 def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() -> None:
     few, many = (Comparison([row(m, f"i{n}") for n in range(size) for m in ("GR", "CO")]) for size in (3, 9))
-    tables = [mean_gaps("colocation", few.summary(), METRICS)] * 9
-    assert len(overview_tables(few, metric_table, tables[:3])) == 3 + 2
-    shown = overview_tables(many, metric_table, tables)
+    assert len(overview_tables(few)) == 3 + 2
+    shown = overview_tables(many)
     assert len(shown) == 2
     assert "tables of the 9 instances are left out" in shown[-1].notes[-1]
-    assert overview_tables(Comparison([row()]), metric_table, tables[:1]) == tables[:1]
+    alone = Comparison([row()])
+    assert [table.csv() for table in overview_tables(alone)] == [table.csv() for table in comparison_tables(alone).values()]
 
 
 def test_compare_prints_mean_gaps_and_wins_after_the_tables_of_instances() -> None:

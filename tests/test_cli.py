@@ -14,7 +14,7 @@ import pytest
 
 import cotenant
 import cotenant.cli
-from cotenant.analysis.result import Result
+from cotenant.analysis.run.result import Result
 
 
 def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -43,7 +43,13 @@ def test_json_output_is_one_document_and_nothing_else(tmp_path: Path) -> None:
 def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     assert run("solve", "colocation/tiny", "-m", "optimal", "--out", str(path)).returncode == 0
-    assert run("check", "colocation/tiny", str(path)).returncode == 0
+    good = run("check", "colocation/tiny", str(path))
+    assert good.returncode == 0
+    assert "bound: re-proved" in good.stdout
+    assert "not looked at: method, seed" in good.stdout
+    told = json.loads(run("check", "colocation/tiny", str(path), "--json").stdout)
+    assert (told["ok"], told["broken"], told["bound"]) == (True, [], "re-proved")
+    assert "seed" in told["not_looked_at"]
     document = json.loads(path.read_text())
     document["solution"]["pairs"][0] += 1
     path.write_text(json.dumps(document))
@@ -56,6 +62,17 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     done = run("check", "colocation/tiny", str(path))
     assert "penalty is 0.0425" in done.stdout
     assert done.returncode == 1
+
+
+def test_a_result_of_another_version_is_refused_and_half_a_certificate_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    whole = cotenant.solve(cotenant.read("colocation/tiny"), "stable").document()
+    for change, code, words in (({"cotenant": 2}, 2, "cotenant is 2"), ({"certificate": {}}, 1, "alpha is missing")):
+        path.write_text(json.dumps({**whole, **change}))
+        done = run("check", "colocation/tiny", str(path))
+        assert done.returncode == code
+        assert words in (done.stdout if code == 1 else done.stderr)
+        assert "Traceback" not in done.stderr
 
 
 BAD: list[tuple[str, list[str], int, str]] = [
@@ -72,8 +89,26 @@ BAD: list[tuple[str, list[str], int, str]] = [
     ("an unknown bundled instance", ["show", "colocation/tinny"], 2, "colocation/tiny"),
     ("an unwritable output", ["solve", "colocation/tiny", "-m", "GR", "--out", "/nowhere/x.json"], 2, "cannot be written"),
     ("an unknown problem", ["methods", "colocatoin"], 2, "did you mean colocation"),
+    ("an unknown method, listed", ["methods", "stabel"], 2, "did you mean stable"),
     ("an unknown generator", ["generate", "colocation", "--kind", "x", "--out", "x.json"], 2, "known: population"),
     ("an unknown format", ["convert", "x.csv", "--from", "penalties-csv", "--out", "x.json"], 2, "did you mean penalty-csv"),
+    (
+        "a format that needs an option",
+        ["convert", "x.csv", "--from", "alibaba-openb", "--out", "x.json"],
+        2,
+        "write -o nodes=VALUE",
+    ),
+    ("a device for a file", ["show", "/dev/zero"], 2, "is a device; only regular files are read"),
+    ("a device for rows", ["report", "/dev/zero", "--out", "x.html"], 2, "is a device; only regular files are read"),
+    ("a device for a result", ["check", "colocation/tiny", "/dev/zero"], 2, "is a device; only regular files are read"),
+    ("a device for a log", ["audit", "/dev/zero"], 2, "is a device; only regular files are read"),
+    ("a device for a table", ["convert", "/dev/zero", "--from", "swf", "--out", "x.json"], 2, "is a device; only regular"),
+    ("an output with too long a name", ["solve", "colocation/tiny", "-m", "GR", "--out", "x" * 300], 2, "name is too long"),
+    ("a file with too long a name", ["show", "x" * 300], 2, "does not exist"),
+    ("a result with too long a name", ["check", "colocation/tiny", "x" * 300], 2, "File name too long"),
+    ("rows with too long a name", ["report", "x" * 300, "--out", "x.html"], 2, "does not exist"),
+    ("a folder with too long a name", ["reproduce", "all", "--data", "x" * 300], 2, "is not a folder"),
+    ("a problem of very many letters", ["methods", "x" * 100_000], 2, "is named 'xxx"),
     ("an unknown data set", ["fetch", "fairco2"], 2, "did you mean fair-co2"),
     ("an unknown experiment", ["reproduce", "colocation-figure-6"], 2, "did you mean colocation-figure-5"),
     ("an output of no experiment", ["reproduce", "--page", "x.md"], 2, "no experiment is named"),
@@ -99,6 +134,7 @@ def test_bad_input_is_one_line_with_cause_and_cure(
     assert "Traceback" not in stderr
     assert stdout == ""
     assert len(stderr.strip().splitlines()) <= 2
+    assert len(stderr) < 2000
 
 
 def test_an_instance_without_any_pairing_exits_with_one(tmp_path: Path) -> None:
@@ -125,6 +161,14 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     assert json.loads(run("schema", "colocation").stdout)["title"] == "cotenant colocation instance"
     assert "colocation/tiny" in run("show").stdout
     assert "SMR" in run("methods", "colocation").stdout
+    one = run("methods", "stable").stdout  # of any problem; its options with what they mean
+    assert "least gain for which an agent breaks away" in one
+    assert "SMR" not in one
+    both = json.loads(run("methods", "optimal", "--json").stdout)
+    assert [entry["problem"] for entry in both] == ["colocation", "admission"]
+    (stable,) = json.loads(run("methods", "colocation", "stable", "--json").stdout)
+    mode = {option["name"]: option for option in stable["options"]}["alpha_mode"]
+    assert (mode["default"], mode["choices"][0]) == ("penalty-points", "penalty-points")
     assert {entry["name"] for entry in json.loads(run("methods", "--json").stdout)} >= {"optimal", "stable", "fair", "GR"}
 
 
@@ -188,7 +232,7 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
 
 def test_help_names_every_command() -> None:
     done = run("--help")
-    for command in ("solve", "compare", "check", "methods", "show", "generate", "convert", "fetch", "schema", "reproduce"):
+    for command in "solve compare check methods show generate convert fetch schema reproduce warm".split():
         assert command in done.stdout
 
 
@@ -198,6 +242,41 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     assert "Traceback" not in process.stderr
     assert process.stdout.strip() == "["
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("streams", "good", "bad", "words"),
+    [
+        (">/dev/full", 2, 2, "standard output cannot be written: No space left on device"),
+        (">&-", 2, 2, "standard output cannot be written: Bad file descriptor"),
+        ("2>/dev/full", 0, 2, ""),
+        ("2>&-", 0, 2, ""),
+        ("<&- >&- 2>&-", 2, 2, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full_are_a_sentence_and_an_exit_code(streams: str, good: int, bad: int, words: str) -> None:
+    script = f"""
+{sys.executable} -m cotenant.cli show colocation/tiny --json {streams}; echo $? >&3
+{sys.executable} -m cotenant.cli solve colocation/tiny -m GR {streams}; echo $? >&3
+{sys.executable} -m cotenant.cli show none.json {streams}; echo $? >&3
+{sys.executable} -m cotenant.cli solve {streams}; echo $? >&3
+"""
+    done = subprocess.run(["sh", "-c", f"exec 3>&1\n{script}"], capture_output=True, text=True, check=False)
+    codes = [line for line in done.stdout.splitlines() if line in ("0", "1", "2", "120")]
+    assert codes == [str(good), str(good), str(bad), str(bad)], done.stderr
+    assert done.stderr.count(words) >= (2 if words else 0)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_log_that_finds_no_room_does_not_lose_the_answer(tmp_path: Path) -> None:
+    out, full = tmp_path / "result.json", tmp_path / "full"
+    full.symlink_to("/dev/full")
+    done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(out), "--log", str(full))
+    assert done.returncode == 2
+    assert "cannot be written: No space left on device; make room" in done.stderr
+    assert Result.read(out).solution is not None
 
 
 def test_a_log_file_holds_progress_lines(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -20,8 +21,8 @@ import pytest
 import sweep_methods as bad
 
 import cotenant
-from cotenant.analysis import cluster
-from cotenant.analysis.runs import read_rows
+from cotenant.analysis.run import cluster
+from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import EngineError, InvalidOption
 
 pytest.importorskip("distributed", reason="Dask is not installed; python -m pip install 'cotenant[cluster]'")
@@ -255,6 +256,15 @@ def loses(folder: Path, process: str, words: str) -> None:
     assert [row["method"] for row in read_rows(out)] == ["GR"]
 
 
+def test_what_the_library_logs_of_broken_connections_is_not_printed_before_our_sentence(two_workers: Started) -> None:
+    """Its client has a level of its own, and told of a scheduler that died in forty lines."""
+    log = logging.getLogger("distributed.client")
+    assert log.isEnabledFor(logging.ERROR)
+    with cluster.Cluster(two_workers.address):
+        assert not log.isEnabledFor(logging.CRITICAL)
+    assert log.isEnabledFor(logging.ERROR)
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(tmp_path: Path) -> None:
     loses(tmp_path, "scheduler", "went away")
@@ -278,7 +288,7 @@ def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_
         def result(self, timeout: float) -> Any:
             raise KilledWorker("cotenant-1", None, 3)
 
-    there = cluster.Cluster(cotenant.solve, "tcp://127.0.0.1:1")
+    there = cluster.Cluster("tcp://127.0.0.1:1")
     assert there._came(Future()) == ("failed", "every Dask worker that ran it died; see the workers' logs (out of memory?)")
     Future.status = "cancelled"
     with pytest.raises(EngineError, match=r"tcp://127\.0\.0\.1:1 went away"):

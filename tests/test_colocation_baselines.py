@@ -164,6 +164,20 @@ def test_greedy_ties_go_to_the_lowest_processor_and_a_free_pair_beats_an_empty_o
     assert pairs_of(greedy(made(np.zeros((4, 4)), [1, 1, 1, 1]))) == AB_CD
 
 
+@pytest.mark.parametrize("fill", [False, True])
+def test_greedy_ties_are_ties_of_sums_of_decimals(fill: bool) -> None:
+    """.1 + .2 is .3 + 0, though floats say that it is more."""
+    penalty = np.full((4, 4), 0.5)
+    penalty[2, 0], penalty[0, 2] = 0.1, 0.2
+    penalty[2, 1], penalty[1, 2] = 0.3, 0.0
+    order = [1, 1, 1, 1]
+    if fill:  # the first in turn chooses between the second and the third
+        penalty[[0, 1]], penalty[:, [0, 1]] = 0.5, 0.5
+        penalty[0, 1], penalty[1, 0] = 0.1, 0.2
+        penalty[0, 2], penalty[2, 0] = 0.3, 0.0
+    assert pairs_of(greedy(made(penalty, order), fill=fill)) == (AB_CD if fill else AC_BD)
+
+
 def test_greedy_uses_spare_machines_before_it_shares() -> None:
     instance = four_users()
     assert greedy(instance.replace(machines=4)).single.tolist() == [1, 1, 1, 1]
@@ -188,7 +202,7 @@ def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing
                 added = 0.0 if tolerance is None else -1.0
             elif len(tasks) == 1 and instance.allowed[kind, types[tasks[0]]]:
                 own, other = instance.penalty[kind, types[tasks[0]]], instance.penalty[types[tasks[0]], kind]
-                added = own + other
+                added = round(own + other, 12)
                 if tolerance is not None:
                     added = -2.0 if max(own, other) < tolerance else added
             else:
@@ -230,7 +244,7 @@ def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> No
             free = [j for j in range(len(types)) if partner[j] < 0 and j != i]
             if partner[i] >= 0 or not free:
                 continue
-            added = [instance.penalty[types[i], types[j]] + instance.penalty[types[j], types[i]] for j in free]
+            added = [round(instance.penalty[types[i], types[j]] + instance.penalty[types[j], types[i]], 12) for j in free]
             j = min(zip(added, types[free], free, strict=True))[2]  # ties to the lowest type, then the next of it
             partner[i], partner[j] = j, i
         found = greedy(instance, fill=True, order=order, rng=np.random.default_rng(seed))

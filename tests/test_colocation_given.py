@@ -14,12 +14,14 @@ import pytest
 from measured import DATA, needs_data
 
 import cotenant
-from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
+from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check, gains
 from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, preference_lists, slowdown_csv
 from cotenant.instances.colocation.generators import population, random_preferences, score_preferences
+from cotenant.instances.colocation.stability import better_partners
 from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
 from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem import datasets as data
+from cotenant.models.colocation import gain_sets
 
 
 def put(folder: Path, text: str, name: str = "m.csv") -> Path:
@@ -71,7 +73,7 @@ def test_random_preferences_are_permutations_of_ranks() -> None:
 
 def test_scores_are_sensitivity_times_pressure() -> None:
     instance = score_preferences(agents=30, noise=0.0, rng=np.random.default_rng(0))
-    assert np.linalg.matrix_rank(instance.penalty) == 1
+    assert np.linalg.matrix_rank(instance.penalty, tol=1e-9) == 1  # up to the twelfth decimal
     assert instance.penalty.max() <= 1
 
 
@@ -169,6 +171,9 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
         gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
     with pytest.raises(InvalidFile, match="no Gavel throughput table"):
         gavel(put(tmp_path, json.dumps({"v100": {"x": 1}}), "g.json"))
+    for key in ("-" * 100_000 + "1", "('A', 1.5)", "('A', 1)" * 2, "('A' * 10**9, 1)"):  # what Python's own reader would work out
+        with pytest.raises(InvalidFile, match=r"no Gavel throughput table: ValueError\(.a job is called .*; expected"):
+            gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
 
 
 @needs_data
@@ -259,14 +264,58 @@ def test_check_counts_machines() -> None:
         check(four_agents(machines=3.0), Pairing([], [], [], np.ones(4)))
 
 
-def test_near_ties_are_ties_and_alpha_is_strict() -> None:
-    assert not gains(0.8, 0.7 + 0.1)
+def test_penalties_are_compared_as_the_decimals_that_were_written() -> None:
+    assert gains(0.3, 0.3 - 1e-10)
+    assert gains(0.8, 0.7 + 0.1), "0.7999999999999999 was given, which is less"
+    assert not gains(0.3, 0.25, alpha=0.05), "though the floats say that it is more"
     assert not gains(0.3, 0.1, alpha=0.2)
+    assert gains(0.3, 0.0999999999999999, alpha=0.2)
+    assert not gains(0.5, 0.15, 0.7, "relative-penalty")
+    assert not gains(0.9, 0.88, 0.2, "relative-throughput")
+    assert gains(0.9, 0.8799999999999999, 0.2, "relative-throughput")
+
+
+def test_alpha_is_strict_in_all_its_readings() -> None:
     assert gains(0.3, 0.1, alpha=0.199)
     assert gains(0.2, 0.15, 0.2, "relative-penalty")
     assert not gains(0.2, 0.15, 0.25, "relative-penalty")
     assert gains(0.5, 0.4, 0.19, "relative-throughput")
     assert not gains(0.5, 0.4, 0.21, "relative-throughput")
+
+
+def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
+    """Penalties with one to seventeen digits, many of them the least gain apart or all but."""
+    alpha = float(rng.choice([0.0, 0.05, 0.1, 0.3, 0.1 + 0.2, 1 / 3, 1e-9]))
+    old = np.round(rng.uniform(-0.3, 1.0, 5), int(rng.integers(1, 4))) if rng.random() < 0.7 else rng.uniform(-0.3, 1.0, 5)
+    least = {"penalty-points": alpha, "relative-penalty": alpha * abs(old), "relative-throughput": alpha * (1 - old)}[mode]
+    return np.minimum(np.concatenate([old, old - least, np.round(old - least, 12), [0.0, -0.0, 1.0]]), 1.0), alpha
+
+
+@pytest.mark.parametrize("mode", ALPHA_MODES)
+def test_gains_and_gain_sets_are_exact_in_every_reading_of_alpha(mode: str, reference: Any) -> None:
+    rng = np.random.default_rng(len(mode))
+    floats_wrong = 0
+    for _ in range(60):
+        values, alpha = edge_cases(rng, mode)
+        expected = np.array([[reference.leaves(old, new, alpha, mode) for new in values] for old in values])
+        assert np.array_equal(gains(values[:, None], values, alpha, mode), expected)
+        order = np.argsort(values, kind="stable")
+        assert np.array_equal(better_partners(values[order], alpha, mode), expected[np.ix_(order, order)].sum(axis=1))
+        sets = gain_sets(Colocation(np.tile(values, (len(values), 1)), np.full(len(values), 2)), alpha, mode)
+        assert np.array_equal(sets.size[0], expected.sum(axis=0))
+        for c, size in enumerate(sets.size[0].tolist()):
+            assert set(sets.order[0][:size].tolist()) == set(np.flatnonzero(expected[:, c]).tolist())
+        old = values[:, None]
+        least = {"penalty-points": alpha, "relative-penalty": alpha * abs(old), "relative-throughput": alpha * (1 - old)}[mode]
+        floats_wrong += int((expected != (old - values > least)).sum())
+    assert floats_wrong > 50, "cases that floats get wrong"
+
+
+def test_forbidden_and_absurd_numbers_are_no_gain() -> None:
+    assert gains([0.5, 0.5, 0.5], [np.inf, 0.2, 0.5], 0.1).tolist() == [False, True, False]
+    assert not gains(0.5, -0.5, 1e308).any()
+    assert not gains(3e-323, 0.0, 3e-323).any()
+    assert gains(3e-323, 0.0, 2.5e-323).all()
 
 
 def test_blocking_pairs_over_types_equal_the_count_over_agents(reference: Any) -> None:

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cotenant.analysis.colocation import experiments_prediction, populations
-from cotenant.analysis.colocation.experiments import figure_14
-from cotenant.analysis.colocation.experiments_attribution import figure_7, figure_8
-from cotenant.analysis.colocation.experiments_measured import fair_co2_claims, gavel_claims
-from cotenant.analysis.colocation.experiments_performance import box, figure_11
-from cotenant.analysis.colocation.experiments_prediction import figure_12
-from cotenant.analysis.colocation.experiments_scaling import figure_13
-from cotenant.analysis.colocation.experiments_stability import figure_9, figure_10
-from cotenant.analysis.colocation.links import linked, mean_bars
-from cotenant.analysis.colocation.populations import POLICIES, SYNTHETIC, Setting, setting
-from cotenant.analysis.experiments import Finding, experiment_named
-from cotenant.analysis.picture import Chart
+from cotenant.analysis.papers.cooper import populations, prediction
+from cotenant.analysis.papers.cooper.attribution import figure_7, figure_8
+from cotenant.analysis.papers.cooper.examples import figure_14
+from cotenant.analysis.papers.cooper.links import linked, mean_bars
+from cotenant.analysis.papers.cooper.measured import fair_co2_claims, gavel_claims
+from cotenant.analysis.papers.cooper.performance import box, figure_11
+from cotenant.analysis.papers.cooper.populations import POLICIES, SYNTHETIC, Setting, setting
+from cotenant.analysis.papers.cooper.prediction import figure_12
+from cotenant.analysis.papers.cooper.scaling import figure_13
+from cotenant.analysis.papers.cooper.stability import figure_9, figure_10
+from cotenant.analysis.papers.registry import Finding, experiment_named
+from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.colocation import complementary, greedy, marriage_random, roommate_lists, roommates
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import population, random_preferences
@@ -46,7 +46,7 @@ made: Any = Colocation
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cotenant.analysis.colocation.experiments_attribution.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("cotenant.analysis.papers.cooper.attribution.SLACK_SECONDS", 1.0)
 
 
 def found(parts: Any) -> dict[str, Finding]:
@@ -234,7 +234,7 @@ def test_claims_of_performance_follow_the_penalties(monkeypatch: pytest.MonkeyPa
 def test_a_perfect_prediction_leaves_stable_policies_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     what = "SMR, stability (median blocking pairs)"
     assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "differs"
-    monkeypatch.setattr(experiments_prediction, "predicted_instance", lambda instance, *rest: instance)
+    monkeypatch.setattr(prediction, "predicted_instance", lambda instance, *rest: instance)
     assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "reproduced"
 
 
@@ -269,7 +269,7 @@ def test_the_proved_pairings_bound_every_policy() -> None:
 
 
 def test_populations_without_a_stable_pairing_are_said_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cotenant.analysis.colocation.experiments_attribution.unblocked", lambda people: None)
+    monkeypatch.setattr("cotenant.analysis.papers.cooper.attribution.unblocked", lambda people: None)
     parts = figure_7(agents=60, draws=2)
     assert found(parts)[f"mean penalty, {populations.UNBLOCKED}"].ours == "none in 2 populations"
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cotenant
-from cotenant.instances.colocation import Colocation, blocking_pairs, check
+from cotenant.instances.colocation import ALPHA_MODES, Colocation, blocking_pairs, check
 from cotenant.instances.colocation.generators import population, random_preferences, score_preferences
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 from cotenant.solvers.colocation import stable as stable_module
+from cotenant.solvers.colocation.as_roommates import lists_of_agents
 from cotenant.solvers.colocation.stable import stable
-from cotenant.solvers.colocation.starts import agent_partners, set_aside
-from cotenant.solvers.colocation.strict import is_strict
+from cotenant.solvers.colocation.starts import set_aside
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.roommates import is_stable_partition, ranks_from_cost
+from cotenant.solvers.roommates import fewest_blocking_pairs, fewest_with_ties, is_stable_partition, ranks_from_cost
 
 
 def random_instance(rng: np.random.Generator) -> Colocation | None:
@@ -31,7 +30,7 @@ def random_instance(rng: np.random.Generator) -> Colocation | None:
     if not 2 <= count.sum() <= 7:
         return None
     penalty = np.round(rng.random((types, types)), int(rng.choice([1, 3])))
-    penalty += rng.choice([0.0, 2e-10], (types, types)) * (penalty < 0.9)  # nearer than the tolerance: still ties
+    penalty += rng.choice([0.0, 2e-10], (types, types)) * (penalty < 0.9)  # as written: no ties
     if rng.random() < 0.3:
         penalty[rng.random((types, types)) < 0.2] = np.inf
     settings: dict[str, float] = {}
@@ -88,19 +87,60 @@ def unsolvable(agents: int, seed: int, noise: float = 0.15) -> Colocation:
     return score_preferences(agents=agents, noise=noise, rng=np.random.default_rng(seed))
 
 
-def test_the_strict_route_and_the_programs_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def by_programs(patch: pytest.MonkeyPatch) -> None:
+    """Take the way over agents one by one away."""
+    patch.setattr(stable_module, "lists_of_agents", lambda *_: None)
+
+
+@pytest.mark.parametrize(("digits", "alpha"), [(12, 0.0), (2, 0.0), (3, 0.01)])
+def test_the_searches_over_agents_and_the_programs_agree(digits: int, alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     values = []
     for seed in range(12):
-        instance = unsolvable(14, seed)
-        assert is_strict(instance)
-        direct = stable(instance)
+        made = unsolvable(14, seed)
+        instance = made.replace(penalty=np.round(made.penalty, digits))
+        lists = lists_of_agents(instance, alpha)
+        assert lists is not None
+        assert lists.strict == (digits == 12)
+        direct = stable(instance, alpha=alpha)
         with monkeypatch.context() as patch:
-            patch.setattr(stable_module, "is_strict", lambda _: False)
-            other = stable(instance)
+            by_programs(patch)
+            other = stable(instance, alpha=alpha)
         assert direct.bound == other.bound
         assert direct.certificate["levels"][1]["value"] == pytest.approx(other.certificate["levels"][1]["value"], abs=1e-9)
         values.append(direct.bound)
-    assert {0.0} < set(values), "some of them have no stable matching"
+    assert {0.0} < set(values) or alpha, "some of them have no stable matching"
+
+
+def test_penalties_that_differ_by_less_than_a_billionth_are_no_tie() -> None:
+    """Three agents go round; were agent 0 indifferent between the other two, a pairing would block nobody."""
+    penalty = np.array([[9, 1, 1, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 2, 3, 9]]) / 10
+    assert stable(Colocation(penalty, np.ones(4))).bound == 0.0
+    penalty[0, 2] += 9e-10
+    found = stable(Colocation(penalty, np.ones(4)))
+    assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
+    assert blocking_pairs(Colocation(penalty, np.ones(4)), found.solution).count == 1  # type: ignore[arg-type]
+
+
+def test_a_thousand_agents_with_two_penalties_a_billionth_apart_are_strict() -> None:
+    instance = score_preferences(agents=1000, rng=np.random.default_rng(0))
+    gaps = np.diff(np.sort(np.where(np.eye(1000, dtype=bool), np.inf, instance.penalty), axis=1)[:, :-1], axis=1)
+    assert 0 < gaps.min() < 1e-9
+    lists = lists_of_agents(instance)
+    assert lists is not None
+    assert lists.strict
+    assert fewest_blocking_pairs(lists.place).proved
+    assert fewest_blocking_pairs(lists.place).value == 1
+
+
+@pytest.mark.parametrize("mode", ALPHA_MODES)
+def test_a_least_gain_that_no_two_partners_are_apart_by_leaves_the_lists_strict(mode: str) -> None:
+    instance = Colocation(np.array([[9, 1, 2, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 2, 3, 9]]) / 10, np.ones(4))
+    lists = lists_of_agents(instance, 0.01, mode)
+    assert lists is not None
+    assert lists.strict
+    lists = lists_of_agents(instance, 0.1 if mode != "relative-penalty" else 0.5, mode)
+    assert lists is not None
+    assert lists.strict == (mode == "relative-throughput")
 
 
 def test_the_stable_partition_in_the_certificate_can_be_checked_again() -> None:
@@ -122,35 +162,84 @@ def copies_without_stable_matching(number: int) -> Colocation:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_several_blocking_pairs_are_proved_by_decisions(number: int) -> None:
+@pytest.mark.parametrize("way", ["decisions", "tie-breakings"])
+def test_several_blocking_pairs_are_proved(number: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     instance = copies_without_stable_matching(number)
-    assert not is_strict(instance)
+    if way == "decisions":
+        by_programs(monkeypatch)
     found = stable(instance, time_limit=60)
+    assert ("ties" in found.certificate["proof"]) == (way == "tie-breakings")
     assert (found.bound, found.status) == (float(number), Status.OPTIMAL)
     assert blocking_pairs(instance, found.solution).count == number  # type: ignore[arg-type]
 
 
-def test_keys_find_what_ties_broken_by_index_miss() -> None:
-    from cotenant.solvers.colocation.feasible import feasible_pairing
-    from cotenant.solvers.colocation.starts import by_keys
-    from cotenant.solvers.outcome import Clock
+def test_the_certificate_of_an_instance_with_ties_can_be_checked_again() -> None:
+    searched = set()
+    for agents, seed, digits in ((100, 0, 3), (100, 1, 3), (200, 2, 4)):
+        made = unsolvable(agents, seed)
+        instance = made.replace(penalty=np.round(made.penalty, digits))
+        found, lists = stable(instance), lists_of_agents(instance)
+        assert lists is not None
+        assert found.status is Status.OPTIMAL
+        facts = found.certificate
+        successor = np.array(facts["stable_partition"])
+        assert is_stable_partition(lists.place, successor, lists.better, facts["unsettled_agents"])
+        forced = -(-len(facts["odd_parties"]) // 2) - len(facts["unsettled_agents"])
+        assert found.bound == max(0, forced) + len(facts["exhausted"])
+        searched.add(len(facts["exhausted"]))
+    assert searched == {0, 1}
 
-    better = 0
-    for seed in range(6):
-        made = unsolvable(40, seed, noise=0.3)
-        instance = made.replace(penalty=np.round(made.penalty, 2))
-        best = [feasible_pairing(instance)]
-        values = []
-        for pairing in by_keys(
-            instance, 0.0, "penalty-points", rng=np.random.default_rng(0), clock=Clock(20), best=partial(best.__getitem__, 0)
-        ):
-            check(instance, pairing)
-            values.append(blocking_pairs(instance, pairing).count)
-            if values[-1] == min(values):
-                best[0] = pairing
-        assert min(values) == 0
-        better += values[0] > 0
-    assert better > 0, "somewhere the first order of ties was not the best"
+
+def with_ties(agents: int, levels: int, seed: int) -> Colocation:
+    return Colocation(np.random.default_rng(seed).integers(0, levels, (agents, agents)) / levels, np.ones(agents))
+
+
+def test_a_large_second_level_in_a_process_of_its_own_ends_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        instance = with_ties(30, 30, seed)
+        here = stable(instance)
+        monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
+        apart = stable(instance, time_limit=600)
+        monkeypatch.undo()
+        assert here.certificate["levels"] == apart.certificate["levels"]
+        assert here.certificate["levels"][1]["status"] == "optimal"
+        if here.bound == 0:
+            return
+    raise AssertionError("none of them has a pairing without a blocking pair")
+
+
+def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = with_ties(30, 10, 0)
+    monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
+    monkeypatch.setattr(stable_module, "call_apart", lambda *given, **options: None)
+    ended = stable(instance, time_limit=600)
+    first, second = ended.certificate["levels"]
+    assert (ended.status, first["value"], second["status"]) == (Status.OPTIMAL, 0, "feasible")
+    monkeypatch.undo()
+    least = stable(instance).certificate["levels"][1]
+    assert second["bound"] <= least["bound"] + 1e-9
+    assert second["value"] >= least["value"] - 1e-9
+
+
+def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_search_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stable_module, "AT_ONCE_SECONDS", 1e-9)
+    monkeypatch.setattr(stable_module, "EXACT_SECOND_LEVEL", 0)
+    values = set()
+    for seed, noise in ((0, 0.03), (1, 0.03), (2, 0.03), (4, 0.01)):
+        made = score_preferences(agents=40, noise=noise, rng=np.random.default_rng(seed))
+        instance = made.replace(penalty=np.round(made.penalty, 3))
+        found = stable(instance)
+        expected = fewest_with_ties(lists_of_agents(instance))  # type: ignore[arg-type]
+        assert found.status is Status.OPTIMAL
+        assert found.bound == expected.value
+        if found.bound and expected.finished[:1] == (0,):  # no partition tells that zero is impossible
+            assert "zero is impossible" in found.certificate["proof"]
+            assert found.certificate.get("exhausted", []) == list(range(1, int(found.bound)))
+            values.add(found.bound)
+        if found.bound == 0:
+            assert found.certificate["levels"][1]["status"] == "optimal"
+            values.add(found.bound)
+    assert values == {0.0, 1.0, 2.0}
 
 
 def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
@@ -315,7 +404,7 @@ def test_options_out_of_range_are_refused(settings: dict[str, Any], words: str) 
 def test_a_pairing_over_types_has_agents_to_match() -> None:
     instance = population(agents=50, rng=np.random.default_rng(4))
     pairing = stable(instance).solution
-    partner = agent_partners(instance, pairing)  # type: ignore[arg-type]
+    partner = pairing.partners(instance)
     assert (partner[partner] == np.arange(50)).all()
 
 
@@ -327,6 +416,7 @@ def _in_need_of_a_decision() -> Colocation:
 
 def test_a_decision_in_a_process_of_its_own_is_the_same_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = _in_need_of_a_decision()
+    by_programs(monkeypatch)
     here = stable(instance, time_limit=60)
     monkeypatch.setattr(stable_module, "APART_FROM", 0)
     monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
@@ -335,6 +425,7 @@ def test_a_decision_in_a_process_of_its_own_is_the_same_decision(monkeypatch: py
 
 
 def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_programs(monkeypatch)
     monkeypatch.setattr(stable_module, "APART_FROM", 0)
     monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
     monkeypatch.setattr(stable_module, "call_apart", lambda *given, **options: None)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.compare import gap_to, with_gaps
 from cotenant.analysis.metric import Metric
-from cotenant.analysis.runs import read_rows
+from cotenant.analysis.run.gaps import gap_to, with_gaps
+from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
 from cotenant.solvers.outcome import Outcome, Status, Stop, gap, gap_absolute
@@ -87,16 +87,17 @@ def test_an_exact_method_gets_the_best_heuristic_as_its_start() -> None:
     assert cotenant.solve(TINY, spy, start=seen["start"]).metrics["penalty"] == min(v for v in values if v is not None)
 
 
-def test_the_best_start_is_the_best_by_the_objective_of_the_method_that_gets_it() -> None:
+def test_the_starts_is_the_best_by_the_objective_of_the_method_that_gets_it() -> None:
     """`proposed` counts blocking pairs, where less is better: as a start of most speed only its speed matters."""
     import cotenant.catalog as catalog
+    from cotenant.analysis.registry import analysis_of
+    from cotenant.analysis.run.solve import _starts
 
     instance = cotenant.read("admission/hines-romano-I")
     entry = catalog.find("admission", "optimal")
     speeds = [cotenant.solve(instance, name).metrics["total_speed"] for name in entry.starts]
-    start = catalog._best_start(instance, entry, seed=0)
-    assert start is not None
-    assert catalog.metrics_of("admission")(instance, start)["total_speed"] == max(speeds)
+    *_, start = _starts(instance, entry, seed=0)
+    assert analysis_of("admission").metrics(instance, start)["total_speed"] == max(speeds)
     assert cotenant.solve(instance, "proposed").metrics["total_speed"] == max(speeds), "or this says nothing"
 
 
@@ -261,7 +262,7 @@ TAMPERED: list[tuple[str, Any, str]] = [
     (
         "a false list",
         lambda d: d["certificate"].update(blocking_pairs=[{"types": ["a", "b"], "willing": [1, 1]}]),
-        "lists 1 pairs",
+        "blocking_pairs is []",
     ),
     ("no metrics", lambda d: d["result"].update(metrics={}), "not None as claimed"),
     ("no objective", lambda d: d["result"].update(objective=None, gap=None), "objective is 0.0, not None"),
@@ -273,12 +274,12 @@ TAMPERED: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("change", "words"), [case[1:] for case in TAMPERED], ids=[case[0] for case in TAMPERED])
 def test_a_stored_result_that_was_changed_is_found_out(change: Any, words: str) -> None:
-    from cotenant import catalog
+    from cotenant.analysis.run.recheck import recheck
 
     document = cotenant.solve(TINY, "stable").document()
-    assert catalog.recheck_stored(TINY, cotenant.Result.from_document(document)) == []
+    assert recheck(TINY, cotenant.Result.from_document(document)).broken == ()
     change(document)
-    claims = catalog.recheck_stored(TINY, cotenant.Result.from_document(document))
+    claims = recheck(TINY, cotenant.Result.from_document(document)).broken
     assert any(words in claim for claim in claims), claims
 
 
@@ -294,6 +295,17 @@ def test_a_stored_result_that_was_changed_is_found_out(change: Any, words: str) 
         lambda d: d.update(cotenant=2),
         lambda d: d.update(certificate=[]),
         lambda d: d.pop("trace"),
+        lambda d: d.update(trace=[[1]]),
+        lambda d: d["result"].update(instance={}),
+        lambda d: d["result"].update(status=[]),
+        lambda d: d["result"].update(scale=-1.0),
+        lambda d: d["result"].update(seed="0"),
+        lambda d: d["certificate"].update(levels=[[]]),
+        lambda d: d["certificate"].update(levels=[{"objective": {}, "value": 0, "bound": 0, "status": "optimal"}]),
+        lambda d: d["solution"].update(first=[10**30]),
+        lambda d: d["solution"].update(first=[[0]]),
+        lambda d: d.update(solution=[]),
+        lambda d: d.update(answer=[]),
     ],
 )
 def test_a_stored_result_of_the_wrong_shape_is_refused(change: Any, tmp_path: Path) -> None:
@@ -303,6 +315,21 @@ def test_a_stored_result_of_the_wrong_shape_is_refused(change: Any, tmp_path: Pa
     path.write_text(json.dumps(document))
     with pytest.raises(InvalidFile, match="not a whole result"):
         cotenant.Result.read(path)
+
+
+@pytest.mark.parametrize("listed", [[1], [[1, 2]], ["ab"], [{"types": 5}], [{"types": [{}], "willing": [1]}], [None]])
+def test_a_certificate_that_holds_something_else_where_its_method_has_tables_is_refused_or_not_borne_out(
+    listed: list[Any],
+) -> None:
+    from cotenant.analysis.run.recheck import recheck
+
+    document = cotenant.solve(TINY, "stable").document()
+    document["certificate"]["blocking_pairs"] = listed
+    try:
+        broken = recheck(TINY, cotenant.Result.from_document(document)).broken
+    except InvalidFile as error:
+        broken = (str(error),)
+    assert broken
 
 
 @pytest.mark.parametrize(

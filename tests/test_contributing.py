@@ -15,6 +15,7 @@ import pytest
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.metric import Metric
+from cotenant.analysis.registry import Analysis
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, Instance, Problem, Solution, registry, write
 
@@ -108,11 +109,12 @@ def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setitem(sys.modules, "cotenant.instances.toy", module)
     measures = types.ModuleType("cotenant.analysis.toy.metrics")
     measures.METRICS, measures.metrics = (Metric("value", "value", "max"),), guess_metrics
-    monkeypatch.setitem(sys.modules, "cotenant.analysis.toy", types.ModuleType("cotenant.analysis.toy"))
+    analysis = types.ModuleType("cotenant.analysis.toy")
+    analysis.ANALYSIS = Analysis("analysis.toy.metrics:METRICS", "analysis.toy.metrics:metrics")
+    monkeypatch.setitem(sys.modules, "cotenant.analysis.toy", analysis)
     monkeypatch.setitem(sys.modules, "cotenant.analysis.toy.metrics", measures)
     for place in (registry, sys.modules["cotenant.instances.problem.files"]):
         monkeypatch.setattr(place, "PROBLEM_NAMES", ("colocation", "toy"))
-    monkeypatch.setitem(catalog._METRICS, "toy", "analysis.toy.metrics")
     instance = cotenant.read(write(Guess(3, name="three"), tmp_path / "three.json"))
     assert cotenant.solve(instance, highest).metrics == {"value": 3.0}
     with pytest.raises(InfeasibleSolution, match="4 is above 3"):

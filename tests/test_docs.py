@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 
 import cotenant
-from cotenant.analysis.experiments import EXPERIMENTS
-from cotenant.catalog import metric_table
+from cotenant.analysis.papers.registry import EXPERIMENTS
+from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -120,7 +120,7 @@ def test_the_catalogue_page_has_every_method_and_metric() -> None:
         methods = re.findall(r"^\| ([^|]+?) \|", maker.methods(problem), re.MULTILINE)[2:]
         assert methods == [method.name for method in cotenant.methods(problem)]
         metrics = re.findall(r"^\| ([^|]+?) \|", maker.metrics(problem).replace("\\_", "_"), re.MULTILINE)[2:]
-        assert metrics == [metric.name for metric in metric_table(problem)]
+        assert metrics == [metric.name for metric in analysis_of(problem).metric_table]
 
 
 def test_what_pages_ask_the_site_for_can_be_made() -> None:

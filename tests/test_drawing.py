@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cotenant.analysis import drawing
-from cotenant.analysis.label_places import label_places
-from cotenant.analysis.picture import Chart, Drawing, HeatMap, Series, Style
-from cotenant.analysis.table import Column, Table
+from cotenant.analysis.report import drawing
+from cotenant.analysis.report.label_places import label_places
+from cotenant.analysis.report.picture import Chart, Drawing, HeatMap, Series, Style
+from cotenant.analysis.report.table import Column, Table
 from cotenant.instances.problem import InvalidFile, InvalidOption
 
 pytest.importorskip("matplotlib", reason="drawing needs matplotlib")
@@ -190,7 +190,7 @@ def test_the_numbers_of_a_picture_are_its_table() -> None:
 
 
 def test_an_axis_of_ratios_names_its_one() -> None:
-    from cotenant.analysis.plotting import chart_figure
+    from cotenant.analysis.report.plotting import chart_figure
 
     for widest in (1.08, 1.3, 1.9):
         drawn = chart_figure(chart(Series("a", (1.0, widest), (0.0, 1.0), "step"), x_scale="log"))
@@ -201,7 +201,7 @@ def test_an_axis_of_ratios_names_its_one() -> None:
 
 
 def test_a_long_name_is_cut_in_the_legend_and_whole_in_the_table() -> None:
-    from cotenant.analysis.plotting import chart_figure
+    from cotenant.analysis.report.plotting import chart_figure
 
     long = "my_module." + "a_policy_with_a_very_long_name_" * 4
     made = chart(Series(long, (1, 2), (1, 2)), Series("b", (1, 2), (2, 1)))

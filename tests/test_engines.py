@@ -5,14 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
+from rational_program import least
 
 from cotenant.instances.problem import EngineError, InvalidOption
 from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo
-from cotenant.solvers.engines import LivingProgram, solve_convex, solve_cp_sat, solve_program
+from cotenant.solvers.engines import LivingProgram, solve_convex, solve_cp_sat, solve_program, solve_refined
 from cotenant.solvers.engines.answer import EngineAnswer, settle
 from cotenant.solvers.engines.cpsat import WholeProgram
 from cotenant.solvers.outcome import Status, Stop
@@ -223,7 +225,7 @@ def test_unbounded_has_no_bound_and_the_engines_word() -> None:
 
 
 def test_decimals_become_whole_numbers_with_the_least_power_of_ten() -> None:
-    for cost, scale in ((2.0, 1.0), (0.25, 100.0), (0.7 + 0.1, 10.0), (0.1234, 1e4), (1 / 3, 1e9)):
+    for cost, scale in ((2.0, 1.0), (0.25, 100.0), (0.7 + 0.1, 10.0), (0.1234, 1e4), (4 / 3, 1e12), (1 / 3, 1e13)):
         builder = ProgramBuilder()
         builder.columns(1, upper=5, cost=cost, integer=True)
         assert WholeProgram(builder.build()).scale == scale
@@ -316,6 +318,31 @@ def test_a_living_program_grows_by_columns_and_rows() -> None:
     assert answer.row_dual == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.parametrize("seed", [5, 10, 31, 88, 105, 106, 126, 294])
+def test_a_refined_program_is_right_beyond_the_tolerances_of_the_engine(seed: int) -> None:
+    """Columns of very different size, and values that HiGHS may take for 0: by itself it misses these optima by up to 100 %."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(-9, 10, (3, 6)) * 10.0 ** rng.integers(-4, 5, 6)
+    matrix = np.hstack([matrix, np.eye(3)])
+    right = matrix @ np.append(rng.integers(0, 3, 6) * 10.0 ** rng.integers(-9, 2, 6), rng.integers(0, 2, 3) * 1e-10)
+    cost = np.append(rng.integers(1, 100, 6) * 10.0 ** rng.integers(-3, 4, 6), [1.0, 1.0, 1.0])
+    builder = ProgramBuilder()
+    columns = builder.columns(9, cost=cost)
+    for row, value in zip(matrix, right, strict=True):
+        builder.row(columns, row, lower=value, upper=value)
+    answer = solve_refined(builder.build())
+    exact = least(
+        [Fraction(x) for x in cost.tolist()],
+        [[Fraction(x) for x in row] for row in matrix.tolist()],
+        [Fraction(x) for x in right.tolist()],
+    )
+    assert exact is not None
+    assert answer.status is Status.OPTIMAL
+    assert answer.objective == pytest.approx(float(exact[0]), rel=1e-12, abs=0.0)
+    assert answer.row_dual is not None
+    assert answer.row_dual @ right == pytest.approx(float(exact[0]), rel=1e-9, abs=0.0)
+
+
 def test_hand_made_cp_sat_models() -> None:
     from ortools.sat.python import cp_model
 
@@ -365,3 +392,22 @@ def test_convex_statuses() -> None:
     unbounded = solve_convex(cvxpy.Problem(cvxpy.Minimize(x)))
     assert unbounded.status is Status.UNKNOWN
     assert unbounded.objective is None
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_a_large_program_is_not_begun_when_no_time_is_left(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading and presolving one takes half a second in which no engine looks at its clock."""
+    from cotenant.solvers import engines
+    from cotenant.solvers.outcome import Clock
+
+    program = knapsacks(3, 12)
+    start = np.zeros(12)
+    monkeypatch.setattr(engines, "_LARGE", 10)
+    for name in ("solve_with_highs", "solve_with_cp_sat"):
+        monkeypatch.setattr(engines, name, lambda *_, **__: pytest.fail("it was begun"))
+    over = Clock(1e-9).share()
+    answer = solve_program(program, engine=engine, time_limit=over, start=start)
+    assert (answer.status, answer.stop, answer.objective, answer.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0, None)
+    for given in (None, np.ones(12)):
+        answer = solve_program(program, engine=engine, time_limit=over, start=given)
+        assert (answer.status, answer.stop, answer.point) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)

@@ -60,6 +60,16 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("a ragged matrix", TINY | {"penalty": [[0.1, 0.2], [0.3]]}, "penalty is ragged"),
     ("a matrix that is not square", TINY | {"penalty": [[0.1, 0.2]]}, "penalty is of shape .*square"),
     ("a penalty above 1", TINY | {"penalty": [[0.1, 1.2], [0.3, 0.4]]}, r"penalty\[0, 1\] is 1.2; expected .* at most 1"),
+    (
+        "a penalty far below 0",
+        TINY | {"penalty": [[0.1, -1e9], [0.3, 0.4]]},
+        r"penalty\[0, 1\] is -1e\+09; expected .* from -1 to 1.*twice as fast.*lost in rounding.*Give 1 -",
+    ),
+    (
+        "unpaired far below 0",
+        TINY | {"penalty": [[None, None], [None, None]], "unpaired": -1e9},
+        r"unpaired is -1e\+09; expected a penalty from -1 to 1",
+    ),
     ("a word for a number", TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]}, r"penalty\[0\]\[1\] is 'x'; expected .*number"),
     ("a negative count", TINY | {"count": [-1, 3]}, r"count\[0\] is -1"),
     ("a fractional count", TINY | {"count": [1.5, 2]}, r"count\[0\] is 1.5; expected .*integer"),

@@ -150,7 +150,7 @@ def brute_tau(truth: Floats, predicted: Floats) -> float:
             if not np.isfinite([true[i], true[j]]).all():
                 continue
             pairs += 1
-            signs = [0 if abs(row[i] - row[j]) <= 1e-9 else np.sign(row[i] - row[j]) for row in (true, guess)]
+            signs = np.sign(true[i] - true[j]), 0 if abs(guess[i] - guess[j]) <= 1e-9 else np.sign(guess[i] - guess[j])
             right += 0.5 if 0 in signs else float(signs[0] == signs[1])
     return right / pairs
 
@@ -167,7 +167,8 @@ def test_ties_count_one_half_on_either_side() -> None:
     assert tau([[0.1, 0.1]], [[0.2, 0.2]]) == 0.5
     assert tau([[0.1, 0.2]], [[0.2, 0.2]]) == 0.5
     assert tau([[0.1, 0.7 + 0.1]], [[0.1, 0.8]]) == 1.0
-    assert tau([[0.7 + 0.1, 0.8]], [[0.1, 0.2]]) == 0.5  # a tie but for rounding
+    assert tau([[0.1, 0.2]], [[0.7 + 0.1, 0.8]]) == 0.5  # predicted: a tie but for the rounding of floats
+    assert tau([[0.5, 0.5000000001]], [[0.1, 0.2]]) == 1.0  # given: no tie
 
 
 def test_tau_equals_its_definition_with_ties_and_forbidden_entries() -> None:

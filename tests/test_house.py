@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
+import networkx as nx
 import pytest
 
 import cotenant
 from cotenant import catalog
-from cotenant.analysis.experiments import EXPERIMENTS
+from cotenant.analysis.papers.registry import EXPERIMENTS
+from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
-FLOORS = {"instances": 1, "models": 2, "solvers": 3, "baselines": 4, "analysis": 5, "catalog": 6, "cli": 6}
+FLOORS = {"instances": 1, "catalog": 2, "models": 3, "solvers": 4, "baselines": 5, "analysis": 6, "cli": 7}
+ROOMS = ("ground", "run", "report", "problems", "papers")
+"""The rooms of `analysis/`, the lowest first; its loose files are the ground."""
 COMMON = {"problem", "engines", "outcome", "filtering", "compare", "compiled", "deferred_acceptance", "roommates", "program"}
 
 
 def sources() -> list[Path]:
     found = [path for folder in FLOORS for path in (ROOT / folder).rglob("*.py")]
-    return [*found, ROOT / "catalog.py", ROOT / "cli.py", ROOT / "__init__.py"]
+    return [*found, ROOT / "catalog.py", ROOT / "__init__.py"]
 
 
 def imported_modules(path: Path) -> list[str]:
@@ -39,10 +44,40 @@ def imported_modules(path: Path) -> list[str]:
     return found
 
 
-def test_the_package_list_names_exactly_the_folders_with_modules() -> None:
-    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+def imported_files(path: Path) -> set[Path]:
+    """The files of this package that a file imports: when it is loaded, when its functions run, or for type checkers.
+
+    Functions named by text ("module:function") are resolved when they are called, and are not followed.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+        inside = {alias.name: place / f"{alias.name}.py" for alias in node.names}
+        found |= {file for file in inside.values() if file.exists()}
+        found |= {place / name / "__init__.py" for name in inside if (place / name / "__init__.py").exists()}
+        if not all(file.exists() or (file.with_suffix("") / "__init__.py").exists() for file in inside.values()):
+            found.add(place.with_suffix(".py") if place.with_suffix(".py").exists() else place / "__init__.py")
+    return found
+
+
+def room_of(module: str) -> str | None:
+    """The room of `analysis/` that a dotted module is in; None outside."""
+    floor, _, rest = module.partition(".")
+    name = rest.partition(".")[0]
+    if floor != "analysis" or not name:
+        return None
+    return name if name in ROOMS else "problems" if name in PROBLEM_NAMES else "ground"
+
+
+def test_the_package_list_names_exactly_the_folders_with_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    stub = SimpleNamespace(setup=lambda *, packages, **_: listed.extend(packages))
+    monkeypatch.setitem(sys.modules, "setuptools", stub)  # not installed where Python no longer brings it
+    runpy.run_path(str(ROOT / "setup.py"))
     folders = {path.parent.relative_to(ROOT) for path in sources() if path.parent != ROOT}
-    assert listed == {"cotenant"} | {"cotenant." + ".".join(folder.parts) for folder in folders}
+    assert set(listed) == {"cotenant"} | {"cotenant." + ".".join(folder.parts) for folder in folders}
 
 
 def test_every_folder_with_modules_has_an_init_file() -> None:
@@ -60,6 +95,48 @@ def test_a_floor_imports_only_from_floors_below_or_its_own() -> None:
             if floor is not None and floor > own:
                 up.append(f"{path.relative_to(ROOT)} -> {module}")
     assert up == []
+
+
+def test_a_room_of_the_analysis_imports_only_from_rooms_below_or_its_own() -> None:
+    up, seen = [], set()
+    for path in (ROOT / "analysis").rglob("*.py"):
+        own = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        assert own is not None
+        for module in imported_modules(path):
+            room = room_of(module)
+            if room is None:
+                continue
+            seen.add((own, room))
+            if ROOMS.index(room) > ROOMS.index(own):
+                up.append(f"{path.relative_to(ROOT)} ({own}) -> {module} ({room})")
+    assert up == []
+    assert {("papers", "problems"), ("problems", "report"), ("report", "run"), ("run", "ground")} <= seen
+
+
+def test_only_the_command_line_imports_the_papers() -> None:
+    papers = ROOT / "analysis" / "papers"
+    others = [path for path in sources() if not path.is_relative_to(papers)]
+    named = re.compile(r"""["']analysis\.papers""")
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in others
+        if any(module.startswith("analysis.papers") for module in imported_modules(path)) or named.search(path.read_text())
+    }
+    assert users == {"cli/commands.py"}
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    house = nx.DiGraph((path, other) for path in sources() for other in imported_files(path))
+    assert house.number_of_edges() > 1000
+    circles = [sorted(str(path.relative_to(ROOT)) for path in ring) for ring in nx.strongly_connected_components(house)]
+    assert [ring for ring in circles if len(ring) > 1] == []
+    assert list(nx.selfloop_edges(house)) == []
+
+
+def test_a_paper_is_of_one_problem() -> None:
+    for folder in (path for path in (ROOT / "analysis" / "papers").iterdir() if (path / "__init__.py").exists()):
+        parts = {part for path in folder.glob("*.py") for module in imported_modules(path) for part in module.split(".")}
+        assert len(parts & set(PROBLEM_NAMES)) == 1, folder.name
 
 
 def test_a_problem_never_imports_another_problem() -> None:
@@ -122,7 +199,7 @@ def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
     assert method.problem in PROBLEM_NAMES
     assert method.summary.endswith(".")
     assert method.source
-    assert method.objective in {metric.name for metric in catalog.metric_table(method.problem)}
+    assert method.objective in {metric.name for metric in analysis_of(method.problem).metric_table}
     assert all(catalog.find(method.problem, start).kind == "heuristic" for start in method.starts)
 
 

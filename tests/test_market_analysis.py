@@ -12,10 +12,10 @@ import pytest
 from measured import DATA as MEASURED
 
 import cotenant
-from cotenant.analysis.experiments import Finding
-from cotenant.analysis.market import experiments
 from cotenant.analysis.market.phases import phases
 from cotenant.analysis.market.profiles import fit, fraction_table, prediction_errors
+from cotenant.analysis.papers.registry import Finding
+from cotenant.analysis.papers.thesis_market import mechanisms as experiments
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import Profile, read_profile

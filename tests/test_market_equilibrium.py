@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.registry import analysis_of
 from cotenant.baselines.market import proportional_response
 from cotenant.instances.market import Allocation, Market, Residuals, best_reply, residuals, user_regrets, user_utilities
 from cotenant.instances.market.families import family_named
@@ -427,9 +428,9 @@ def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:
         given = answer(proportional_response(instance, rounds=2))
         return Outcome(given, 0.0, Status.OPTIMAL, tolerance=1e9)
 
-    from cotenant.analysis.result import run
+    from cotenant.analysis.run.result import run
 
-    metrics = cotenant.catalog.metrics_of("market")
+    metrics = analysis_of("market").metrics
     result = run(market, forged, method="forged", objective_name="equilibrium_error", metrics=metrics)
     assert result.status is Status.FEASIBLE
     assert "not accepted" in result.certificate["withdrawn"]

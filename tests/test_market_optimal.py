@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.run.recheck import recheck
 from cotenant.baselines.market import greedy_oracle
 from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.envy import envy_index, envy_matrix
+from cotenant.instances.market.exact import WholeRatios
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities
@@ -22,7 +24,7 @@ from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.market import convex, fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian, whole
 from cotenant.solvers.market import rounding as rounding_module
-from cotenant.solvers.market.rounding import split
+from cotenant.solvers.market.quick_rounding import split
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 EXACT = 1e-9
@@ -85,6 +87,98 @@ def test_leximin_is_that_of_enumeration_down_to_the_last_level(seed: int) -> Non
     assert outcome.status is Status.OPTIMAL
     assert tuple(np.round(np.sort(sharing_ratios(market, answer(outcome))), 6)) == best
     assert outcome.bound == pytest.approx(best[0], rel=1e-5)
+
+
+LEXIMIN: list[tuple[str, Market, list[float], list[int]]] = [
+    (
+        "one user stands at the first level, the other far above it",
+        Market([4.0], [1, 1], [1, 1, 1, 0], [0] * 4, [0.5, 0, 0.5, 0.5], [1] * 4),
+        [0.75, 1.0],
+        [1, 1],
+    ),
+    (
+        "three users stand at exactly nine tenths",
+        Market([5.0], [1] * 4, [2, 3, 1, 0], [0] * 4, [0.5] * 4, [0.7, 0.6, 1, 0.5]),
+        [0.9, 1.2],
+        [3, 1],
+    ),
+    (
+        "what little a user can get is more than nothing",
+        Market([4.0, 1.0], [2.0, 1.0], [0, 1, 1, 0], [1, 1, 0, 1], [0.2, 0.1, 0.5, 0.3], [5e-7, 7e-4, 8e-12, 3e-12]),
+        [8e-12 * 1.6 / (7e-4 * (1 / 3) / (0.1 + 0.9 / 3) + 8e-12 * (4 / 3) / (0.5 + 0.5 * 4 / 3)), 1.1],
+        [1, 1],
+    ),
+]
+
+
+@pytest.mark.parametrize(("market", "values", "users"), [row[1:] for row in LEXIMIN], ids=[row[0] for row in LEXIMIN])
+def test_leximin_works_its_levels_out_from_whole_cores(market: Market, values: list[float], users: list[int]) -> None:
+    result = cotenant.solve(market, "leximin")
+    levels = result.certificate["levels"]
+    assert [level["value"] for level in levels] == pytest.approx(values, rel=1e-5, abs=0)
+    assert [level["users"] for level in levels] == users
+    assert np.sort(sharing_ratios(market, result.solution)) == pytest.approx(
+        np.repeat([level["value"] for level in levels], users), rel=1e-11, abs=0
+    )
+    assert (result.status, result.gap) == (Status.OPTIMAL, 0.0)
+    assert result.bound == levels[0]["value"] == pytest.approx(result.objective, rel=1e-11, abs=0)
+
+
+def nasty(seed: int) -> Market:
+    """Few users and cores; equal jobs, jobs that differ by a billionth, several of a user on one server, f = 0 and 1."""
+    rng = np.random.default_rng(seed)
+    users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 3, 6))
+    near = [[0.5, 1.0, 2.0, 0.7], [1.0, 1 + 1e-9, 1 - 1e-9, 1 + 3e-8], (10.0 ** rng.uniform(-12, 3, 4)).tolist()][seed % 3]
+    return Market(
+        rng.integers(1, 5, servers) + 0.5,
+        np.ones(users) if rng.random() < 0.5 else rng.random(users) + 0.1,
+        rng.integers(users, size=jobs),
+        rng.integers(servers, size=jobs),
+        rng.choice([0.0, 0.25, 0.5, 0.5, 0.9, 1.0], jobs),
+        rng.choice(near, jobs),
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_leximin_is_that_of_enumeration_where_ratios_tie_or_nearly_do(seed: int) -> None:
+    market = nasty(seed)
+    ratios = WholeRatios(market)
+    whole = market.replace(capacity=np.floor(market.capacity))
+    best = max(sorted(ratios.all(cores)) for cores in whole_allocations(whole))
+    outcome = leximin(market)
+    assert outcome.status is Status.OPTIMAL
+    assert sorted(ratios.all(answer(outcome).cores)) == best
+    levels = [(level["value"], level["users"]) for level in outcome.certificate["levels"]]
+    assert levels == [(float(value), len(list(group))) for value, group in itertools.groupby(best)]
+
+
+def test_exact_ratios_are_those_in_floats() -> None:
+    for seed in range(20):
+        market = nasty(seed)
+        cores = np.random.default_rng(seed).integers(0, 4, market.jobs).astype(float)
+        found = np.array([float(ratio) for ratio in WholeRatios(market).all(cores)])
+        floats = sharing_ratios(market, Allocation(cores))
+        assert found == pytest.approx(floats[~np.isnan(floats)], rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "claim"),
+    [
+        ("value", 99.0, "do not rise"),
+        ("value", 0.5, "is claimed of the ratio"),
+        ("users", 2, "users in all"),
+        ("users", 9, "users in all"),
+        ("users", 0, "at least one each"),
+        ("bound", 0.8, "its own bound"),
+    ],
+)
+def test_a_forged_level_is_seen(field: str, value: float, claim: str) -> None:
+    market = LEXIMIN[0][1]
+    document = cotenant.solve(market, "leximin").document()
+    assert recheck(market, cotenant.Result.from_document(document)).broken == ()
+    document["certificate"]["levels"][0][field] = value
+    document["result"]["levels"] = document["certificate"]["levels"]
+    assert any(claim in said for said in recheck(market, cotenant.Result.from_document(document)).broken)
 
 
 def test_leximin_counts_users_that_stand_at_one_level() -> None:
@@ -347,16 +441,10 @@ def test_an_interrupt_inside_a_polish_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])
 def test_rounding_that_was_cut_short_says_so(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    from cotenant.solvers.market import least_envy as function  # the module is shadowed by its function
-
-    module = sys.modules[function.__module__]
-
     def cut(market: Market, allocation: Allocation, **_: Any) -> Outcome:
         return Outcome(round_cores(market, allocation, "user-deficit"), 1.0, Status.FEASIBLE, Stop.INTERRUPTED)
 
-    monkeypatch.setattr(module, "least_envy", cut)
+    monkeypatch.setattr("cotenant.solvers.market.rounding.least_envy", cut)
     assert cotenant.solve(drawn(3, users=3, servers=3), method, rounding="least-envy").stop is Stop.INTERRUPTED
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cotenant.analysis.experiments import NOT_DETERMINED, Finding, experiment_named
-from cotenant.analysis.market import experiments
-from cotenant.analysis.market.experiments import figure_3_11, figure_3_12, figure_3_13, section_3_1_2
-from cotenant.analysis.market.experiments_profiles import figure_3_3, figure_3_4, figure_3_5, figure_3_10
-from cotenant.analysis.picture import Chart, HeatMap
+from cotenant.analysis.papers.registry import NOT_DETERMINED, Finding, experiment_named
+from cotenant.analysis.papers.thesis_market import mechanisms as experiments
+from cotenant.analysis.papers.thesis_market.mechanisms import figure_3_11, figure_3_12, figure_3_13, section_3_1_2
+from cotenant.analysis.papers.thesis_market.profiles import figure_3_3, figure_3_4, figure_3_5, figure_3_10
+from cotenant.analysis.report.picture import Chart, HeatMap
 from cotenant.baselines.market import equal_share
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Allocation, Market

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.experiments import Finding
-from cotenant.analysis.numa.experiments import figure_4_9
-from cotenant.analysis.numa.studies import queues
 from cotenant.analysis.numa.sustained import burst, sustained
+from cotenant.analysis.papers.registry import Finding
+from cotenant.analysis.papers.thesis_numa.studies import queues
+from cotenant.analysis.papers.thesis_numa.throughput import figure_4_9
 from cotenant.instances.numa import Flow, Numa
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
@@ -58,11 +58,11 @@ def test_the_most_throughput_itself_is_sustained(server: Numa) -> None:
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans", "numa/kmeans-hot-memory"])
 @pytest.mark.parametrize("options", [{}, {"ht_energy": 10.0, "pcie_hops": 0.0}])
 def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(name: str, options: dict[str, Any]) -> None:
-    from cotenant.catalog import recheck_stored
+    from cotenant.analysis.run.recheck import recheck
 
     server = cotenant.read(name)
     result = cotenant.solve(server, "fluid", **options)
-    assert recheck_stored(server, result) == []
+    assert recheck(server, result).broken == ()
     power = result.certificate["levels"][1]
     assert result.metrics[power["objective"]] == pytest.approx(power["bound"], abs=1e-9)
 
@@ -172,20 +172,16 @@ def test_the_plain_engine_keeps_the_time_limit_and_reports_ctrl_c() -> None:
 def test_a_program_cut_short_says_so_and_still_answers(stop: Stop, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.solvers.numa import fluid as module
 
-    honest = module.LivingProgram
+    honest = module.solve_refined
     seen: list[int] = []
 
-    class CutShort:
-        def __init__(self, program: Any) -> None:
-            seen.append(1)
-            self.place, self.program = len(seen), program
+    def cut_short(program: Any, *, time_limit: float | None) -> EngineAnswer:
+        seen.append(1)
+        if len(seen) == level:
+            return EngineAnswer(Status.UNKNOWN, stop)
+        return honest(program, time_limit=time_limit)
 
-        def solve(self, time_limit: float | None) -> EngineAnswer:
-            if self.place == level:
-                return EngineAnswer(Status.UNKNOWN, stop)
-            return honest(self.program).solve(time_limit)
-
-    monkeypatch.setattr(module, "LivingProgram", CutShort)
+    monkeypatch.setattr(module, "solve_refined", cut_short)
     outcome = fluid(HOT)
     assert outcome.stop is stop
     assert outcome.status is (Status.FEASIBLE if level == 1 else Status.OPTIMAL)
@@ -200,20 +196,16 @@ def test_a_program_cut_short_says_so_and_still_answers(stop: Stop, level: int, m
 def test_both_levels_share_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.solvers.numa import fluid as module
 
-    honest, given = module.LivingProgram, []
+    honest, given = module.solve_refined, []
 
-    class Slow:
-        def __init__(self, program: Any) -> None:
-            self.program = program
+    def slow(program: Any, *, time_limit: float | None) -> EngineAnswer:
+        import time
 
-        def solve(self, time_limit: float | None) -> EngineAnswer:
-            import time
+        given.append(time_limit)
+        time.sleep(0.05)
+        return honest(program)
 
-            given.append(time_limit)
-            time.sleep(0.05)
-            return honest(self.program).solve(None)
-
-    monkeypatch.setattr(module, "LivingProgram", Slow)
+    monkeypatch.setattr(module, "solve_refined", slow)
     fluid(HOT, time_limit=10.0)
     assert given[1] < given[0] - 0.04
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from rational_program import least
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair
-from cotenant.baselines.numa import FUNCTIONS
+from cotenant.catalog import functions
 from cotenant.instances.numa import Flow, Numa, Simulation
 from cotenant.instances.numa.answer import flow_by_distance
 from cotenant.instances.numa.bounds import link_energy, power_bound, throughput_bound
@@ -22,6 +24,8 @@ from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.numa.fluid import fluid, fluid_power, mix_shares, mix_table
 from cotenant.solvers.outcome import Status, Stop
+
+FUNCTIONS = functions("numa", "Local", "IP-1", "IP-2", "IB")
 
 SAME = 1e-6
 """Two optima of one program, relative."""
@@ -103,6 +107,82 @@ def test_a_second_formulation_finds_the_same_optima(seed: int) -> None:
     watt = float((flow_by_distance(server, least.solution) * link_energy(server)).sum())
     assert watt == pytest.approx(least.bound, rel=1e-5, abs=1e-7)
     assert watt == pytest.approx(_scipy_optimum(server, throughput), rel=1e-5, abs=1e-7)
+
+
+def _rows(server: Numa) -> tuple[list[list[Fraction]], list[list[Fraction]], list[Fraction], list[Fraction]]:
+    """The program over flows [tasks/s] and spare cores: rows of what leaves a memory, rows of cores, shares, energies."""
+    kinds, places = server.classes, server.processors
+    share = [Fraction(float(kind)) * Fraction(float(part)) for kind in server.class_share for part in server.location_share]
+    energy = link_energy(server)
+    width = kinds * places * places + places
+    send = [[Fraction(0)] * width for _ in share]
+    cores = [[Fraction(0)] * width for _ in range(places)]
+    cost = [Fraction(0)] * width
+    for place, (k, source, p) in enumerate(np.ndindex(kinds, places, places)):
+        away = server.distance[source, p]
+        send[k * places + source][place] = Fraction(1)
+        cores[p][place] = Fraction(float(server.service_mean[k])) * Fraction(float(server.slowdown[k, away]))
+        cost[place] = Fraction(float(energy[k, away]))
+    for p in range(places):
+        cores[p][kinds * places * places + p] = Fraction(1)
+    return send, cores, share, cost
+
+
+def exact_most(server: Numa) -> Fraction:
+    """The most throughput, in fractions."""
+    send, cores, share, cost = _rows(server)
+    rows = [[*row, -part] for row, part in zip(send, share, strict=True)] + [[*row, Fraction(0)] for row in cores]
+    right = [Fraction(0)] * len(send) + [Fraction(server.cores)] * len(cores)
+    best = least([Fraction(0)] * len(cost) + [Fraction(-1)], rows, right)
+    assert best is not None
+    return -best[0]
+
+
+def exact_power(server: Numa, throughput: Fraction) -> float:
+    """The least link power at a throughput [W], in fractions."""
+    send, cores, share, cost = _rows(server)
+    best = least(cost, send + cores, [throughput * part for part in share] + [Fraction(server.cores)] * len(cores))
+    assert best is not None
+    return float(best[0])
+
+
+def tiny_server(seed: int) -> Numa:
+    """With ties, classes of very different length, memories without tasks, and links that cost nothing."""
+    rng = np.random.default_rng([12, seed])
+    blades, columns = (2, 1) if seed % 2 else (1, 3)
+    kinds = 1 + seed % 2
+    share = rng.integers(0, 4, blades * columns) + np.eye(blades * columns)[0]
+    return Numa(
+        blades=blades, rows=1, columns=columns, cores=int(rng.integers(1, 17)), location_share=share / share.sum(),
+        class_share=np.full(kinds, 1 / kinds), service_mean=rng.choice([0.001, 0.04, 1.0, 10.0], kinds),
+        ht1=rng.choice([1.0, 1.1, 1.3, 2.0], kinds), pcie=rng.choice([1.0, 1.5, 5.0], kinds),
+        bandwidth=rng.choice([0.0, 100.0, 5000.0], kinds), rate=1.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractions(seed: int) -> None:
+    server = tiny_server(seed)
+    most = exact_most(server)
+    best = fluid(server)
+    assert best.status is Status.OPTIMAL
+    assert best.bound == pytest.approx(float(most), rel=1e-12)
+    power = exact_power(server, most)
+    level = best.certificate["levels"][1]
+    assert (level["status"], level["value"]) == ("optimal", pytest.approx(power, rel=SAME, abs=1e-12))
+    for near in (0.0, 3e-10, -1e-15, -1e-13, -1e-11, -1e-9, -1e-7, -1e-3):  # the most as others would round it; below it
+        asked = float(most) * (1 + near)
+        found = fluid_power(server, throughput=asked)
+        assert found.status is Status.OPTIMAL
+        assert isinstance(found.solution, Flow)
+        cotenant.check(server, found.solution)
+        exact = exact_power(server, min(most, Fraction(asked)))
+        watt = float((flow_by_distance(server, found.solution) * link_energy(server)).sum())
+        assert watt == pytest.approx(exact, rel=SAME, abs=1e-12)
+        assert found.bound == pytest.approx(exact, rel=SAME, abs=1e-12)
+        prices = np.array(found.certificate["prices"])
+        assert power_bound(server, found.solution.throughput, prices, link_energy(server)) == found.bound
+    assert fluid_power(server, throughput=float(most) * (1 + 1e-8)).status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans-hot-memory", "numa/kmeans-hot-blade"])

@@ -13,7 +13,7 @@ from cotenant.analysis.numa import price_map
 from cotenant.analysis.numa.metrics import metrics
 from cotenant.analysis.numa.pictures import pictures, record
 from cotenant.analysis.numa.price_map import price_frontiers
-from cotenant.analysis.picture import Chart
+from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.numa import any_blade, local
 from cotenant.instances.numa import Numa, check
 from cotenant.instances.numa.answer import CURVE, LEVELS, Flow, Simulation

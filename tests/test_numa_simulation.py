@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.baselines.numa import FUNCTIONS
+from cotenant.catalog import functions
 from cotenant.instances.numa import Numa, Simulation
 from cotenant.instances.numa.answer import reach
 from cotenant.instances.numa.bounds import saturated_throughput
@@ -18,12 +18,13 @@ from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.numa.draws import Draws, categories, draw, unit_draws
 from cotenant.solvers.numa.engine import simulate
-from cotenant.solvers.numa.statistics import STUDENT
 from cotenant.solvers.numa.twin import simulate_plainly
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
-STANDARD_ERRORS = 3.0
-"""Simulated means may miss the exact ones by so many standard errors."""
+FUNCTIONS = functions("numa", "Local", "IP-1", "IP-2", "IB")
+
+WIDTHS = 1.5
+"""Simulated values may miss the exact ones by so many half widths of their intervals."""
 
 POLICIES = tuple(FUNCTIONS)
 
@@ -159,7 +160,7 @@ def agrees(run: Simulation, exact_wait: float, service: float) -> None:
         (run.mean_wait, run.mean_wait_error, exact_wait),
         (run.mean_response, run.mean_response_error, exact_wait + service),
     ):
-        assert abs(value - exact) <= STANDARD_ERRORS * error / STUDENT
+        assert abs(value - exact) <= WIDTHS * error
 
 
 def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulation:
@@ -211,18 +212,7 @@ def test_quantiles_of_a_light_load_are_those_of_the_service_time() -> None:
     run = solved(free(200.0), "IB", tasks=200_000)
     exact = [-0.04 * math.log(1 - level) for level in (0.5, 0.95, 0.99)]
     for value, error, target in zip(run.response, run.response_error, exact, strict=True):
-        assert abs(value - target) <= STANDARD_ERRORS * error / STUDENT
-
-
-@pytest.mark.slow
-def test_confidence_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
-    server = free(80.0, blades=1, rows=1, columns=1, cores=4)
-    exact = erlang_c_wait(4, 80.0, 0.04) + 0.04
-    hits = 0
-    for seed in range(200):
-        run = solved(server, "IB", seed=seed, tasks=40_000)
-        hits += abs(run.mean_response - exact) <= run.mean_response_error
-    assert 0.90 <= hits / 200 <= 0.99
+        assert abs(value - target) <= WIDTHS * error
 
 
 def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
@@ -243,8 +233,8 @@ def test_relabelling_blades_does_not_change_the_response_times(policy: str) -> N
     server = blade_server(rate=300.0, data="hot-blade", hot=0.7, blades=2, cores=4)
     mirrored = server.replace(location_share=np.roll(server.location_share, 4))
     runs = [solved(one, policy, seed=seed, tasks=100_000) for seed, one in enumerate((server, mirrored))]
-    error = math.hypot(*(run.mean_response_error for run in runs)) / STUDENT
-    assert abs(runs[0].mean_response - runs[1].mean_response) <= STANDARD_ERRORS * error
+    error = math.hypot(*(run.mean_response_error for run in runs))
+    assert abs(runs[0].mean_response - runs[1].mean_response) <= WIDTHS * error
 
 
 def test_a_random_idle_core_is_farther_than_the_nearest() -> None:

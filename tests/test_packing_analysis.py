@@ -7,14 +7,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cotenant.analysis.experiments import EXPERIMENTS, experiment_named
-from cotenant.analysis.packing import cluster_experiments
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
 from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path
 from cotenant.analysis.packing.metrics import METRICS, metrics
 from cotenant.analysis.packing.simulation import simulate
-from cotenant.analysis.packing.sweeps import POLICIES, alpha_sweep, share, size_sweep
+from cotenant.analysis.packing.sweeps import alpha_sweep, share, size_sweep
+from cotenant.analysis.papers.fuga import cluster as cluster_experiments
+from cotenant.analysis.papers.registry import EXPERIMENTS, experiment_named
 from cotenant.baselines.packing import best_fit, drf, fair_slots, first_fit, random_fit
+from cotenant.catalog import methods
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
@@ -34,14 +35,16 @@ def test_max_min_share_is_the_leximin_of_everything_that_fits(brute, capped: boo
     rng = np.random.default_rng(3 + capped)
     for _ in range(25):
         instance = brute.random_cluster(rng, capped)
-        unit = FairShare.of(instance).dominant_unit
+        unit = FairShare.of(instance).unit
         best = max(sorted(n * u for n, u in zip(total, unit, strict=True)) for total in brute.totals_possible(instance))
         outcome = max_min_share(instance)
         check(instance, outcome.solution)
-        assert sorted((outcome.solution.totals(instance.types) * unit).tolist()) == pytest.approx(best, abs=1e-9)
+        assert sorted(n * u for n, u in zip(outcome.solution.totals(instance.types).tolist(), unit, strict=True)) == best
         assert outcome.status is Status.OPTIMAL
-        assert outcome.bound == pytest.approx(best[0], abs=1e-9)
+        assert outcome.bound == float(best[0])
         assert outcome.certificate["leximin"]
+        for place, level in enumerate(outcome.certificate["levels"]):
+            assert level["value"] == level["bound"] == float(sum(best[: place + 1]))
         for rival in (drf, first_fit):
             assert metrics(instance, rival(instance))["dominant_share_min"] <= outcome.bound + 1e-9
 
@@ -163,7 +166,7 @@ def test_sweeps_over_alpha_and_size_give_a_row_each() -> None:
     instance = vm_types(rng=np.random.default_rng(0))
     rows = alpha_sweep(instance, ("FUGA", "joint-optimum", "DRF"), alphas=(2.0, 5.0), eta=3)
     assert [(row["alpha"], row["method"]) for row in rows[:3]] == [(2.0, "FUGA"), (2.0, "joint-optimum"), (2.0, "DRF")]
-    assert all(rows[place]["disutility"] >= rows[place + 1]["disutility"] - 1e-6 for place in (0, 3))
+    assert all(rows[place]["metrics"]["disutility"] >= rows[place + 1]["metrics"]["disutility"] - 1e-6 for place in (0, 3))
     sizes = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=(8, 50), eta=3)
     assert len(sizes) == 6
     assert all("error" not in row for row in sizes)
@@ -192,7 +195,7 @@ def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None
     assert done.mean_waiting == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("policy", [name for name in POLICIES])
+@pytest.mark.parametrize("policy", [method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")])
 def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
     rng = np.random.default_rng(2)
     start = np.sort(rng.uniform(0, 100, 60))
@@ -289,8 +292,7 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves(monkeypatch: pytest.Mon
                 {
                     "method": policy,
                     "machines": size,
-                    "utilization:CPU cores": cpu[policy] + shake,
-                    "utilization:memory [MB]": 0.6 + shake,
+                    "metrics": {"utilization:CPU cores": cpu[policy] + shake, "utilization:memory [MB]": 0.6 + shake},
                 }
                 for place, size in enumerate(sizes)
                 for policy in policies

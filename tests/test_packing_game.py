@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -18,8 +17,8 @@ from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.cluster import UNCAPPED
 from cotenant.solvers.packing.game import joint
 from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
-from cotenant.solvers.packing.game.joint import joint_optimum, least_disutility
-from cotenant.solvers.packing.game.play import equilibrium, fuga, utilities
+from cotenant.solvers.packing.game.joint import joint_optimum
+from cotenant.solvers.packing.game.play import equilibrium, fuga
 from cotenant.solvers.packing.game.states import OutOfTime
 from cotenant.solvers.packing.game.strategies import Game, game_of, pre_combination, shrunk_eta, with_strategies
 from cotenant.solvers.packing.game.tree import fuga_tree, game_tree
@@ -164,50 +163,6 @@ def test_the_dynamic_programme_equals_the_tree_on_hundreds_of_random_games(brute
         assert one.certificate["utilities"] == two.certificate["utilities"]
 
 
-def test_backward_induction_written_apart_gives_the_same_play(brute) -> None:
-    """Recursion in plain Python with utilities by hand; ties within 1e-9 may fall either way, so payoffs are compared."""
-    rng = np.random.default_rng(21)
-    games = clear = 0
-    while games < 60:
-        instance = brute.random_cluster(rng)
-        game = game_of(instance, eta=3, alpha=2.0)
-        if game.players > 4:
-            continue
-        games += 1
-
-        def play(made: list[tuple[int, tuple[int, ...]]], game: Game = game, instance: Packing = instance) -> list[float]:
-            place = len(made)
-            if place == game.players:
-                return [utility_by_hand(instance, made, player, 2.0) for player in range(place)]
-            kind = int(game.kind[place])
-            ends = [play([*made, (kind, tuple(move))]) for move in sorted(game.strategies[kind].combination.tolist())]
-            best = ends[0]
-            for end in ends[1:]:
-                if end[place] > best[place] + 1e-9:
-                    best = end
-            return best
-
-        choice, _ = equilibrium(game)
-        mine = utilities(game, choice)[1]
-        clear += not _has_near_ties(game, instance)
-        assert mine == pytest.approx(play([]), abs=1e-9) or _has_near_ties(game, instance)
-    assert clear >= 5
-
-
-def _has_near_ties(game: Game, instance: Packing) -> bool:
-    """Whether some player has two ends that differ by less than 1e-9, so that float order decides."""
-    ends = [
-        [
-            utility_by_hand(instance, list(zip(game.kind.tolist(), map(tuple, moves), strict=True)), player, 2.0)
-            for player in range(game.players)
-        ]
-        for moves in itertools.product(*(game.moves(place).combination.tolist() for place in range(game.players)))
-    ]
-    return any(np.min(np.diff(np.unique(np.array(column))), initial=1.0) < 1e-9 for column in zip(*ends, strict=True)) or len(
-        {tuple(np.round(end, 9)) for end in ends}
-    ) < len(ends)
-
-
 THREE = Packing(capacity=[[6, 5], [5, 4], [4, 3]], demand=[[1, 1], [1, 3]], servers=[1.0, 1.0, 1.0])
 
 
@@ -229,37 +184,6 @@ def test_algorithm_1_is_the_equilibrium_for_one_or_two_servers(brute) -> None:
             continue
         games += 1
         assert fuga(instance, eta=4).certificate["choices"] == fuga_algorithm_1(instance, eta=4).certificate["choices"]
-
-
-@pytest.mark.parametrize("capped", [False, True])
-def test_the_joint_optimum_is_what_trying_every_profile_gives_and_no_play_beats_it(brute, capped: bool) -> None:
-    rng = np.random.default_rng(31 + capped)
-    games = 0
-    while games < 25:
-        instance = brute.random_cluster(rng, capped)
-        game = game_of(instance, eta=3, alpha=2.0)
-        if game.players > 4:
-            continue
-        games += 1
-        options = []
-        for c in game.kind.tolist():
-            rows = game.strategies[c].combination.tolist()
-            options.append([(c, tuple(row)) for row in ([*rows, [0] * instance.types] if game.capped else rows)])
-        best = min(
-            -sum(utility_by_hand(instance, list(profile), player, 2.0) for player in range(game.players))
-            for profile in itertools.product(*options)
-            if all(sum(counts[i] for _, counts in profile) <= instance.wanted[i] for i in range(instance.types))
-        )
-        value, _ = least_disutility(game)
-        assert value == pytest.approx(best, abs=1e-9)
-        joint = joint_optimum(instance, eta=3)
-        check(instance, joint.solution)
-        assert joint.status is Status.OPTIMAL
-        assert joint.bound <= best + 1e-9
-        assert joint.bound == pytest.approx(best, rel=1e-6, abs=1e-6)
-        assert joint_optimum(instance, eta=3, engine="counts").bound == pytest.approx(best, abs=1e-9)
-        for play in (fuga(instance, eta=3), fuga_algorithm_1(instance, eta=3)):
-            assert -sum(play.certificate["utilities"]) >= best - 1e-9
 
 
 def test_over_all_combinations_the_joint_optimum_is_no_worse(brute) -> None:
@@ -384,7 +308,7 @@ def test_more_strategies_than_16_bits_number_are_played_and_summed_right() -> No
 
 
 def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_value(monkeypatch) -> None:
-    monkeypatch.setattr(joint, "PROVED", 1e-13)
+    monkeypatch.setattr(joint, "scale", lambda *_, **__: 1e-4)
     outcome = joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]))
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
     assert outcome.bound <= joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]), engine="counts").bound

@@ -31,9 +31,10 @@ from cotenant.solvers.packing.assignment import cp_sat
 from cotenant.solvers.packing.bounds import best_bound, exclusion_bound, large_items_bound, volume_bound
 from cotenant.solvers.packing.exhaustion import by_enumeration
 from cotenant.solvers.packing.generation import Prices, Relaxation, generate
-from cotenant.solvers.packing.minimum import Search, _columns, min_cost, min_servers
+from cotenant.solvers.packing.minimum import _columns, min_cost, min_servers
 from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
 from cotenant.solvers.packing.reduction import reduce
+from cotenant.solvers.packing.search import Search
 
 GREEDY = (first_fit_all, first_fit_decreasing, best_fit_decreasing, dot_product, square_norm, random_fit)
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import cotenant
-from cotenant import catalog
-from cotenant.analysis.picture import Chart, Drawing, HeatMap, Picture
-from cotenant.analysis.price_map import PriceFrontier
-from cotenant.analysis.runs import Row
+from cotenant.analysis.frontier import PriceFrontier
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.picture import Chart, Drawing, HeatMap, Picture
+from cotenant.analysis.run.rows import Row
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Status
@@ -141,7 +141,7 @@ def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
 
 def test_pictures_can_be_drawn_as_figures_and_for_a_page(problem: str) -> None:
     pytest.importorskip("matplotlib")
-    from cotenant.analysis.drawing import svg
+    from cotenant.analysis.report.drawing import svg
 
     for picture in drawn(problem, runs(problem)):
         assert svg(picture, "a-").startswith("<svg")
@@ -179,7 +179,7 @@ def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str)
 
 @pytest.mark.parametrize("problem", having("price_map"))
 def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
-    senses = {metric.name: metric.sense for metric in catalog.metric_table(problem)}
+    senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
         assert senses[frontier.fairness] in ("min", "max") or (problem, frontier.fairness) == ("numa", "served_rate")
         better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
@@ -195,7 +195,7 @@ def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
 
 @pytest.mark.parametrize("problem", having("price_map"))
 def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(problem: str) -> None:
-    senses = {metric.name: metric.sense for metric in catalog.metric_table(problem)}
+    senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
         assert frontier.points
         better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
@@ -213,7 +213,7 @@ def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(p
 
 @pytest.mark.parametrize("problem", having("price_map"))
 def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> None:
-    senses = {metric.name: metric.sense for metric in catalog.metric_table(problem)}
+    senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     held = 0
     for frontier in frontiers(problem):
         better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
@@ -250,7 +250,7 @@ def within(fairness: float, limit: float | None, sense: str, noise: float = 1e-9
 
 def test_pictures_are_written_to_files(problem: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from cotenant.analysis.drawing import save
+    from cotenant.analysis.report.drawing import save
 
     written = save(drawn(problem, runs(problem))[:1], tmp_path, ("png",))
     assert [path.read_bytes()[:4] for path in written] == [b"\x89PNG"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.price_map import PriceFrontier, PricePoint, settled
-from cotenant.analysis.runs import read_rows
+from cotenant.analysis.frontier import PriceFrontier, PricePoint, settled
+from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidOption
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Status, Stop

@@ -11,9 +11,9 @@ import cotenant
 from cotenant.analysis.admission import pictures as admission
 from cotenant.analysis.colocation import pictures as colocation
 from cotenant.analysis.market import pictures as market
-from cotenant.analysis.picture import Chart, HeatMap, Picture
-from cotenant.analysis.records import curves, extremes, over_seeds, records_by_method, rounded
-from cotenant.analysis.runs import Row
+from cotenant.analysis.report.picture import Chart, HeatMap, Picture
+from cotenant.analysis.report.records import curves, extremes, over_seeds, records_by_method, rounded
+from cotenant.analysis.run.rows import Row
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
 
@@ -22,7 +22,7 @@ DIGITS = 1e-3
 
 
 def row(method: str, record: Any, **fields: Any) -> Row:
-    return {"method": method, "kind": "run", "record": record, "options": {}, "predict": None, **fields}
+    return {"method": method, "kind": "run", "record": record, "options": {}, "predict": None, **fields}  # type: ignore[typeddict-item]
 
 
 def named(pictures: list[Picture], name: str) -> Any:

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import tomllib
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -20,15 +21,15 @@ from report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
 import cotenant
-from cotenant.analysis.commands import compare_commands, report_command, run_command
-from cotenant.analysis.compare import Comparison
-from cotenant.analysis.gather import distinguish, gather
-from cotenant.analysis.page_content import MOST_PICTURED, content
-from cotenant.analysis.picture import Chart, Series
-from cotenant.analysis.price_chart import price_chart
-from cotenant.analysis.price_map import PriceFrontier, PricePoint
-from cotenant.analysis.report import write_report
-from cotenant.catalog import metric_table
+from cotenant.analysis.frontier import PriceFrontier, PricePoint
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.commands import compare_commands, report_command, run_command
+from cotenant.analysis.report.content import MOST_PICTURED, content
+from cotenant.analysis.report.gather import distinguish, gather
+from cotenant.analysis.report.page import write_report
+from cotenant.analysis.report.picture import Chart, Series
+from cotenant.analysis.report.price_chart import price_chart
+from cotenant.analysis.run.gaps import Comparison
 from cotenant.cli import app
 from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.solvers.outcome import Status
@@ -36,9 +37,9 @@ from cotenant.solvers.outcome import Status
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 pytest.importorskip("jinja2", reason="the page needs jinja2")
 
-METRICS = {metric.name: metric for metric in metric_table("colocation")}
+METRICS = {metric.name: metric for metric in analysis_of("colocation").metric_table}
 NASTY = "<script>alert(\"x\")</script> & 'q' $x$ _a_"
-PAGE = Path(__file__).resolve().parents[1] / "analysis" / "page"
+PAGE = Path(__file__).resolve().parents[1] / "analysis" / "report" / "assets"
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -74,12 +75,12 @@ BAD_FILES: list[tuple[str, str, str]] = [
     ("empty", "", "no rows"),
     ("only failures", json.dumps(failed("GR", error="no memory")) + "\n", "none of 1 runs gave an answer.*no memory"),
     ("another file", "<html>\n", "line 1 is not a row"),
-    ("a key and nothing else", '{"key": "k"}\n', "problem is None, expected a text"),
+    ("a key and nothing else", '{"key": "k"}\n', "problem is missing, expected a value"),
     ("a strange problem", json.dumps(row(problem="tsp")) + "\n", "problem is 'tsp'"),
     ("a strange metric", json.dumps(row(objective_name="beauty")) + "\n", "'beauty', which is no metric"),
-    ("metrics of words", json.dumps(row(metrics={"penalty": "low"})) + "\n", "expected numbers"),
+    ("metrics of words", json.dumps(row(metrics={"penalty": "low"})) + "\n", "metrics.penalty is 'low', expected a valid number"),
     ("no seconds", json.dumps(row(seconds=None)) + "\n", "seconds is None"),
-    ("a broken frontier", json.dumps(frontier(frontiers=[{"points": []}])) + "\n", "frontier is not whole"),
+    ("a broken frontier", json.dumps(frontier(frontiers=[{"points": []}])) + "\n", r"frontiers\[0\]\.efficiency is missing"),
     ("a strange frontier", json.dumps(frontier(frontiers=[{"efficiency": "x", "fairness": "slack", "points": []}])) + "\n",
      "frontier is of 'x'"),
 ]  # fmt: skip
@@ -203,7 +204,7 @@ def test_a_bound_is_not_given_up_for_a_worse_one_at_a_tighter_limit() -> None:
 
 def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are_ordered() -> None:
     points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
-    metrics = {metric.name: metric for metric in metric_table("numa")}
+    metrics = {metric.name: metric for metric in analysis_of("numa").metric_table}
     drawn = price_chart(PriceFrontier("link_power", "served_rate", points), [], metrics, "m", "t")
     assert [series.x for series in drawn.series] == [(10.0, 20.0, 30.0), (30.0, 20.0, 10.0), (30.0, 20.0, 10.0)]
 
@@ -384,7 +385,7 @@ def test_names_and_errors_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.
     text = page(tmp_path, rows)
     assert text.count("<script>") == 1
     assert "alert(&#34;x&#34;)" in text
-    assert "half ?" in text
+    assert r"half \ud800" in text
 
 
 def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
@@ -439,8 +440,8 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_wheel_carries_every_part_of_the_page() -> None:
-    settings = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
-    carried = {path for pattern in settings["cotenant.analysis"] for path in PAGE.parent.glob(pattern)}
+    settings = tomllib.loads((PAGE.parents[2] / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    carried = {path for pattern in settings["cotenant.analysis.report"] for path in PAGE.parent.glob(pattern)}
     assert set(PAGE.iterdir()) <= carried
 
 
@@ -481,6 +482,17 @@ def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_w
     assert [each["kind"] for each in rows] == ["run", "run", "frontier"]
     assert {each["file"] for each in rows} == {"colocation/tiny"}
     assert "cotenant solve colocation/tiny -m GR --time-limit 5" in report.read_text()
+
+
+def test_a_page_without_frontiers_on_request_or_where_the_problem_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, command = tmp_path / "runs.jsonl", ["compare", "colocation/tiny", "-m", "GR", "--report", str(tmp_path / "page.html")]
+    asked = CliRunner().invoke(app, [*command, "--no-frontier", "--out", str(out)])
+    monkeypatch.setattr("cotenant.analysis.colocation.ANALYSIS", replace(analysis_of("colocation"), frontiers_at=None))
+    none = CliRunner().invoke(app, [*command, "--out", str(out)])
+    assert (asked.exit_code, none.exit_code) == (0, 0)
+    assert [each["kind"] for each in gather([out])] == ["run"]
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])

@@ -30,7 +30,7 @@ Browser = Any
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a page with tables, profiles, a map and failures."""
-    from cotenant.analysis.report import write_report
+    from cotenant.analysis.report.page import write_report
 
     rows = [*two_instances(), frontier(), failed("CO", error="no bandwidth"), row("SMP", metrics={"penalty": 0.005})]
     rows.append(row("a policy of a very long name that nobody would ever give", metrics={"penalty": 0.5}))

@@ -12,11 +12,22 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cotenant import cli
-from cotenant.analysis import experiments, reproduction
-from cotenant.analysis.experiments import EXPERIMENTS, NOT_DETERMINED, Experiment, Finding, experiment_named, judged
-from cotenant.analysis.picture import Chart, Picture, Series
-from cotenant.analysis.reproduction import Task, findings, latest, reproduction_page, run_tasks, tasks
-from cotenant.analysis.runs import read_rows
+from cotenant.analysis.papers import page
+from cotenant.analysis.papers import registry as papers
+from cotenant.analysis.papers.page import findings, latest, reproduction_page
+from cotenant.analysis.papers.registry import (
+    EXPERIMENTS,
+    NOT_DETERMINED,
+    Experiment,
+    Finding,
+    claim,
+    decided,
+    experiment_named,
+    judged,
+)
+from cotenant.analysis.papers.run import Task, run_tasks, tasks
+from cotenant.analysis.report.picture import Chart, Picture, Series
+from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidFile
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,8 +88,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Any:
     ran.clear()
 
     def use(*chosen: Experiment) -> None:
-        monkeypatch.setattr(experiments, "EXPERIMENTS", chosen)
-        monkeypatch.setattr(reproduction, "EXPERIMENTS", chosen)
+        monkeypatch.setattr(papers, "EXPERIMENTS", chosen)
+        monkeypatch.setattr(page, "EXPERIMENTS", chosen)
 
     return use
 
@@ -213,10 +224,10 @@ def test_a_page_needs_rows_and_shows_the_latest(registry: Any, tmp_path: Path) -
     text = page.read_text()
     assert text == reproduction_page(read_rows(out))
     assert "| size | 3 | 3 | reproduced | drawn |" in text
-    assert "| claim | always | never | differs |  |" in text
+    assert "| claim | always | never | differs | no cause was tested |" in text
     assert "Failed: ZeroDivisionError: division by zero." in text
     assert "Skipped: needs traces/log.txt" in text
-    assert f"| all | 4 | 1 | 1 | 1 | {sum(row['seconds'] for row in latest(read_rows(out))):.1f} |" in text
+    assert f"| all | 4 | 1 | 1 | 0 | 1 | {sum(row['seconds'] for row in latest(read_rows(out))):.1f} |" in text
     for place, _ in NOT_DETERMINED:
         assert place in text
 
@@ -263,8 +274,8 @@ def test_rows_of_a_comparison_are_no_experiments(tmp_path: Path) -> None:
 def test_every_experiment_has_a_paper_a_place_and_options_for_its_data(experiment: Experiment) -> None:
     from cotenant.instances.problem.options import accepts
 
-    assert experiment.paper == experiments.BEYOND or experiment.place
-    assert (experiment.paper == experiments.BEYOND) == experiment.source.startswith("not in")
+    assert experiment.paper == papers.BEYOND or experiment.place
+    assert (experiment.paper == papers.BEYOND) == experiment.source.startswith("not in")
     for option, file in experiment.data:
         assert accepts(experiment.resolve(), option)
         assert not os.path.isabs(file)
@@ -324,4 +335,25 @@ def test_quick_experiments_give_the_stored_findings_again(row: dict[str, Any]) -
 @stored_only
 @pytest.mark.parametrize("row", latest(stored()), ids=lambda row: row["experiment"])
 def test_what_differs_says_why(row: dict[str, Any]) -> None:
-    assert [one.what for one in findings(row) if one.verdict == "differs" and not one.note] == []
+    assert [one.what for one in findings(row) if one.verdict == "differs" and not one.why] == []
+
+
+def test_a_difference_names_its_cause_or_says_that_none_was_tested() -> None:
+    assert claim("x", "1", "2", False, "counted twice", "1 counts nobody").why == "counted twice; cause: 1 counts nobody"
+    assert claim("x", "1", "2", False).why == "no cause was tested"
+    assert claim("x", "1", "1", True, "exact", "never shown").why == "exact"
+
+
+@pytest.mark.parametrize(
+    ("holds", "low", "high", "verdict"),
+    [
+        (True, 0.1, 0.3, "reproduced"),
+        (False, 0.1, 0.3, "differs"),
+        (True, -0.1, 0.3, "undecided"),
+        (False, -0.3, 0.0, "undecided"),
+    ],
+)
+def test_the_sign_of_a_mean_is_undecided_while_its_interval_holds_zero(
+    holds: bool, low: float, high: float, verdict: str
+) -> None:
+    assert decided(holds, low, high) == verdict

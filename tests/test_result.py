@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.tables import result_table
-from cotenant.catalog import METHODS, Method, metric_table, recheck_stored
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.tables import result_table
+from cotenant.analysis.run.recheck import recheck
+from cotenant.catalog import METHODS, Method
 from cotenant.instances.colocation import Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 from cotenant.solvers.outcome import Status, Stop
@@ -48,10 +50,10 @@ def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(monkeypatch: p
     assert kept.bound == pytest.approx(0.0425)  # the method's own, proved before
     path = kept.write(tmp_path / "kept.json")
     again = cotenant.Result.read(path)
-    assert recheck_stored(TINY, again) == []
+    assert recheck(TINY, again).broken == ()
     document = kept.document()
     document["result"]["bound"] = 0.5  # above what the answer is worth
-    assert any("contradicts" in claim for claim in recheck_stored(TINY, cotenant.Result.from_document(document)))
+    assert any("contradicts" in claim for claim in recheck(TINY, cotenant.Result.from_document(document)).broken)
 
 
 def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +65,7 @@ def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis import result
+    from cotenant.analysis.run import result
 
     checks: list[int] = []
     check = result.check
@@ -88,11 +90,11 @@ def test_every_methods_result_can_be_printed_stored_and_judged_again(method: Met
         except InvalidInstance:
             continue
         break
-    table = result_table(result, metric_table(method.problem))
+    table = result_table(result, analysis_of(method.problem).metric_table)
     assert all(form() for form in (table.csv, table.latex, table.markdown))
     assert table.rows[0][1].startswith(result.status.value)
     again = cotenant.Result.read(result.write(tmp_path / "result.json"))
-    assert recheck_stored(instance, again) == []
+    assert recheck(instance, again).broken == ()
 
 
 def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,13 +102,13 @@ def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(monke
 
     from rich.console import Console
 
-    from cotenant import cli
+    from cotenant.cli import commands
 
     for width, words in ((80, "exact, optimises blocking_pairs"), (160, "optimises")):
         screen = Console(file=StringIO(), width=width)
-        monkeypatch.setattr("cotenant.analysis.console.console", lambda shown=screen: shown)
-        monkeypatch.setattr(cli, "console", lambda shown=screen: shown)
-        cli.methods("colocation")
+        monkeypatch.setattr("cotenant.analysis.report.console.console", lambda shown=screen: shown)
+        monkeypatch.setattr(commands, "console", lambda shown=screen: shown)
+        commands.methods("colocation")
         text = screen.file.getvalue()  # type: ignore[attr-defined]
         assert all(len(line) <= width for line in text.splitlines())
         assert words in " ".join(text.split())

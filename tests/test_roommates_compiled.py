@@ -47,3 +47,81 @@ def test_compiled_functions_compute():
     add = cotenant.solvers.compiled.compiled(lambda one, other: one + other)
     assert add(1, 2) == 3
     assert isinstance(add, numba.core.dispatcher.Dispatcher)
+
+
+def kernel_of(monkeypatch, folder, function=None):
+    """A fresh kernel with its cache in a folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    cotenant.solvers.compiled._cache.cache_clear()
+    return cotenant.solvers.compiled.compiled(function or (lambda one: one + 1))
+
+
+@pytest.fixture(autouse=True)
+def _folder_is_looked_for_again():
+    yield
+    cotenant.solvers.compiled._cache.cache_clear()
+
+
+def test_a_disk_that_fills_up_costs_the_cache_and_not_the_run(monkeypatch, tmp_path):
+    """The run ended with numba's OSError."""
+    from numba.core import caching
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    kernel = kernel_of(monkeypatch, tmp_path)
+    assert kernel(1) == 2
+    assert kernel.stats.cache_misses
+
+
+def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path):
+    def add(one):
+        return one + 3
+
+    assert kernel_of(monkeypatch, tmp_path, add)(1) == 4
+    kept = list(tmp_path.rglob("*.nbc")) + list(tmp_path.rglob("*.nbi"))
+    assert len(kept) == 2
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:40])
+        for misses in (1, 0):
+            again = kernel_of(monkeypatch, tmp_path, add)
+            assert again(1) == 4
+            assert sum(again.stats.cache_misses.values()) == misses
+
+
+def test_code_of_another_signature_is_not_taken_for_a_kernels_own(monkeypatch, tmp_path):
+    """Two processes that keep two signatures of one kernel at the same moment may give both the same file."""
+
+    def add(one):
+        return one + 5
+
+    whole, real = kernel_of(monkeypatch, tmp_path, add), kernel_of(monkeypatch, tmp_path, add)
+    assert (whole(1), real(1.5)) == (6, 6.5)
+    first, second = sorted(tmp_path.rglob("*.nbc"))
+    first.write_bytes(second.read_bytes())
+    again = kernel_of(monkeypatch, tmp_path, add)
+    assert (again(1), again(1.5)) == (6, 6.5)
+    assert sum(again.stats.cache_misses.values()) == 1
+
+
+def test_a_folder_without_room_is_no_cache_and_the_reason_is_told(monkeypatch, tmp_path):
+    import tempfile
+
+    class Full:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def write(self, content):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
+    assert kernel_of(monkeypatch, tmp_path)(1) == 2
+    assert cotenant.solvers.compiled.cache_folder() is None
+    folder = tmp_path / "cotenant" / "numba" / cotenant.__version__
+    why = f"{folder} cannot be written: No space left on device; XDG_CACHE_HOME may name another place"
+    assert cotenant.solvers.compiled.why_uncached() == why
+    assert not list(tmp_path.rglob("*.nbi"))

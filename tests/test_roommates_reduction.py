@@ -145,6 +145,61 @@ def test_nobody_and_one_agent_are_stable(size):
     assert blocking_pairs(rank, table.partner).shape == (0, 2)
 
 
+def unsettled_by_lists(rank, goes_on):
+    """Irving's algorithm on plain lists: the agents whose lists are not one entry at the end."""
+    mutual = np.where((rank < UNRANKED) & (rank.T < UNRANKED), rank, UNRANKED)
+    lists = [[j for j in np.argsort(row).tolist() if row[j] < UNRANKED] for row in mutual]
+
+    def keep_up_to(one, other):
+        """`one` refuses whom it likes less than `other`."""
+        for refused in lists[one][lists[one].index(other) + 1 :]:
+            lists[one].remove(refused)
+            lists[refused].remove(one)
+
+    before = None
+    while lists != before:
+        before = [list(liked) for liked in lists]
+        for agent, liked in enumerate(lists):
+            if liked:
+                keep_up_to(liked[0], agent)
+    path: list[int] = []
+    while True:
+        path = path if goes_on else []
+        while path and len(lists[path[-1]]) < 2:
+            path.pop()
+        if not path:
+            path = [i for i, liked in enumerate(lists) if len(liked) > 1][:1]
+        if not path:
+            break
+        following = lists[lists[path[-1]][1]][-1]
+        while following not in path:
+            path.append(following)
+            following = lists[lists[path[-1]][1]][-1]
+        place = path.index(following)
+        rotation, path = path[place:], path[:place]
+        before = [list(liked) for liked in lists]
+        for agent, second in [(agent, lists[agent][1]) for agent in rotation]:
+            if agent in lists[second]:
+                keep_up_to(second, agent)
+        if any(before[i] and not lists[i] for i in range(len(lists))):
+            lists = before
+            break
+    return [i for i, liked in enumerate(lists) if len(liked) != 1]
+
+
+def test_the_path_goes_on_after_a_rotation_and_that_decides_who_is_unsettled():
+    unstable = differs = 0
+    for seed in (*range(100), 1006, 2143, 2859):
+        rng = np.random.default_rng([seed, 12])
+        rank = random_ranks(rng, int(rng.integers(4, 24)), float(rng.choice([0.5, 1.0])))
+        table = irving(rank)
+        assert table.unsettled.tolist() == unsettled_by_lists(rank, goes_on=True)
+        unstable += not table.stable
+        differs += table.unsettled.tolist() != unsettled_by_lists(rank, goes_on=False)
+    assert unstable > 20
+    assert differs == 3, "beginning again at the lowest agent each time would leave others over"
+
+
 def test_equal_costs_are_ordered_by_keys_and_then_by_index():
     cost = [[9, 1, 1, 1], [0, 9, 0, 5], [2, 2, 9, 2], [0, 0, 0, 9]]
     assert ranks_from_cost(cost)[0].tolist() == [UNRANKED, 0, 1, 2]

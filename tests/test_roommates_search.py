@@ -14,7 +14,6 @@ from cotenant.solvers.roommates import (
     ranks_from_cost,
     ranks_from_lists,
     stable_partition,
-    warm_up,
 )
 from cotenant.solvers.roommates.deletions import DeletionSearch
 from cotenant.solvers.roommates.ranks import lists_of
@@ -353,7 +352,6 @@ def test_options_out_of_range_are_refused():
 
 @pytest.mark.parametrize("size", [1000, 2000])
 def test_thousands_of_agents(size):
-    warm_up()
     rank = ranks_from_cost(np.random.default_rng([4, size]).random((size, size)))
     found = fewest_blocking_pairs(rank, time_limit=20)
     assert_sound(rank, "perfect", found)

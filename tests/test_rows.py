@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,20 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant import catalog
-from cotenant.analysis.compare import Comparison
-from cotenant.analysis.runs import RowFile, read_rows
-from cotenant.analysis.tables import comparison_tables, one_line
+from cotenant.analysis.metric import Metric
+from cotenant.analysis.papers.documents import ExperimentDocument, FindingDocument
+from cotenant.analysis.papers.page import write_page
+from cotenant.analysis.papers.registry import ExperimentRow, Finding, experiment_named
+from cotenant.analysis.papers.run import run_tasks, tasks
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.content import content
+from cotenant.analysis.report.gather import gather
+from cotenant.analysis.report.tables import comparison_tables, one_line
+from cotenant.analysis.run.documents import RowDocument
+from cotenant.analysis.run.gaps import Comparison
+from cotenant.analysis.run.rows import Row, RowFile, read_rows
 from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.problem import InvalidFile, NoSolution
+from cotenant.instances.problem import InvalidFile, InvalidOption, NoSolution
 
 TINY = cotenant.read("colocation/tiny")
 ROW = {"problem": "colocation", "text": "x" * 1000, "key": "k"}
@@ -120,7 +129,7 @@ def finds_none(instance: Colocation) -> Pairing:
 
 
 def table_of(comparison: Comparison) -> Any:
-    return next(iter(comparison_tables(comparison, catalog.metric_table, {})))
+    return next(iter(comparison_tables(comparison).values()))
 
 
 def test_means_are_over_the_runs_that_answered_and_the_others_are_said_below_in_one_line() -> None:
@@ -154,16 +163,14 @@ def test_an_instance_proved_infeasible_is_no_failure() -> None:
 
 def test_a_mean_over_seeds_of_which_one_has_no_such_value_is_none() -> None:
     rows = cotenant.compare([TINY], ["SMR"], seeds=range(2)).rows
-    rows[0]["metrics"]["penalty"] = None
+    rows[0]["metrics"] = {**rows[0]["metrics"], "penalty": None}
     line = Comparison(rows).summary()[0]
     assert line["metrics"]["penalty"] is None
     assert line["metrics"]["worst_penalty"] is not None
 
 
 def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis import cells, runs
-    from cotenant.analysis.price_map import PriceFrontier, PricePoint
-    from cotenant.instances.problem.registry import resolve
+    from cotenant.analysis.frontier import PriceFrontier, PricePoint
     from cotenant.solvers.outcome import Status
 
     point = PricePoint(0.0, 0.05, 0.05, 0.0, Status.OPTIMAL)
@@ -174,11 +181,7 @@ def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(monkeypatch: py
             raise ValueError("three is\ntoo few")
         return (made,)
 
-    def found(path: str) -> Any:
-        return frontiers if path == "analysis.colocation.price_map:price_frontiers" else resolve(path)
-
-    monkeypatch.setattr(runs, "resolve", found)
-    monkeypatch.setattr(cells, "resolve", found)
+    monkeypatch.setattr("cotenant.analysis.colocation.price_map.price_frontiers", frontiers)
     done = cotenant.compare([TINY], ["optimal", "GR"], frontier=True, options={"points": 5})
     assert [(row["kind"], row["method"]) for row in done.rows] == [("run", "optimal"), ("run", "GR"), ("frontier", "frontier")]
     assert PriceFrontier.from_document(done.frontiers[0]["frontiers"][0]) == made
@@ -207,6 +210,72 @@ def test_an_option_that_is_no_json_value_is_told_by_its_name_in_the_row(tmp_path
     assert json.loads(out.read_text()) == found.rows[0]
 
 
+CHANGES: list[tuple[str, Any]] = [
+    ("kind", {}), ("kind", 7), ("seed", 1.5), ("metrics", {"penalty": [1]}), ("metrics", {"penalty": 1e301}), ("metrics", None),
+    ("options", [1]), ("versions", {"cotenant": []}), ("levels", [[]]), ("levels", [{"status": 1}]), ("status", None),
+    ("objective_name", []), ("bound", "0"), ("seconds", {}), ("time_limit", "60"), ("predict", []), ("scale", 0), ("error", 1),
+    ("file", {}), ("instance", 5), ("method", []), ("fingerprint", None), ("frontiers", [{"points": [[]]}]),
+    ("frontiers", [5]), ("record", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value"), CHANGES)
+def test_a_row_with_something_else_in_a_field_is_refused_by_report_and_by_a_comparison_that_goes_on(
+    field: str, value: Any, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    row = cotenant.compare([TINY], ["GR"], out=out).rows[0] | {field: value}
+    out.write_text(json.dumps(row) + "\n")
+    for read in (lambda: gather([out]), lambda: cotenant.compare([TINY], ["GR"], out=out)):
+        if field == "error":  # a run that failed is run again, whatever its row says
+            continue
+        with pytest.raises(InvalidFile, match=f"holds a row that this version cannot read: {field}.* expected"):
+            read()
+
+
+def test_the_documents_of_rows_are_in_step_with_their_types() -> None:
+    assert set(RowDocument.model_fields) <= set(Row.__annotations__)
+    assert set(ExperimentDocument.model_fields) == set(ExperimentRow.__annotations__)
+    assert set(FindingDocument.model_fields) == {entry.name for entry in fields(Finding)}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("findings", [[]]), ("findings", [{"what": 1}]), ("seconds", "1"), ("data", {"a": 1}), ("pictures", [1])]
+)
+def test_an_experiment_with_something_else_in_a_field_is_refused(field: str, value: Any, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    row = {**run_tasks(tasks([experiment_named("numa-table-4.2")])).rows[0], field: value}
+    rows.write_text(json.dumps(row) + "\n")
+    for read in (lambda: write_page(tmp_path / "page.md", rows), lambda: run_tasks([], out=rows)):
+        with pytest.raises(InvalidFile, match=f"holds a row that this version cannot read: {field}.* expected"):
+            read()
+
+
+def test_a_record_with_a_number_too_many_takes_its_pictures_and_not_the_page(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    row = cotenant.compare([cotenant.read("market/tiny")], ["ES"], out=out).rows[0]
+    for name, value in (row["record"] or {}).items():
+        if isinstance(value, list):
+            changed = {**row, "record": {**(row["record"] or {}), name: [*value, *value[:1], {}]}}
+            out.write_text(json.dumps(changed) + "\n")
+            made = content(gather([out]))
+            assert all(table.csv() for table in made.tables())
+
+
 def test_a_long_text_becomes_one_line() -> None:
     assert one_line("a\n  b") == "a b"
     assert one_line("x" * 300) == "x" * 197 + "..."
+
+
+def test_a_metric_without_a_heading_of_its_own_stands_in_tables_under_its_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = (Metric("penalty", "mean penalty"), Metric("worst_penalty", "worst", compared=False))
+    monkeypatch.setattr("cotenant.analysis.colocation.metrics.METRICS", table)
+    headings = [column.name for column in table_of(cotenant.compare([TINY], ["GR"])).columns]
+    assert "mean penalty" in headings
+    assert "worst" not in headings
+
+
+def test_a_frontier_is_refused_where_a_problem_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cotenant.analysis.colocation.ANALYSIS", replace(analysis_of("colocation"), frontiers_at=None))
+    with pytest.raises(InvalidOption, match="there is none for colocation"):
+        cotenant.compare([TINY], ["GR"], frontier=True)

@@ -12,11 +12,11 @@ import pytest
 from measured import DATA
 
 import cotenant
-from cotenant.analysis.experiments import experiment_named
+from cotenant.analysis.papers.fair_scheduling.printed import MACHINES, TABLE_1, TABLE_2
+from cotenant.analysis.papers.fair_scheduling.traces import _conclusions
+from cotenant.analysis.papers.registry import experiment_named
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
-from cotenant.analysis.scheduling.experiments import _conclusions
 from cotenant.analysis.scheduling.metrics import METRICS, metrics
-from cotenant.analysis.scheduling.papers import MACHINES, TABLE_1, TABLE_2
 from cotenant.analysis.scheduling.prices import prices
 from cotenant.analysis.scheduling.strategy import KINDS, best_gains, changes
 from cotenant.analysis.scheduling.windows import RULES, TABLE_RULES, study, summarize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.scheduling.audit import audit
-from cotenant.analysis.scheduling.metrics import certificate_claims
 from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.analysis.scheduling.windows import rule_utilities
 from cotenant.baselines.scheduling import direct_contribution, fair_share, rand
@@ -162,19 +163,17 @@ def test_a_job_far_longer_than_the_horizon_does_not_break_the_interval_model() -
 def test_a_tampered_certificate_is_found(name: str) -> None:
     instance = made()
     result = cotenant.solve(instance, "REF")
-    assert certificate_claims(instance, result.solution, result.certificate) == []
-    changed = {**result.certificate, name: [value + 1 for value in result.certificate[name]]}
-    (claim,) = certificate_claims(instance, result.solution, changed)
-    assert name in claim
-    assert certificate_claims(instance, result.solution, {**changed, name: "x"})
+    assert recheck(instance, result).broken == ()
+    for wrong in ([value + 1 for value in result.certificate[name]], "x"):
+        changed = replace(result.outcome, certificate={**result.certificate, name: wrong})
+        (claim,) = recheck(instance, replace(result, outcome=changed)).broken
+        assert name in claim
 
 
 def test_certificates_of_other_readings_and_utilities_hold() -> None:
     instance = made()
-    definition = cotenant.solve(instance, "REF", reading="definition")
-    assert certificate_claims(instance, definition.solution, definition.certificate, reading="definition") == []
-    flow = cotenant.solve(instance, "REF", utility="flow-time")
-    assert certificate_claims(instance, flow.solution, flow.certificate) == []
+    for options in ({"reading": "definition"}, {"utility": "flow-time"}):
+        assert recheck(instance, cotenant.solve(instance, "REF", **options)).broken == ()
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from measured import DATA
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from cotenant.instances.scheduling.formats import accounting_csv, read_accounting, read_mapping, read_swf, swf
-from cotenant.instances.scheduling.log import Settings, window
+from cotenant.instances.scheduling.formats import accounting_csv, read_accounting, read_swf, swf
+from cotenant.instances.scheduling.log import Settings, read_mapping, window
 
 
 def line(job: int, submit: int, wait: int, run: int, used: int = 1, asked: int = -1, user: int = 1, group: int = 1) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.picture import Chart, HeatMap
+from cotenant.analysis.report.picture import Chart, HeatMap
 from cotenant.analysis.scheduling import price_map
 from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.pictures import MOST_NAMES, pictures, record

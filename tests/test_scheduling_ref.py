@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling import UTILITIES, Scheduling, utilities
 from cotenant.instances.scheduling.gadgets import figure_7, not_supermodular, subset_sum, subset_sum_count, subset_sum_size
@@ -121,7 +122,7 @@ def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
     instance = figure_7()
     first = simulate(instance, "FIFO")  # organization 0 has the four short jobs
     last = simulate(instance.replace(organization=1 - instance.organization), "FIFO")
-    measure = [cotenant.catalog.metrics_of("scheduling")(run.instance, run.schedule)["utilization"] for run in (first, last)]
+    measure = [analysis_of("scheduling").metrics(run.instance, run.schedule)["utilization"] for run in (first, last)]
     assert measure == [0.75, 1.0]
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cotenant
+from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.baselines.scheduling import direct_contribution, fair_share, guarantee, rand, sample_orderings
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
-from cotenant.instances.scheduling import Scheduling, assign_machines, psi, utilities
+from cotenant.instances.scheduling import Schedule, Scheduling, assign_machines, psi, utilities
 from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.instances.scheduling.utility import per_organization
 from cotenant.solvers.outcome import Stop
@@ -179,6 +181,29 @@ def test_rand_with_all_orderings_is_ref_on_unit_jobs(reading: str) -> None:
         assert simulate(instance, rule, sampling=sampling).start.tolist() == play_ref(instance, reading=reading).start.tolist()
 
 
+class EveryOrder:
+    """In the place of a generator: each order of joining once."""
+
+    def __init__(self, organizations: int) -> None:
+        self._orders = permutations(range(organizations))
+
+    def permutation(self, _: int) -> np.ndarray:
+        return np.array(next(self._orders))
+
+
+@pytest.mark.parametrize("options", [{}, {"reading": "figure"}, {"reading": "definition"}])
+def test_rand_with_every_order_is_fair_by_the_reading_it_is_judged_by(options: dict[str, Any]) -> None:
+    unlike = 0
+    for number in range(20):
+        instance = unit_jobs(organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number))
+        outcome = rand(instance, orderings=24, rng=EveryOrder(4), **options)  # type: ignore[arg-type]
+        assert isinstance(outcome.solution, Schedule)
+        assert metrics(instance, outcome.solution, **options).get("unfairness", 0.0) == 0
+        other = "definition" if options.get("reading", "figure") == "figure" else "figure"
+        unlike += metrics(instance, outcome.solution, reading=other).get("unfairness", 0.0) > 0  # type: ignore[arg-type]
+    assert unlike > 0  # the readings are two
+
+
 def test_rand_comes_closer_to_ref_on_unit_jobs_with_more_orderings() -> None:
     rng = np.random.default_rng(7)
     distance = []
@@ -187,7 +212,7 @@ def test_rand_comes_closer_to_ref_on_unit_jobs_with_more_orderings() -> None:
         for number in range(30):
             instance = unit_jobs(organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number))
             schedule = rand(instance, orderings=orderings, rng=rng).solution
-            total += float(np.abs(utilities(instance, schedule) - play_ref(instance, reading="definition").own[:, -1]).sum())
+            total += float(np.abs(utilities(instance, schedule) - play_ref(instance).own[:, -1]).sum())
         distance.append(total)
     assert distance[0] > distance[1] > distance[2]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cotenant.analysis.metric import Metric
-from cotenant.analysis.table import Column, Table
-from cotenant.analysis.tables import figure, percent
+from cotenant.analysis.report.table import Column, Table
+from cotenant.analysis.report.tables import figure, percent
 from cotenant.instances.problem import InvalidOption
 
 SPECIAL = r"""a\b & 50% $x$ #1 a_b {c} ~ ^ <script> | "q" `t` [1] * -- 'x' τ ≤ → ψ ⟨1⟩ ε Δ 2² … é"""
@@ -46,7 +46,7 @@ def test_a_terminal_shows_every_cell() -> None:
 
 
 def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    from cotenant.analysis.console import print_tables
+    from cotenant.analysis.report.console import print_tables
 
     columns = (Column("method"), Column("status"), *(Column(f"metric-{n:02}", numeric=True) for n in range(12)))
     print_tables([Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),))])
@@ -103,11 +103,10 @@ def test_an_unknown_form_is_refused() -> None:
 
 def test_every_column_of_a_comparison_has_a_heading_of_its_own_for_programs() -> None:
     import cotenant
-    from cotenant import catalog
-    from cotenant.analysis.tables import comparison_tables
+    from cotenant.analysis.report.tables import comparison_tables
 
     done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "stable", "GR"])
-    (table,) = comparison_tables(done, catalog.metric_table, {})
+    (table,) = comparison_tables(done).values()
     header, *lines = list(csv.reader(io.StringIO(table.csv())))
     assert len(set(header)) == len(header)
     assert {"penalty", "gap_penalty", "gap_blocking_pairs"} <= set(header)

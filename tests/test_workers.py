@@ -16,8 +16,8 @@ import pytest
 import sweep_methods as bad
 
 import cotenant
-from cotenant.analysis.runs import read_rows
-from cotenant.analysis.workers import hard_limit
+from cotenant.analysis.run.rows import read_rows
+from cotenant.analysis.run.workers import hard_limit
 from cotenant.instances.problem import InvalidOption
 
 TINY = cotenant.read("colocation/tiny")

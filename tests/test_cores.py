@@ -1,0 +1,115 @@
+"""How many cores a solver may use, and how processes share them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import cotenant
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers import cores as module
+from cotenant.solvers.cores import THREADS, VARIABLE, cores, sharing
+from cotenant.solvers.engines import Child
+
+
+@pytest.fixture
+def sixteen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine of 16 cores without control groups."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)), raising=False)
+    monkeypatch.setattr(module, "CGROUPS", tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for name in THREADS:
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("sixteen")
+def test_the_affinity_and_the_variable_are_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cores() == 16
+    monkeypatch.setenv(VARIABLE, "3")
+    assert cores() == 3
+    monkeypatch.setenv(VARIABLE, "64")
+    assert cores() == 16
+    for text in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv(VARIABLE, text)
+        with pytest.raises(InvalidOption, match=f"COTENANT_CORES is '{text}'; expected a whole number of cores, at least 1"):
+            cores()
+
+
+def test_a_containers_share_of_processor_time_is_respected_in_both_versions(tmp_path: Path) -> None:
+    membership = tmp_path / "cgroup"
+    membership.write_text("0::/jobs/mine\n")
+    inner, outer = tmp_path / "jobs" / "mine", tmp_path / "jobs"
+    inner.mkdir(parents=True)
+    assert module._quota(tmp_path, membership) == float("inf")
+    (inner / "cpu.max").write_text("max 100000\n")
+    assert module._quota(tmp_path, membership) == float("inf")
+    (outer / "cpu.max").write_text("250000 100000\n")
+    assert module._quota(tmp_path, membership) == 3, "the group above limits it too, and half a core is one"
+    membership.write_text("7:memory:/x\n4:cpu,cpuacct:/jobs\nbroken\n")
+    first = tmp_path / "cpu,cpuacct" / "jobs"
+    first.mkdir(parents=True)
+    (first / "cpu.cfs_quota_us").write_text("-1")
+    (first / "cpu.cfs_period_us").write_text("100000")
+    assert module._quota(tmp_path, membership) == float("inf")
+    (first / "cpu.cfs_quota_us").write_text("400000")
+    assert module._quota(tmp_path, membership) == 4
+    assert module._quota(tmp_path, tmp_path / "none") == float("inf")
+
+
+@pytest.mark.usefixtures("sixteen")
+def test_processes_divide_the_cores_and_a_smaller_wish_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {sharing(1)[name] for name in (VARIABLE, *THREADS)} == {"16"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "9")
+    found = sharing(3)
+    assert (found[VARIABLE], found["OMP_NUM_THREADS"], found["NUMBA_NUM_THREADS"]) == ("5", "2", "5")
+    assert sharing(40)[VARIABLE] == "1"
+    assert found["PATH"] == os.environ["PATH"]
+
+
+@pytest.mark.usefixtures("sixteen")
+def test_a_child_has_its_share_before_it_loads_anything() -> None:
+    """Eight children of a comparison took eight cores each."""
+    child = Child(leads=True, processes=4)
+    try:
+        child.ask(os.getenv, VARIABLE)
+        assert child.answer().value == "4"
+        child.ask(os.getenv, "OPENBLAS_NUM_THREADS")
+        assert child.answer().value == "4"
+    finally:
+        child.end()
+
+
+@pytest.mark.usefixtures("sixteen")
+def test_the_children_of_a_comparison_share_and_no_more_are_counted_than_there_are_runs() -> None:
+    import sweep_methods as bad
+
+    tiny = cotenant.read("colocation/tiny")
+    for jobs, seeds, share in ((2, 4, 8), (8, 2, 8)):
+        found = cotenant.compare([tiny], [bad.tells_its_cores], jobs=jobs, seeds=range(seeds))
+        assert {row["error"] for row in found.rows} == {f"{share} cores"}
+
+
+@pytest.mark.usefixtures("sixteen")
+def test_cp_sat_takes_no_more_workers_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ortools.sat.python import cp_model
+
+    from cotenant.solvers.engines import solve_cp_sat
+
+    seen = []
+    solve = cp_model.CpSolver.solve
+
+    def spy(solver: cp_model.CpSolver, *given: object) -> object:
+        seen.append(solver.parameters.num_workers)
+        return solve(solver, *given)
+
+    monkeypatch.setattr(cp_model.CpSolver, "solve", spy)
+    for allowed in ("1", "3", "12"):
+        monkeypatch.setenv(VARIABLE, allowed)
+        model = cp_model.CpModel()
+        model.maximize(model.new_int_var(0, 9, "x"))
+        assert solve_cp_sat(model).objective == 9
+    assert seen == [1, 3, 8]

@@ -1,0 +1,325 @@
+"""Ctrl-C and SIGTERM: heard from the first line on, once, and what is known is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+import sweep_methods as bad
+
+import cotenant
+from cotenant.analysis.run.result import Result
+from cotenant.analysis.run.rows import read_rows
+from cotenant.solvers import interrupts
+from cotenant.solvers.interrupts import abandoning, deferred
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+SIGNALS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
+TINY = cotenant.read("colocation/tiny")
+
+
+@pytest.fixture
+def ctrl_c() -> None:
+    """A test run may ignore Ctrl-C; what was is given back by a fixture of all tests."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def interrupt(number: int = signal.SIGINT) -> None:
+    signal.raise_signal(number)
+
+
+# One process: what is put off, and until when.
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_is_put_off_to_the_end_of_a_block() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
+        interrupt()
+        seen.append("whole")
+    assert seen == ["whole"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_second_interrupt_does_not_wait() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
+        interrupt()
+        seen.append("first")
+        interrupt()
+        seen.append("second")
+    assert seen == ["first"]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_whoever_put_it_off_may_take_it_for_done() -> None:
+    with deferred() as came:
+        assert not came.interrupted
+        interrupt()
+        assert came.interrupted
+        assert not came.interrupted
+
+
+def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so() -> None:
+    heard = []
+
+    def own(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+
+    signal.signal(signal.SIGTERM, own)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with deferred() as came:
+        interrupt(signal.SIGTERM)
+        interrupt(signal.SIGINT)
+        assert heard == []
+    assert heard == [signal.SIGTERM]
+    assert not came.interrupted
+    assert signal.getsignal(signal.SIGTERM) is own
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_only_the_main_thread_hears() -> None:
+    done = []
+
+    def work() -> None:
+        with deferred():
+            done.append(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    interrupts.hear()
+
+    class Freed:
+        def __del__(self) -> None:
+            interrupt()
+
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        Freed()
+        threading.Event().wait(60)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.run import result
+
+    start = cotenant.solve(TINY, "GR").solution
+    last_step = result._consistent
+    monkeypatch.setattr(result, "_consistent", lambda *given: interrupt() or last_step(*given))
+    found = cotenant.solve(TINY, "optimal", start=start)
+    assert (found.status.value, found.stop.value, found.gap) == ("optimal", "interrupted", 0)
+    assert cotenant.compare([TINY], ["optimal", "GR"]).interrupted
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_while_a_start_is_looked_for_keeps_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.analysis.run import solve
+
+    first = cotenant.solve(TINY, "GR").solution
+
+    def starts(*_: Any) -> Any:
+        yield first
+        interrupt()
+        raise AssertionError("nobody was interrupted")
+
+    monkeypatch.setattr(solve, "_starts", starts)
+    found = cotenant.solve(TINY, "optimal")
+    assert (found.solution, found.status.value, found.stop.value) == (first, "feasible", "interrupted")
+    assert found.metrics
+
+
+# The command, from its first line to its last. What stands in for a method or a library does the same at every speed.
+
+ENTRY = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+{prepare}
+from cotenant.cli import main
+main()
+"""
+KEEPS = """
+import sweep_methods as bad, cotenant.solvers.colocation as floor
+floor.optimal = lambda instance: bad.{method}(instance, note={note!r})
+"""
+
+
+def command(prepare: str, *arguments: str, ignored: bool = False) -> subprocess.Popen[str]:
+    """The console entry in a process of its own, after some lines that are not ours."""
+    script = ENTRY.format(tests=str(Path(__file__).parent), prepare=prepare)
+    heed = f"signal.signal(signal.SIGINT, signal.{'SIG_IGN' if ignored else 'default_int_handler'})"
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import signal; {heed}\n{script}", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def last(stderr: str) -> str:
+    """The last line that a slow machine does not add to."""
+    return [line for line in stderr.splitlines() if "s to start" not in line and "(not counted)" not in line][-1]
+
+
+@SIGNALS
+@pytest.mark.parametrize("module", ["typer", "numpy"])
+def test_a_signal_while_the_program_loads_is_one_line(number: int, code: int, module: str, tmp_path: Path) -> None:
+    """Ctrl-C in the first .3 s was a traceback of imports."""
+    (tmp_path / f"{module}.py").write_text(
+        f"import os, signal, time\nos.kill(os.getpid(), {number})\nfor _ in range(1000): pass\nfrom {module} import nothing\n"
+    )
+    done = command(f"sys.path.insert(0, {str(tmp_path)!r})", "solve", "colocation/tiny", "-m", "GR")
+    stdout, stderr = done.communicate(timeout=60)
+    assert (done.returncode, stdout, last(stderr)) == (code, "", "interrupted; nothing was written")
+    assert "Traceback" not in stderr
+
+
+@SIGNALS
+def test_solve_keeps_the_best_answer(number: int, code: int, tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "result.json"
+    keeps = KEEPS.format(method="keeps_best", note=str(note))
+    solving = command(keeps, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out), "--json")
+    bad.waited_for(note)
+    solving.send_signal(number)
+    stdout, stderr = solving.communicate(timeout=60)
+    assert solving.returncode == code
+    assert last(stderr) == "interrupted: the best answer so far is kept"
+    result = Result.read(out)
+    assert (result.stop.value, json.loads(stdout)) == ("interrupted", json.loads(out.read_text()))
+    cotenant.check(TINY, result.solution)
+
+
+def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
+    """As in a batch script, whose background commands ignore Ctrl-C."""
+    note, out = tmp_path / "note", tmp_path / "result.json"
+    keeps = KEEPS.format(method="keeps_best", note=str(note))
+    solving = command(keeps, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out), ignored=True)
+    bad.waited_for(note)
+    solving.send_signal(signal.SIGINT)
+    solving.send_signal(signal.SIGTERM)
+    solving.communicate(timeout=60)
+    assert solving.returncode == 143
+    assert Result.read(out).solution is not None
+
+
+@SIGNALS
+def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signals(number: int, code: int, tmp_path: Path) -> None:
+    """It printed a table without a value and exited with 1."""
+    note = tmp_path / "note"
+    solving = command(KEEPS.format(method="keeps_nothing", note=str(note)), "solve", "colocation/tiny", "-m", "optimal")
+    bad.waited_for(note)
+    solving.send_signal(number)
+    stdout, stderr = solving.communicate(timeout=60)
+    assert (solving.returncode, stdout) == (code, "")
+    assert last(stderr) == "interrupted: no answer was known yet"
+
+
+def test_a_signal_while_the_answer_is_written_waits_until_it_is_written_and_shown(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    during = """
+from cotenant.analysis.run.result import Result
+write = Result.write
+Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(result, path))
+"""
+    solving = command(during, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out))
+    stdout, stderr = solving.communicate(timeout=60)
+    assert solving.returncode == 130
+    assert "mean penalty 0.0425" in stdout
+    assert last(stderr) == "interrupted: the best answer so far is kept"
+    assert Result.read(out).objective == pytest.approx(0.0425)
+
+
+def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
+    late = "import atexit; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
+    solving = command(late, "methods", "numa")
+    stdout, _ = solving.communicate(timeout=60)
+    assert solving.returncode == 0
+    assert "fluid-power" in stdout
+
+
+@SIGNALS
+def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(number: int, code: int, tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    prepare = f"""
+import sweep_methods as bad
+from cotenant.analysis.run import compare as room
+compare = room.compare
+room.compare = lambda instances, methods, **rest: compare(
+    instances, [bad.keeps_best, bad.sleeps], **(rest | {{"options": {{"note": {str(note)!r}}}, "jobs": 2}}))
+"""
+    (tmp_path / "empty").mkdir()
+    comparing = command(prepare, "compare", "colocation/tiny", "-m", "GR", "--out", str(out))
+    processes = [int(word) for word in bad.waited_for(note, whole=lambda text: len(text.split()) == 2).split()]
+    comparing.send_signal(number)
+    _, stderr = comparing.communicate(timeout=60)
+    assert comparing.returncode == code, stderr
+    assert last(stderr).startswith("interrupted: ")
+    assert "Traceback" not in stderr
+    assert all(map(bad.gone, processes))
+    assert {row["stop"] for row in read_rows(out)} <= {"interrupted"}
+
+
+def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_cell_runs(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+
+    def terminate() -> None:
+        child = int(bad.waited_for(note))
+        os.kill(child, signal.SIGTERM)
+        os.kill(child, signal.SIGTERM)
+
+    killer = threading.Thread(target=terminate, daemon=True)
+    killer.start()
+    found = cotenant.compare([TINY], [bad.keeps_best, "GR"], jobs=1, options={"note": str(note)})
+    killer.join()
+    assert [(row["method"], row["stop"]) for row in found.rows] == [("keeps_best", "interrupted"), ("GR", "finished")]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its methods kept their best answers, and it went on with them."""
+    from cotenant.analysis.papers import run as work
+    from cotenant.analysis.papers.registry import EXPERIMENTS
+
+    def experiment(*_: Any) -> Any:
+        try:
+            interrupt()
+        except (KeyboardInterrupt, Exception):
+            return {"status": "done", "key": "x"}, None
+        finally:
+            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+
+    monkeypatch.setattr(work, "_run", experiment)
+    out = tmp_path / "rows.jsonl"
+    done = work.run_tasks(work.tasks(EXPERIMENTS[:2]), out=out)
+    assert (done.rows, done.interrupted, read_rows(out)) == ([], True, [])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_an_engine_is_stopped_before_its_work_is_abandoned(engine: str) -> None:
+    from test_engines import knapsacks  # type: ignore[import-not-found]
+
+    from cotenant.solvers.engines import answer, solve_program
+
+    threading.Timer(0.5, interrupts._send, (signal.SIGINT,)).start()
+    with pytest.raises(KeyboardInterrupt), abandoning():
+        solve_program(knapsacks(15, 90), engine=engine, time_limit=60)
+    assert not [thread for thread in threading.enumerate() if thread.name == "cotenant-engine"]
+    assert answer.LOCK.acquire(blocking=False)
+    answer.LOCK.release()

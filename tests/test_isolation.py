@@ -1,0 +1,125 @@
+"""What lies in the current folder, or in the user's site, is never imported: by the command or by any process it starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cotenant
+
+NAMES = ("pickle", "signal", "json", "tempfile", "numpy", "numba", "cotenant", "sitecustomize", "usercustomize")
+PLANTED = "import sys; open({note!r}, 'a').write(f'{name} in {{sys.orig_argv[1:3]}}; ')\n"
+
+COMMAND = "from cotenant.cli import main; main()\n"
+"""What pip writes for the command; beside it lies nothing, as in a bin folder."""
+
+EVERY_WAY = """
+import os
+import cotenant, highspy
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import call_apart, solve_apart
+
+builder = ProgramBuilder()
+builder.row(builder.columns(1, upper=1.0, cost=[-1.0]), [1.0], upper=1.0)
+print(solve_apart(builder.build(), time_limit=60).status.value)
+print(call_apart(os.getenv, "PYTHONPATH"), call_apart(hash, "a") == hash("a"))
+
+tiny = cotenant.read("colocation/tiny")
+print([row["status"] for row in cotenant.compare([tiny], ["SMR"], jobs=1).rows])
+
+try:
+    from distributed import LocalCluster
+except ImportError:
+    print(["feasible"])
+else:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        print([row["status"] for row in cotenant.compare([tiny], ["SMR"], dask=cluster.scheduler_address).rows])
+"""
+
+
+def run_in(folder: Path, program: str, *arguments: str, python: str = sys.executable, **environment: str) -> str:
+    """Run a program that lies elsewhere, in a folder; returns what it prints."""
+    script = folder.parent / "bin" / "program"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(program)
+    done = subprocess.run(
+        [python, str(script), *arguments],
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def plant(folder: Path, note: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in NAMES:
+        (folder / f"{name}.py").write_text(PLANTED.format(note=str(note), name=name))
+
+
+def told(note: Path) -> str:
+    return note.read_text() if note.exists() else ""
+
+
+def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: Path) -> None:
+    note, folder = tmp_path / "note", tmp_path / "folder"
+    plant(folder, note)
+    elsewhere = tmp_path / "elsewhere"
+    printed = run_in(folder, EVERY_WAY, PYTHONPATH=str(elsewhere), PYTHONHASHSEED="3").splitlines()
+    assert printed == ["optimal", f"{elsewhere} True", "['feasible']", "['feasible']"], "what the environment says, stays"
+    assert told(note) == ""
+
+
+def test_the_command_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    note, folder = tmp_path / "note", tmp_path / "folder"
+    plant(folder, note)
+    cotenant.write(cotenant.read("colocation/tiny"), folder / "data.json")
+    assert "SMR" in run_in(folder, COMMAND, "compare", "data.json", "-m", "SMR")
+    assert told(note) == ""
+
+
+def test_compiled_kernels_are_not_kept_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is run by the next that finds it there."""
+    from cotenant.solvers.compiled import _cache
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for given in ("cache", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        found, _ = _cache.__wrapped__()
+        assert found is not None
+        assert found.is_relative_to(tmp_path / "home" / ".cache")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the user's site lies elsewhere")
+def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path) -> None:
+    """The interpreter that asks does (it is how Python starts, where the site is on), its children do not."""
+    note, home = tmp_path / "note", tmp_path / "home"
+    site = home / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    plant(site, note)
+    for name in set(NAMES) - {"usercustomize"}:
+        (site / f"{name}.py").unlink()
+    (tmp_path / "folder").mkdir()
+    base = getattr(sys, "_base_executable", sys.executable)  # a virtual environment has no user's site
+    path = [entry for entry in sys.path if entry and not entry.startswith(str(site))]
+    program = f"import sys; sys.path[:] = {path!r}\n{EVERY_WAY}"
+    run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home))
+    assert told(note).count("usercustomize") == 1, told(note)
+
+
+def test_a_function_of_a_users_own_module_beside_the_script_is_found_by_a_child(tmp_path: Path) -> None:
+    """The folder of a script that a person runs is on its path, and so on its children's."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "policies.py").write_text(
+        "import cotenant\ndef mine(instance): return cotenant.solve(instance, 'GR').solution\n"
+    )
+    (tmp_path / "folder").mkdir()
+    program = """
+import cotenant, policies
+rows = cotenant.compare([cotenant.read("colocation/tiny")], [policies.mine], jobs=1).rows
+print([(row["method"], row["status"]) for row in rows])
+"""
+    assert run_in(tmp_path / "folder", program).strip() == "[('mine', 'feasible')]"

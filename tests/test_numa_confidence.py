@@ -1,0 +1,131 @@
+"""Confidence intervals of simulated response times: how often they hold the closed forms of M/M/c, and corners."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.catalog import functions
+from cotenant.instances.numa.answer import Simulation
+from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
+from cotenant.solvers.numa.confidence import mean_error, noise, quantiles, wait_error
+
+LOCAL = functions("numa", "Local")["Local"]
+
+SERVICE = 0.04
+
+
+def waiting_share(cores: int, load: float) -> float:
+    """Erlang's C formula, by the recursion of his B formula."""
+    blocked = 1.0
+    for k in range(1, cores + 1):
+        blocked = load * cores * blocked / (k + load * cores * blocked)
+    return blocked / (1 - load + load * blocked)
+
+
+def response_quantile(cores: int, load: float, level: float) -> float:
+    """Of M/M/c, first come first served: exponential service, and for those who wait an exponential wait before it."""
+    waits, drain, work = waiting_share(cores, load), cores * (1 - load) / SERVICE, 1 / SERVICE
+
+    def longer(time: float) -> float:
+        late = (drain * math.exp(-work * time) - work * math.exp(-drain * time)) / (drain - work)
+        return (1 - waits) * math.exp(-work * time) + waits * late
+
+    low, high = 0.0, 100.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if longer(middle) > 1 - level else (low, middle)
+    return low
+
+
+def truth(cores: int, load: float) -> np.ndarray:
+    wait = waiting_share(cores, load) * SERVICE / (cores * (1 - load))
+    return np.array([wait + SERVICE, wait, *(response_quantile(cores, load, level) for level in (0.5, 0.95, 0.99))])
+
+
+def held(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
+    """The share of runs whose intervals of mean, wait, p50, p95 and p99 hold the truth."""
+    server = blade_server(
+        benchmark="M11", rate=load * cores / SERVICE, refusal_limit=None, blades=1, rows=1, columns=1, cores=cores
+    )
+    exact, hits = truth(cores, load), []
+    for seed in range(seeds):
+        run = LOCAL(server, rng=np.random.default_rng(seed), tasks=tasks).solution
+        assert isinstance(run, Simulation)
+        value = np.array([run.mean_response, run.mean_wait, *run.response])
+        error = np.array([run.mean_response_error, run.mean_wait_error, *run.response_error])
+        hits.append(np.abs(value - exact) <= error)
+    return np.mean(hits, axis=0)
+
+
+def test_intervals_of_short_runs_at_a_high_load_hold_the_truth_as_often_as_they_say() -> None:
+    shares = held(16, 0.9, 10_000, 60)
+    assert (shares >= 0.88).all()  # of 60: two standard errors below 95 %
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cores", "load", "tasks"), [(16, 0.9, 10_000), (16, 0.9, 50_000), (16, 0.5, 10_000), (4, 0.9, 40_000)])
+def test_intervals_hold_the_truth_in_90_to_99_percent_of_200_runs(cores: int, load: float, tasks: int) -> None:
+    shares = held(cores, load, tasks, 200)
+    assert (shares >= 0.90).all()
+    assert (shares <= 0.995).all()
+
+
+def test_independent_values_have_the_interval_of_the_textbook_or_a_little_more() -> None:
+    values = np.random.default_rng(0).exponential(size=100_000)
+    textbook = 1.96 * values.std() / math.sqrt(len(values))
+    assert textbook <= mean_error(values) <= 1.6 * textbook
+
+
+def test_correlated_values_are_seen_as_what_they_are() -> None:
+    """An autoregressive series of length 200: batches of 1000 hide little of the variance of its mean."""
+    rng = np.random.default_rng(1)
+    keep, number = 1 - 1 / 200, 80_000
+    shocks = rng.normal(size=number)
+    series = np.empty(number)
+    series[0] = 0.0
+    for place in range(1, number):
+        series[place] = keep * series[place - 1] + shocks[place]
+    exact = 1 / ((1 - keep) ** 2 * number)  # long-run variance over the number
+    found = noise(series)
+    assert 0.5 * exact <= found.variance <= 4 * exact
+    assert found.correlation == pytest.approx(0.1, abs=0.25)
+
+
+def test_equal_values_have_no_error() -> None:
+    values = np.full(400, 0.25)
+    level, error, correlation = quantiles(values)
+    assert level.tolist() == [0.25] * 3
+    assert error.tolist() == [0.0] * 3
+    assert correlation == 0.0
+    assert mean_error(values) == 0.0
+
+
+def test_a_run_in_which_nobody_waited_says_that_somebody_may() -> None:
+    response = np.full(300, 0.05)
+    assert wait_error(np.zeros(300), response) == pytest.approx(3 / 300 * 0.05)
+
+
+def test_an_interval_that_says_nothing_is_infinite_and_written_as_null() -> None:
+    values = np.concatenate([np.zeros(7999), [1.0]])  # one value in 8000 makes all of the mean
+    assert mean_error(values) == math.inf
+    run = cotenant.solve(cotenant.read("numa/tiny"), "Local", tasks=400).solution
+    wide = run.replace(response_error=[0.1, math.inf, math.inf], mean_wait_error=math.inf)
+    cotenant.check(cotenant.read("numa/tiny"), wide)
+    document = wide.document()
+    assert document["response_error"] == [0.1, None, None]
+    assert document["mean_wait_error"] is None
+    assert Simulation.from_document(document) == wide
+
+
+def test_a_negative_or_missing_error_is_refused() -> None:
+    server = cotenant.read("numa/tiny")
+    run = cotenant.solve(server, "Local", tasks=400).solution
+    with pytest.raises(InfeasibleSolution, match="errors not negative"):
+        cotenant.check(server, run.replace(mean_response_error=-1.0))
+    with pytest.raises(InvalidInstance, match="window is None"):
+        run.replace(window=None)

@@ -1,0 +1,88 @@
+"""Options: what an annotation says is what Python, the command line and the lists go by."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+
+from cotenant.instances.problem.errors import InvalidOption
+from cotenant.instances.problem.options import described, parse_options
+from cotenant.instances.problem.rules import Above, AtLeast, Between, checked
+
+
+@checked
+def sample(
+    given: object,
+    *,
+    machines: Annotated[int, AtLeast(1, "processors")] = 2,
+    share: Annotated[float, Above(0, most=1)] | None = None,
+    alpha: Annotated[float, AtLeast(0, "a least gain", cure="0.05 is five points")] = 0.0,
+    memory: Annotated[float, Above(0, "gigabytes", infinite=True)] = 4.0,
+    level: Annotated[int, Between(1, 10)] = 1,
+    rule: Literal["first", "best"] = "first",
+    deep: bool = False,
+    other: object = None,
+    seed: int = 0,
+) -> dict[str, object]:
+    """A function with one option of each kind.
+
+    Parameters
+    ----------
+    given : what is given.
+    machines : processors in all.
+    share, alpha : two options
+        in two lines.
+
+    Returns
+    -------
+    what was chosen : all of it.
+    """
+    return {"machines": machines, "share": share, "alpha": alpha, "rule": rule}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"machines": 0}, "machines is 0; expected processors, a whole number, at least 1"),
+        ({"machines": True}, "machines is True; expected processors"),
+        ({"machines": 1.5}, "machines is 1.5; expected processors, a whole number"),
+        ({"share": 0}, "share is 0; expected a number, above 0 and at most 1, or none"),
+        ({"share": np.float64(1.1)}, "share is .*1.1.*; expected a number"),
+        ({"alpha": -1e-9}, "alpha is -1e-09; expected a least gain, 0 or more; 0.05 is five points"),
+        ({"alpha": float("nan")}, "alpha is nan; expected a least gain"),
+        ({"alpha": float("inf")}, "alpha is inf; expected a least gain"),
+        ({"level": 11}, "level is 11; expected a whole number, from 1 to 10"),
+        ({"rule": "worst"}, "rule is 'worst'; expected first or best"),
+        ({"deep": 1}, "deep is 1; expected true or false"),
+    ],
+)
+def test_a_value_that_the_annotation_excludes_is_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        sample(None, **options)
+
+
+def test_values_of_the_annotation_pass_also_as_numpy_numbers_and_infinite_where_said() -> None:
+    sample(None, machines=10**400)
+    sample(None, machines=np.int64(3), share=None, alpha=np.float32(0.5), memory=np.inf, deep=np.True_, other=object())
+
+
+def test_texts_go_by_the_same_rules() -> None:
+    texts = ["machines=3", "share=none", "alpha=0.25", "rule=best", "deep=yes"]
+    assert parse_options(sample, texts, "this") == {"machines": 3, "share": None, "alpha": 0.25, "rule": "best", "deep": True}
+    with pytest.raises(InvalidOption, match="this: machines is 0; expected processors, a whole number, at least 1"):
+        parse_options(sample, ["machines=0"], "this")
+    with pytest.raises(InvalidOption, match="this: alpha is 'many'; expected a least gain, 0 or more"):
+        parse_options(sample, ["alpha=many"], "this")
+
+
+def test_a_list_of_options_says_meaning_default_and_values() -> None:
+    options = {option.name: option for option in described(sample)}
+    assert "seed" not in options  # the house fills it
+    assert options["machines"].meaning == "processors in all."
+    assert options["share"].meaning == options["alpha"].meaning == "two options in two lines."
+    assert (options["share"].default, options["machines"].default) == ("none", "2")
+    assert options["rule"].choices == ("first", "best")
+    assert options["level"].takes == "a whole number, from 1 to 10"
+    assert options["other"].meaning == ""

@@ -1,0 +1,258 @@
+"""Utilities of the game are compared exactly: roots, ties, plays against full enumeration, and the games both ratios share."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return"
+
+from __future__ import annotations
+
+import dataclasses
+import decimal
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.packing.audits import audit
+from cotenant.analysis.packing.metrics import metrics
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.game import FairShare, as_written
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.outcome import Status
+from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
+from cotenant.solvers.packing.game.joint import joint_optimum, least_disutility
+from cotenant.solvers.packing.game.play import equilibrium, fuga
+from cotenant.solvers.packing.game.radicals import Radical, ratio, root, sign
+from cotenant.solvers.packing.game.strategies import game_of
+from cotenant.solvers.packing.game.tree import fuga_tree
+
+ALIKE = Packing([[4]], [[4], [4], [4]], servers=[1.0])  # type: ignore[arg-type]
+"""One server that holds one VM of any of three equal users."""
+
+CAPPED = Packing(
+    capacity=[[2, 2], [8, 8], [2, 2]], demand=[[2, 2], [1, 2], [1, 2]], request=[3, 1, 2], partial=True, servers=[1, 1, 1]
+)  # type: ignore[arg-type]
+"""A server that stays empty although it need not lowers the total disutility from 1.96 to 1.65 (eta 3, alpha 3)."""
+
+
+def radicals(*terms: tuple[int, int, str]) -> list[Radical]:
+    return [Radical(Fraction(times), Fraction(base), Fraction(exponent)) for times, base, exponent in terms]
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        (radicals((1, 2, "1/2"), (1, 8, "1/2"), (-1, 18, "1/2")), 0),
+        (radicals((1, 4, "1/4"), (-1, 2, "1/2")), 0),
+        (radicals((1, 2, "3/2"), (-2, 2, "1/2")), 0),
+        (radicals((3, 2, "1/3"), (-1, 54, "1/3"), (2, 3, "1/2"), (-1, 12, "1/2")), 0),
+        (radicals((1, 10**80 + 1, "1/2"), (-(10**40), 1, "1/2")), 1),
+        (radicals((1, 2, "1/2"), (1, 3, "1/2"), (-1, 5, "1/2"), (-1, 1, "1/2")), -1),
+        (radicals((1, 2, "1/2"), (-1, 3, "1/3")), -1),
+        ([], 0),
+    ],
+)
+def test_the_sign_of_a_sum_of_radicals(terms: list[Radical], expected: int) -> None:
+    assert sign(terms) == expected
+    assert sign([Radical(-term.coefficient, term.base, term.exponent) for term in terms]) == -expected
+
+
+def test_a_sum_that_is_0_to_forty_digits_is_still_told_from_0() -> None:
+    """The root of k^2 + 1 is 1 / (2 k) above k."""
+    for k in (10**60, 10**150):
+        assert sign(radicals((1, k * k + 1, "1/2"), (-k, 1, "1/2"))) == 1
+
+
+def test_powers_too_long_for_the_algebra_are_decided_by_digits_or_said_to_be_open() -> None:
+    exponent = Fraction(123456789, 1000)
+    assert ratio(Radical(Fraction(1), Fraction(8), exponent), Radical(Fraction(1), Fraction(3), exponent)) is None
+    long = Fraction(10**9)
+    assert sign([Radical(Fraction(1), Fraction(3), long), Radical(Fraction(-1), Fraction(2), long)]) == 1
+    equal = [Radical(Fraction(2), Fraction(9), long / 2), Radical(Fraction(-2), Fraction(3), long)]
+    assert sign(equal) is None
+
+
+def test_whole_roots() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        number, index = int(rng.integers(1, 10**6)), int(rng.integers(1, 9))
+        assert root(Fraction(number**index, 7**index), index) == Fraction(number, 7)
+        assert root(Fraction(number**index + 1), index) is None or index == 1
+
+
+def test_numbers_are_read_as_they_are_written() -> None:
+    assert as_written(0.1) == as_written(np.float64(0.1)) == Fraction(1, 10)
+    assert as_written(np.int64(3)) == as_written(3) == Fraction(3)
+    assert as_written(Fraction(1, 3)) == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("method", [fuga, fuga_tree, fuga_algorithm_1])
+def test_equal_users_tie_and_the_lexicographically_smallest_combination_is_played(method) -> None:
+    assert method(ALIKE, eta=4).certificate["choices"] == [[0, 0, 1]]
+
+
+EIGHT = [[1, 0, 0], [1, 0, 0], [3, 0, 0], [4, 0, 0], [2, 1, 0], [2, 1, 0], [2, 1, 0], [2, 1, 2]]
+
+
+def test_on_the_bundled_cluster_all_eight_servers_play_as_the_tie_rule_says() -> None:
+    assert fuga(cotenant.read("packing/vm-types-8")).certificate["choices"] == EIGHT
+
+
+@pytest.mark.slow
+def test_enumeration_of_the_bundled_clusters_160000_leaves_gives_the_same_play(brute) -> None:
+    with decimal.localcontext(prec=80):
+        play = brute.ExactGame(cotenant.read("packing/vm-types-8"), 5, 2.0).equilibrium()
+    assert [list(row) for row in play] == EIGHT
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_every_solver_of_the_game_answers_as_full_enumeration_does(brute, capped: bool) -> None:
+    rng, games = np.random.default_rng(71 + capped), 0
+    while games < 60:
+        instance = brute.random_game(rng, capped)
+        eta, alpha = int(rng.integers(1, 6)), float(rng.choice([1.25, 1.5, 2.0, 2.5, 3.0, 5.0]))
+        overload = [None, None, 0.5, 0.7][int(rng.integers(4))]
+        options = {"eta": eta, "alpha": alpha, "overload": overload}
+        with decimal.localcontext(prec=80):
+            game = brute.ExactGame(instance, eta, alpha, overload)
+            if game.leaves > 150:
+                continue
+            games += 1
+            play, first, (least, best) = game.equilibrium(), game.algorithm_1(), game.joint()
+            worth = [-float(game.disutility(tuple(map(sum, zip(*play, strict=True))), p, row)) for p, row in enumerate(play)]
+        for method in (fuga, fuga_tree):
+            told = method(instance, **options).certificate
+            assert (told["order"], told["choices"]) == (game.order, [list(row) for row in play])
+            assert told["utilities"] == pytest.approx(worth, abs=1e-12)
+            assert "ties" not in told
+        assert fuga_algorithm_1(instance, **options).certificate["choices"] == [list(row) for row in first]
+        counts = joint_optimum(instance, engine="counts", **options)
+        assert counts.certificate["choices"] == [list(row) for row in best]
+        assert counts.bound == pytest.approx(float(least), abs=1e-12)
+        if games % 6 == 0:
+            joint = joint_optimum(instance, **options)
+            check(instance, joint.solution)
+            assert joint.status is Status.OPTIMAL
+            assert joint.bound <= float(least) + 1e-12
+            assert metrics(instance, joint.solution, alpha=alpha)["disutility"] == pytest.approx(float(least), abs=1e-6)
+            assert game_of(instance, **options).is_play(joint.solution)
+
+
+@pytest.mark.parametrize("alpha", [2.0, 2.5, 5.0])
+def test_without_floats_the_play_is_the_same(brute, alpha: float) -> None:
+    """Every comparison is forced through whole numbers, and where they do not decide through roots."""
+    rng = np.random.default_rng(81)
+    for _ in range(25):
+        instance = brute.random_game(rng, bool(rng.integers(2)))
+        usual, exact, bare = (game_of(instance, eta=3, alpha=alpha) for _ in range(3))
+        exact.__dict__["worths"] = dataclasses.replace(usual.worths, slack=1e9)
+        nothing = np.zeros((0, usual.worths.digits.shape[1]), dtype=np.uint32)
+        bare.__dict__["worths"] = dataclasses.replace(usual.worths, slack=1e9, digits=nothing)
+        plays = [equilibrium(game)[0].tolist() for game in (usual, exact, bare)]
+        assert plays[0] == plays[1] == plays[2]
+        joints = [least_disutility(game)[1].tolist() for game in (usual, exact, bare)]
+        assert joints[0] == joints[1] == joints[2]
+
+
+def test_disutilities_whose_parts_oppose_are_compared_as_radicals() -> None:
+    """At alpha 2 v is sqrt(|n / 8 - 1|): sqrt(1/2) + sqrt(1/8) = 0 + sqrt(9/8), and 1e-30 more under a root is seen."""
+    game = game_of(Packing([[4], [4]], [[1]], servers=[1.0, 1.0]), alpha=2.0, eta=9)  # type: ignore[arg-type]
+    half, nothing = game.fair.deviations(0, 4), game.fair.deviations(0, 8)
+    assert (half, nothing) == ([Fraction(1, 2)], [Fraction(0)])
+    for extra, expected in ((Fraction(0), 0), (Fraction(1, 10**30), 1), (Fraction(-1, 10**30), -1)):
+        one, two = Counter([Fraction(1, 8) + extra]), Counter([Fraction(9, 8)])
+        assert game.worths.order(4, one, 8, two) == expected
+        assert game.worths.order(8, two, 4, one) == -expected
+
+
+def test_combinations_whose_utilizations_are_one_float_are_ranked_by_the_fractions() -> None:
+    """p / a and q / b differ by 1 / (a b), less than floats tell apart."""
+    a, b = 2**30 + 1, 2**30 - 1
+    p, q = 2**29, 2**29 - 1
+    assert p / a == q / b
+    assert Fraction(p, a) > Fraction(q, b)
+    instance = Packing(capacity=[[a, b]], demand=[[p, b], [a, q]], servers=[1.0])  # type: ignore[arg-type]
+    assert fuga(instance, eta=1).certificate["choices"] == [[1, 0]]
+
+
+def test_an_overload_of_three_tenths_keeps_a_server_used_to_three_tenths() -> None:
+    instance = Packing(capacity=[[10]], demand=[[3], [1]], servers=[1.0])  # type: ignore[arg-type]
+    rows = {tuple(row) for row in game_of(instance, eta=9, overload=0.3).strategies[0].combination.tolist()}
+    assert rows == {(1, 0), (0, 1), (0, 2), (0, 3)}
+
+
+@pytest.mark.parametrize("alpha", [200.0, 1000.0, 1000.5, 1e6])
+def test_powers_below_what_floats_hold_do_not_make_all_allocations_fair(brute, alpha: float) -> None:
+    instance = Packing(capacity=[[7, 6], [5, 8]], demand=[[2, 1], [1, 2], [3, 3]], servers=[2.0, 1.0])  # type: ignore[arg-type]
+    with decimal.localcontext(prec=80):
+        game = brute.ExactGame(instance, 2, alpha)
+        play = game.equilibrium()
+        variance = float(game.variance(tuple(map(sum, zip(*play, strict=True)))))
+    told = fuga(instance, eta=2, alpha=alpha).certificate
+    assert told["choices"] == [list(row) for row in play]
+    assert told["fairness_variance"] == pytest.approx(variance, rel=1e-12)
+    assert variance > 0.1
+
+
+def test_an_alpha_beyond_a_million_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="at most 1,000,000"):
+        fuga(ALIKE, alpha=1e7)
+
+
+def test_a_perfectly_fair_allocation_has_variance_0() -> None:
+    """11 x 4 / 44 - 1 and 11 x 4 / 55 - 4 / 5 leave 1e-16 in floats, whose root is 1e-8."""
+    instance = Packing(capacity=[[44, 55]], demand=[[4, 4]], servers=[1.0])  # type: ignore[arg-type]
+    assert FairShare.of(instance).variance([11]) == 0
+
+
+def test_with_more_than_64_users_the_fair_share_is_still_exact_to_floats() -> None:
+    users = 70
+    instance = Packing(capacity=[[users]], demand=np.ones((users, 1), dtype=int), servers=[3.0])  # type: ignore[arg-type]
+    fair = FairShare.of(instance)
+    assert fair.variance(np.full(users, 3)) < 1e-30
+    assert fair.variance(np.full(users, 0)) == pytest.approx(1.0)
+
+
+def test_the_joint_optimum_of_a_capped_game_is_the_least_of_the_games_own_plays(brute) -> None:
+    with decimal.localcontext(prec=80):
+        least, _ = brute.ExactGame(CAPPED, 3, 3.0).joint()
+    for engine in ("counts", "cp-sat"):
+        outcome = joint_optimum(CAPPED, eta=3, alpha=3.0, engine=engine)
+        assert outcome.bound == pytest.approx(float(least), rel=1e-6)
+        assert game_of(CAPPED, eta=3, alpha=3.0).is_play(outcome.solution)
+    freely = joint_optimum(CAPPED, eta=3, alpha=3.0, over="all")
+    assert freely.bound < float(least) - 0.3
+    play = cotenant.solve(CAPPED, "FUGA", eta=3, alpha=3.0, anarchy=True)
+    assert play.metrics["price_of_anarchy"] == pytest.approx(play.metrics["disutility"] / float(least), rel=1e-6)
+
+
+def test_a_price_of_anarchy_is_given_for_plays_of_the_game_only() -> None:
+    options = {"eta": 3, "alpha": 3.0}
+    idle = Placement([[0, 1, 0], [2, 0, 2]], [0, 1])
+    check(CAPPED, idle)
+    assert not game_of(CAPPED, **options).is_play(idle)  # type: ignore[arg-type]
+    assert "price_of_anarchy" not in metrics(CAPPED, idle, anarchy=True, **options)  # type: ignore[arg-type]
+    assert audit(CAPPED, idle, **options).price_of_anarchy is None  # type: ignore[arg-type]
+    play = fuga(CAPPED, **options).solution  # type: ignore[arg-type]
+    assert game_of(CAPPED, **options).is_play(play)  # type: ignore[arg-type]
+    assert audit(CAPPED, play, **options).price_of_anarchy >= 1  # type: ignore[arg-type]
+
+
+def test_what_counts_as_a_play_is_what_some_sequence_of_moves_ends_with(brute) -> None:
+    rng, games = np.random.default_rng(91), 0
+    while games < 40:
+        instance = brute.random_game(rng, True)
+        reference = brute.ExactGame(instance, 3, 2.0)
+        if reference.leaves > 100:
+            continue
+        games += 1
+        kinds = [reference.kind[m] for m in reference.order]
+        plays = [Placement(np.array(made), np.array(kinds)) for made in reference.plays()]
+        game = game_of(instance, eta=3)
+        assert all(game.is_play(placement) for placement in plays)
+        options = [brute.fitting(instance, c) for c in kinds]
+        for _ in range(20):
+            made = [rows[int(rng.integers(len(rows)))] for rows in options]
+            placement = Placement(np.array(made), np.array(kinds))
+            if (placement.totals(instance.types) <= instance.wanted).all():
+                assert game.is_play(placement) == any(placement == play for play in plays)

@@ -1,0 +1,79 @@
+"""Dominant shares and utilizations are compared as rationals, also where floats or an engine cannot tell them apart."""
+
+# mypy: disable-error-code="union-attr,index,arg-type"
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.instances.packing import Packing, check
+from cotenant.instances.packing.game import FairShare
+from cotenant.solvers.outcome import Status
+from cotenant.solvers.packing.shares import max_min_share, max_utilization, vms_owed
+
+NEARLY_EQUAL = Packing(
+    capacity=[[4 * 10**9, 5 * 10**9], [4 * 10**9, 4 * 10**9]],
+    demand=[[3 * 10**9 + 1, 10**9], [3 * 10**9, 2 * 10**9 + 1], [2 * 10**9 + 1, 0]],
+    request=[np.inf, np.inf, 4.0],
+    partial=True,
+    servers=[2.0, 3.0],
+)
+"""Shares of one VM of the first two users differ by 5e-11."""
+
+
+def shares(instance: Packing, placement: Any) -> list[Fraction]:
+    unit = FairShare.of(instance).unit
+    return sorted(n * u for n, u in zip(placement.totals(instance.types).tolist(), unit, strict=True))
+
+
+def test_a_share_that_is_rounded_down_does_not_hide_the_better_second_level() -> None:
+    """6 x .075 is .44999999999999996 in floats, below 9 x .05, and both are .45."""
+    instance = Packing(capacity=[[20, 80, 20]], initial=[[20, 83, 21]], servers=[2.0], demand=[[2, 0, 1], [3, 2, 1]])
+    outcome = max_min_share(instance)
+    assert shares(instance, outcome.solution) == [Fraction(9, 20), Fraction(11, 20)]
+    assert outcome.status is Status.OPTIMAL
+
+
+def test_levels_that_differ_by_less_than_an_engines_tolerance_are_settled(brute) -> None:
+    unit = FairShare.of(NEARLY_EQUAL).unit
+    best = max(sorted(n * u for n, u in zip(total, unit, strict=True)) for total in brute.totals_possible(NEARLY_EQUAL))
+    outcome = max_min_share(NEARLY_EQUAL)
+    check(NEARLY_EQUAL, outcome.solution)
+    assert shares(NEARLY_EQUAL, outcome.solution) == best
+    assert [level["bound"] for level in outcome.certificate["levels"]] == [float(sum(best[: k + 1])) for k in range(3)]
+    assert outcome.certificate["leximin"]
+
+
+@pytest.mark.parametrize("unit", [10**5, 10**7, 10**9])
+def test_leximin_with_nearly_equal_vms_is_that_of_everything_that_fits(brute, unit: int) -> None:
+    rng = np.random.default_rng(unit)
+    for _ in range(12):
+        small = brute.random_cluster(rng, most=2)
+        demand = small.demand * unit + rng.integers(0, 2, small.demand.shape) * (small.demand > 0)
+        demand = np.minimum(demand, small.capacity[0] * unit)
+        instance = Packing(capacity=small.capacity * unit, demand=demand, servers=small.servers)
+        own = FairShare.of(instance).unit
+        best = max(sorted(n * u for n, u in zip(total, own, strict=True)) for total in brute.totals_possible(instance))
+        outcome = max_min_share(instance)
+        assert shares(instance, outcome.solution) == best
+        assert outcome.status is Status.OPTIMAL
+        assert outcome.certificate["leximin"]
+
+
+def test_utilizations_that_differ_by_less_than_an_engines_tolerance_are_told_apart() -> None:
+    instance = Packing(capacity=[[3 * 10**9, 3 * 10**9]], demand=[[2 * 10**9, 2 * 10**9 + 1], [10**9, 3 * 10**9]], servers=[1.0])
+    outcome = max_utilization(instance)
+    assert outcome.solution.totals(2).tolist() == [1, 0]
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.bound == float(Fraction(4 * 10**9 + 1, 6 * 10**9))
+
+
+def test_a_least_share_is_met_by_the_vms_whose_share_rounds_to_it() -> None:
+    tenths = Packing(capacity=[[10]], demand=[[1]], servers=[1.0])
+    assert [int(vms_owed(tenths, share)[0]) for share in (0.0, 0.1, 0.3, 0.30000001, 0.7, 1.0, 1.1)] == [0, 1, 3, 4, 7, 10, 11]
+    sevenths = Packing(capacity=[[7]], demand=[[1]], servers=[1.0])
+    assert [int(vms_owed(sevenths, vms / 7)[0]) for vms in range(8)] == list(range(8))

@@ -1,0 +1,285 @@
+"""Lists with ties: the fewest blocking pairs over all matchings, under every tie-breaking, and what certifies them."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from enumeration import every_matching
+
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.solvers.roommates import (
+    UNRANKED,
+    WeakLists,
+    blocking_pairs,
+    fewest_blocking_pairs,
+    fewest_with_ties,
+    is_stable_partition,
+    stable_partition,
+    weak_lists,
+)
+from cotenant.solvers.roommates.reduced import possible_pairs
+from cotenant.solvers.roommates.ties import TieSearch
+from cotenant.solvers.roommates.with_ties import _luby
+
+
+def lists_with(cost, least=0.0):
+    """Lists of whole costs in which a difference of `least` or less is a tie."""
+    return weak_lists(cost, lambda costs: np.searchsorted(costs, costs - least))
+
+
+def fewest_by_enumeration(cost, least):
+    """The fewest blocking pairs over any matching and over perfect ones (None if there are none), and all that block nobody."""
+    agents = len(cost)
+    accepted = np.isfinite(cost) & np.isfinite(cost.T) & ~np.eye(agents, dtype=bool)
+    matchings = every_matching(agents)
+    matchings = matchings[~((matchings >= 0) & ~accepted[np.arange(agents), matchings]).any(axis=1)]
+    has = np.where(matchings >= 0, cost[np.arange(agents), matchings], 1e9)
+    gains = (has[:, :, None] - cost > least) & accepted
+    counts = (gains & gains.transpose(0, 2, 1)).sum(axis=(1, 2)) // 2
+    perfect = counts[(matchings >= 0).all(axis=1)]
+    return int(counts.min()), int(perfect.min()) if perfect.size else None, matchings[counts == 0]
+
+
+def random_cost(rng):
+    """Up to eight agents, whole costs, some of them equal or one apart, complete or not; and the least gain."""
+    agents, family = int(rng.integers(2, 9)), int(rng.integers(4))
+    if family == 0:
+        cost = rng.permuted(np.tile(3.0 * np.arange(agents), (agents, 1)), axis=1)
+    elif family == 1:  # who rank alike need the most
+        alike = np.outer(rng.random(agents), rng.random(agents)) + 0.1 * rng.random((agents, agents))
+        cost = 3.0 * np.argsort(np.argsort(alike, axis=1), axis=1)
+    else:
+        cost = rng.integers(0, int(rng.choice([3, 8, 3 * agents])), (agents, agents)).astype(float)
+    for _ in range(int(rng.integers(0, 2 * agents)) if family < 3 else 0):
+        i, a, b = rng.integers(agents, size=3)
+        cost[i, a] = cost[i, b] + rng.choice([0.0, 0.0, 1.0, -1.0])
+    if rng.random() < 0.5:
+        allowed = np.triu(rng.random((agents, agents)) < rng.choice([0.4, 0.6, 0.8]), 1)
+        cost[~(allowed | allowed.T)] = np.inf
+    np.fill_diagonal(cost, np.inf)
+    return cost, float(rng.choice([0, 0, 0, 1, 2, 3]))
+
+
+def assert_sound(lists, goal, found):
+    """Everything a result says about itself, checked without the search."""
+    assert found.feasible
+    assert found.blocking.tolist() == blocking_pairs(lists.place, found.partner, lists.better).tolist()
+    assert found.value == len(found.blocking)
+    assert goal == "any" or (found.partner >= 0).all()
+    assert is_stable_partition(lists.place, found.partition.successor, lists.better, found.unsettled)
+    certified = max(0, found.partition.bound(goal) - len(found.unsettled))
+    assert found.bound == certified + len(found.finished) <= found.value
+    assert list(found.finished) == list(range(certified, found.bound))
+    assert found.proved == (found.bound == found.value)
+    assert len(blocking_pairs(found.tie_breaking, found.partner)) >= found.value
+
+
+def hold_against_enumeration(number, rng):
+    """The call and the proof alone, from two tie-breakings, for both goals; how many of what was met."""
+    met = {"tied": 0, "blocked": 0, "beyond the partition": 0, "branched": 0}
+    for _ in range(number):
+        cost, least = random_cost(rng)
+        lists = lists_with(cost, least)
+        for goal, fewest in zip(("any", "perfect"), fewest_by_enumeration(cost, least)[:2], strict=True):
+            found = fewest_with_ties(lists, goal, rng=rng)
+            assert (found.value, found.feasible) == (fewest, fewest is not None)
+            assert found.proved
+            if fewest is None:
+                continue
+            assert_sound(lists, goal, found)
+            for start in (lists.place, lists.tie_breaking(rng.random(cost.shape))):
+                search = TieSearch(lists, start, goal)
+                assert search.bound <= fewest
+                for limit in range(fewest + 1):
+                    search.begin(limit)
+                    while not search.run(1):
+                        pass
+                    assert search.found == (limit == fewest)
+                    if limit < fewest:
+                        assert (search.rank == start).all()
+                        assert not search._kept, "it leaves no trace"
+                        assert not any(search._fixed.values())
+                met["branched"] += search.nodes > fewest + 1
+                met["beyond the partition"] += fewest > search.bound
+            met["tied"] += not lists.strict
+            met["blocked"] += fewest > 0 and not lists.strict
+    return met
+
+
+def test_the_fewest_blocking_pairs_with_ties_equal_enumeration():
+    met = hold_against_enumeration(500, np.random.default_rng(0))
+    assert met["tied"] > 300
+    assert met["blocked"] > 25
+    assert min(met["beyond the partition"], met["branched"]) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_fewest_blocking_pairs_with_ties_equal_enumeration_on_many(seed):
+    hold_against_enumeration(2500, np.random.default_rng(seed))
+
+
+def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_inside_them():
+    rng, stable, refused = np.random.default_rng(5), 0, 0
+    for _ in range(300):
+        cost, least = random_cost(rng)
+        lists = lists_with(cost, least)
+        kept = possible_pairs(lists)
+        assert (kept == kept.T).all()
+        inside = np.where(kept, cost, np.inf)
+        refused += int((np.isfinite(cost) & ~kept).sum())
+        for every, some in ((cost, fewest_by_enumeration(cost, least)[2]), (inside, fewest_by_enumeration(inside, least)[2])):
+            for partner in some:
+                paired = np.flatnonzero(partner >= 0)
+                assert kept[paired, partner[paired]].all()
+                assert len(blocking_pairs(lists.place, partner, lists.better)) == 0, "stable inside is stable outside"
+            stable += len(some) if every is cost else 0
+    assert stable > 300 < refused
+
+
+def random_lists(rng, agents, levels, least=0.0):
+    cost = rng.integers(0, levels, (agents, agents)).astype(float)
+    return lists_with(cost, least)
+
+
+def test_a_tie_breaking_keeps_what_is_certain_and_favours_whom_it_is_told():
+    rng = np.random.default_rng(2)
+    for least in (0.0, 2.0):
+        lists = random_lists(rng, 12, 9, least)
+        partner = np.arange(12, dtype=np.int32) ^ 1
+        for keys in (np.zeros((12, 12)), np.ones((12, 12)), rng.random((12, 12))):
+            rank = lists.tie_breaking(keys, partner)
+            for i in range(12):
+                for j in range(12):
+                    if i != j:
+                        sure = (lists.place[i] < lists.better[i, j]) & (np.arange(12) != i)
+                        assert (rank[i, sure] < rank[i, j]).all()
+            assert blocking_pairs(rank, partner).tolist() == blocking_pairs(lists.place, partner, lists.better).tolist()
+
+
+def test_ties_that_do_not_matter_need_no_branching():
+    """Two hundred agents, twenty ties in all: one partition says it for all 2^20 tie-breakings."""
+    rng = np.random.default_rng(4)
+    cost = rng.permuted(np.tile(np.arange(200.0), (200, 1)), axis=1)
+    for i in range(20):
+        a, b = np.flatnonzero(np.isin(cost[i], [100, 101]))
+        cost[i, a] = cost[i, b]
+    lists = lists_with(cost)
+    assert not lists.strict
+    found = fewest_with_ties(lists)
+    assert_sound(lists, "perfect", found)
+    assert (found.proved, found.unsettled, found.finished) == (True, (), ())
+    assert found.value == found.partition.bound() > 0
+
+
+@pytest.mark.parametrize(("agents", "levels"), [(200, 1000), (500, 10_000), (500, 100)])
+def test_few_ties_and_many_are_both_decided(agents, levels):
+    for seed in range(3):
+        lists = random_lists(np.random.default_rng(seed), agents, levels)
+        found = fewest_with_ties(lists, time_limit=60)
+        assert_sound(lists, "perfect", found)
+        assert found.proved
+        assert found.value <= fewest_blocking_pairs(lists.place).value
+
+
+def test_without_ties_it_is_the_plain_search():
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        lists = lists_with(rng.permuted(np.tile(np.arange(20.0), (20, 1)), axis=1))
+        assert lists.strict
+        plain, tied = fewest_blocking_pairs(lists.place), fewest_with_ties(lists)
+        assert (plain.value, plain.bound) == (tied.value, tied.bound)
+        assert tied.unsettled == ()
+
+
+def test_a_partition_that_ties_could_unsettle_is_no_certificate_without_the_agents_that_could():
+    """0, 1 and 2 go round; but 0 likes 1 and 2 alike, and with 2 before 1 the pairs 0-2 and 1-3 block nobody."""
+    lists = lists_with([[0, 1, 1, 3], [2, 0, 1, 3], [1, 2, 0, 3], [1, 2, 3, 0]])
+    partition = stable_partition(lists.place)
+    assert partition.odd_parties == ((0, 1, 2),)
+    assert is_stable_partition(lists.place, partition.successor)
+    assert not is_stable_partition(lists.place, partition.successor, lists.better)
+    assert is_stable_partition(lists.place, partition.successor, lists.better, (0,))
+    found = fewest_with_ties(lists)
+    assert (found.value, found.partner.tolist()) == (0, [2, 3, 0, 1])
+
+
+def hard():
+    """Agents who rank almost alike, with ties: seconds of work, so that it can be cut short."""
+    rng = np.random.default_rng(7)
+    return lists_with(np.round(np.outer(rng.random(200), rng.random(200)) * 3000 + 20 * rng.random((200, 200))))
+
+
+@pytest.mark.parametrize("limit", [1e-9, 0.3])
+def test_a_short_time_limit_gives_a_matching_and_an_honest_bound(limit):
+    found = fewest_with_ties(hard(), time_limit=limit)
+    assert_sound(hard(), "perfect", found)
+    assert found.stop == ("finished" if found.proved else "time_limit")
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_an_interrupt_keeps_the_best_so_far(calls):
+    seen = []
+
+    def report(seconds, value, bound, text):
+        seen.append((value, bound))
+        if len(seen) == calls:
+            raise KeyboardInterrupt
+
+    found = fewest_with_ties(hard(), report=report)
+    assert_sound(hard(), "perfect", found)
+    assert found.stop == "interrupted"
+    assert (found.value, found.bound) == seen[-1]
+
+
+def test_a_start_is_used_and_checked():
+    lists = hard()
+    best = fewest_with_ties(lists, time_limit=0.2)
+    again = fewest_with_ties(lists, time_limit=1e-9, start=best.partner)
+    assert again.value <= best.value
+    with pytest.raises(InvalidInstance, match="symmetric"):
+        fewest_with_ties(lists, start=np.zeros(200, dtype=int))
+
+
+def test_a_bound_that_is_known_is_not_proved_again():
+    lists = random_lists(np.random.default_rng(10), 40, 200)
+    found = fewest_with_ties(lists)
+    assert found.value == 1 == len(found.finished), "the partition alone does not tell"
+    again = fewest_with_ties(lists, known=1)
+    assert (again.value, again.bound, again.finished) == (1, 1, ())
+
+
+def test_runs_are_short_and_now_and_then_longer():
+    assert [_luby(number) for number in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
+def test_almost_nobody(size):
+    lists = lists_with(np.ones((size, size)))
+    found = fewest_with_ties(lists, "any")
+    assert (found.value, found.bound, found.proved) == (0, 0, True)
+    assert fewest_with_ties(lists, "perfect").feasible == (size % 2 == 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (partial(weak_lists, np.ones((3, 3)), lambda costs: np.arange(1, 3)), InvalidInstance, "better is"),
+        (partial(weak_lists, np.ones((4, 4)), lambda costs: np.array([0, 1, 0])), InvalidInstance, "of agent 0"),
+        (partial(weak_lists, np.ones((2, 3)), len), InvalidInstance, "cost is of shape"),
+        (partial(fewest_with_ties, lists_with(np.ones((2, 2))), "most"), InvalidOption, "goal"),
+        (partial(fewest_with_ties, lists_with(np.ones((2, 2))), time_limit=-1), InvalidOption, "time_limit"),
+    ],
+)
+def test_a_wrong_argument_is_named(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_a_pair_that_one_side_forbids_is_in_no_list():
+    lists = lists_with(np.array([[0, np.inf, 1], [1, 0, 1], [3, 3, 0]]))
+    assert lists.place[0].tolist() == [UNRANKED, UNRANKED, 0]
+    assert lists.better[2].tolist() == [0, 0, UNRANKED]
+    assert lists.order.tolist() == [[2, -1], [2, -1], [0, 1]]
+    assert not lists.strict
+    assert WeakLists(lists.place, lists.place).strict

@@ -1,0 +1,195 @@
+"""The time that counts: it stands still during imports, compilation and the start of processes, and limits with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sweep_methods as bad
+
+import cotenant
+from cotenant.solvers import stopwatch as module
+from cotenant.solvers.engines import call_apart
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.stopwatch import ImportWatch, paused, start_seconds, stopwatch
+
+
+class FakeTime:
+    """A clock that only moves when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    return FakeTime(monkeypatch)
+
+
+def test_a_clock_stands_still_while_its_thread_starts_something_and_goes_on_after_the_outermost(fake: FakeTime) -> None:
+    clock = Clock(time_limit=10)
+    fake.now += 1
+    with paused():
+        fake.now += 100
+        with paused():
+            fake.now += 100
+        fake.now += 100
+        assert (clock.seconds, clock.left, clock.over) == (1, 9, False)
+    fake.now += 2
+    assert (clock.seconds, clock.left) == (3, 7)
+
+
+def test_what_another_thread_starts_is_that_threads_own(fake: FakeTime) -> None:
+    clock = Clock()
+
+    def start() -> None:
+        other = Clock()
+        with paused():
+            fake.now += 5
+        assert other.seconds == 0
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert clock.seconds == 5
+
+
+SLOW = "import os, time\ntime.sleep({seconds})\nhere = os.getpid()\n"
+
+
+def test_imports_do_not_count_while_there_is_a_clock(fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds))
+    (tmp_path / "slow_inner.py").write_text(SLOW.format(seconds=3))
+    (tmp_path / "slow_outer.py").write_text(SLOW.format(seconds=2) + "import slow_inner\n")
+    (tmp_path / "slow_later.py").write_text(SLOW.format(seconds=4))
+    clock = Clock()
+    before = start_seconds()
+    outer = import_module("slow_outer")
+    assert clock.seconds == 0
+    assert start_seconds() - before == 5
+    assert isinstance(outer.__loader__, SourceFileLoader)
+    assert outer.__spec__ is not None
+    assert outer.__loader__ is outer.__spec__.loader, "nothing of ours is left in it"
+    del clock
+    import_module("slow_later")
+    assert start_seconds() - before == 5, "without a clock nobody looks"
+
+
+def test_what_a_broken_module_raises_is_raised_and_the_clock_goes_on(
+    fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_module.py").write_text("1 / 0")
+    clock = Clock()
+    with pytest.raises(ZeroDivisionError):
+        import_module("broken_module")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
+        import_module("no_such_module_at_all")
+    fake.now += 1
+    assert clock.seconds == 1
+
+
+def test_ctrl_c_during_an_import_waits_for_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run may ignore it; given back by a fixture
+    (tmp_path / "interrupted_module.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n")
+    watch = ImportWatch()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012  # it comes in a moment
+        import_module("interrupted_module")
+        time.sleep(60)
+    assert sys.modules["interrupted_module"].whole  # type: ignore[attr-defined]
+    del watch
+
+
+def test_compiling_a_kernel_does_not_count() -> None:
+    from cotenant.solvers.compiled import compiled
+
+    begin, before = time.perf_counter(), start_seconds()
+    clock = Clock()
+    kernel = compiled(lambda number: number + 2 if number > 0 else number * 3)
+    assert kernel(1) == 3
+    seconds = clock.seconds
+    spent = start_seconds() - before
+    assert spent > 0
+    assert seconds + spent <= time.perf_counter() - begin
+
+
+def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
+    fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds))
+    (tmp_path / "slow_library.py").write_text(SLOW.format(seconds=50))
+
+    def method(instance: object, *, time_limit: float) -> object:
+        clock = Clock(time_limit)
+        import_module("slow_library")
+        fake.now += 1
+        assert (clock.left, clock.over) == (9, False)
+        return cotenant.solve(tiny, "GR").solution
+
+    tiny = cotenant.read("colocation/tiny")
+    assert cotenant.solve(tiny, method, time_limit=10).seconds == 1
+
+
+def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_parents_clock(tmp_path: Path) -> None:
+    (tmp_path / "slow_in_a_child.py").write_text(SLOW.format(seconds=2.5))
+    clock = Clock()
+    before = start_seconds()
+    assert call_apart(bad.imports, str(tmp_path), "slow_in_a_child", hard_limit=1.5) is not None, "the import takes longer"
+    assert start_seconds() - before >= 2.5
+    assert clock.left is None
+
+
+@pytest.mark.slow
+def test_an_empty_cache_of_kernels_does_not_cost_the_proof(tmp_path: Path) -> None:
+    """`min-servers --time-limit 1` answered "feasible 5" where a second run proved 4."""
+    command = [sys.executable, "-m", "cotenant.cli", "solve", "packing/tiny", "-m", "min-servers", "--time-limit", "1", "--json"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, check=False
+    )
+    assert '"status": "optimal"' in done.stdout, done.stderr
+    assert "s to start, in no run's seconds: libraries, kernels, processes; compiled kernels are kept" in done.stderr
+    assert stopwatch().seconds > 0
+
+
+def test_handing_a_program_over_is_part_of_an_engines_time(fake: FakeTime, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.models.program import ProgramBuilder
+    from cotenant.solvers.engines import cpsat, highs, solve_program
+
+    builder = ProgramBuilder()
+    builder.columns(2, upper=1.0, cost=[-1.0, 2.0], integer=True)
+    program = builder.build()
+    limits: list[float | None] = []
+
+    def slowly(call: Any) -> Any:
+        def slow(*given: Any) -> Any:
+            fake.now += 5
+            return call(*given)
+
+        return slow
+
+    for library in (highs, cpsat):
+        run = library.run_interruptibly
+
+        def spy(*given: Any, run: Any = run, **settings: Any) -> Any:
+            limits.append(settings["time_limit"])
+            return run(*given, **settings)
+
+        monkeypatch.setattr(library, "run_interruptibly", spy)
+    monkeypatch.setattr(highs, "_model", slowly(highs._model))
+    monkeypatch.setattr(cpsat, "WholeProgram", slowly(cpsat.WholeProgram))
+    for engine in ("highs", "cp-sat"):
+        assert solve_program(program, engine=engine, time_limit=6).objective == -1
+    assert limits == [1, 1]

@@ -1,0 +1,55 @@
+"""`cotenant warm`: the kernels that later runs do not have to compile."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cotenant
+from cotenant.cli import commands, main
+from cotenant.solvers import compiled
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """An empty cache of kernels."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled._cache.cache_clear()
+    yield tmp_path
+    compiled._cache.cache_clear()
+
+
+def warm(monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["cotenant", "warm"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    return int(caught.value.code or 0)
+
+
+@pytest.mark.slow
+def test_later_runs_compile_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(commands, "WARMING", ("colocation/tiny", "colocation preferences"))
+    assert warm(monkeypatch) == 0
+    kept = sorted(cache.rglob("*.nbc"))
+    assert kept
+    folder = cache / "cotenant" / "numba" / cotenant.__version__
+    assert capfd.readouterr().out == f"{len(kept)} compiled kernels are kept in {folder}\n"
+    cotenant.compare([cotenant.read("colocation/tiny")], jobs=1, time_limit=60)
+    assert sorted(cache.rglob("*.nbc")) == kept
+
+
+def test_without_a_folder_for_them_it_says_why(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (cache / "cotenant").write_text("a file where the folder should be")
+    assert warm(monkeypatch) == 2
+    assert "error: compiled kernels cannot be kept: " in capfd.readouterr().err
+
+
+def test_what_it_runs_is_of_every_problem() -> None:
+    from cotenant.instances.problem import PROBLEM_NAMES
+
+    assert {text.replace(" ", "/").partition("/")[0] for text in commands.WARMING} == set(PROBLEM_NAMES)

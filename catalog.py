@@ -1,28 +1,18 @@
-"""Every method of every problem in one table, and `solve`, which runs one.
+"""Every method of every problem in one table.
 
-Functions are named by text and resolved on first use: an eager catalogue would import every solver.
+Functions are named by text and resolved on first use: an eager catalogue would import every solver. To run one: `cotenant.solve`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .analysis.recheck import recheck
-from .analysis.result import Result as Result
-from .analysis.result import run
-from .instances.problem.base import Instance, Solution
-from .instances.problem.errors import CotenantError, InvalidOption, NoSolution, UnknownName
-from .instances.problem.options import accepts, check_options, parse_options
-from .instances.problem.registry import PROBLEM_NAMES, check, problem_named, resolve
-from .solvers.outcome import Report, Stop, validate_time_limit
-
-if TYPE_CHECKING:
-    from .analysis.compare import Comparison
-    from .analysis.metric import Metric
+from .instances.problem.base import Instance
+from .instances.problem.errors import CotenantError, InvalidOption, UnknownName
+from .instances.problem.registry import problem_named, resolve
 
 Kind = Literal["exact", "equilibrium", "heuristic", "simulation"]
 
@@ -68,9 +58,6 @@ class Method:
         """The first sentence of its docstring."""
         return (self.resolve().__doc__ or "").strip().partition("\n")[0]
 
-
-STARTS_UP_TO = 5000
-"""Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
 
 _COOPER = "Cooper (HPCA 2017)"
 _MARKET = "thesis (Duke 2017)"
@@ -236,8 +223,6 @@ ANALYSES: dict[str, dict[str, str]] = {
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 
-_METRICS = {name: f"analysis.{name}.metrics" for name in PROBLEM_NAMES}
-
 
 def methods(problem: str | None = None) -> list[Method]:
     """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not known."""
@@ -255,6 +240,11 @@ def find(problem: str, name: str) -> Method:
     if name in ANALYSES.get(problem, {}):
         raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
     raise UnknownName(f"{problem} method", name, [method.name for method in known], f"cotenant methods {problem}")
+
+
+def functions(problem: str, *names: str) -> dict[str, Callable[..., Any]]:
+    """The functions of some methods of a problem, by the names given; raises UnknownName with the near ones."""
+    return {name: find(problem, name).resolve() for name in names}
 
 
 def find_among(problems: Sequence[str], name: str) -> dict[str, Method]:
@@ -275,167 +265,3 @@ def find_among(problems: Sequence[str], name: str) -> dict[str, Method]:
     if not found:  # an analysis says more of a name than a list of near ones
         raise next((error for error in refused if isinstance(error, InvalidOption)), refused[0])
     return found
-
-
-def metric_table(problem: str) -> tuple[Metric, ...]:
-    """The metrics of a problem, in the order of its tables."""
-    problem_named(problem)
-    table: tuple[Metric, ...] = resolve(f"{_METRICS[problem]}:METRICS")
-    return table
-
-
-def metrics_of(problem: str) -> Callable[..., dict[str, float]]:
-    """The function that measures a problem's solutions: metrics(instance, solution, **options) -> name: value."""
-    problem_named(problem)
-    function: Callable[..., dict[str, float]] = resolve(f"{_METRICS[problem]}:metrics")
-    return function
-
-
-def recheck_stored(instance: Instance, result: Result) -> list[str]:
-    """What of a stored result is not borne out by its instance; see `analysis.recheck`."""
-    problem = instance.problem
-    senses = {metric.name: str(metric.sense) for metric in metric_table(problem)}
-    try:
-        certificate = resolve(f"{_METRICS[problem]}:certificate_claims")
-    except AttributeError:  # the problem has nothing more to check
-        certificate = None
-    return recheck(instance, result, metrics_of(problem), senses, certificate)
-
-
-def solve(
-    instance: Instance,
-    method: str | Callable[..., Any],
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    start: Solution | None = None,
-    report: Report | None = None,
-    **options: Any,
-) -> Result:
-    """Run a method on an instance; the answer is checked and its objective recomputed by this package.
-
-    Parameters
-    ----------
-    instance : as `cotenant.read` returns it.
-    method : a name of the catalogue, or a function `f(instance, *, rng, time_limit, **options)` that returns a Solution
-        or an Outcome.
-    seed : of the random generator handed to the method.
-    time_limit : seconds, above 0; the best answer so far is returned when they are up.
-    start : an answer to begin from; exact methods get the best of their catalogue's heuristics when none is given.
-    report : called with (seconds, objective, bound, text) as the method goes on.
-    **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs for every method).
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        Before any work starts.
-    NoSolution
-        A heuristic found the instance to have no feasible answer; exact methods say so in their status.
-
-    Examples
-    --------
-    >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "optimal")
-    >>> result.status.value, round(result.objective, 4), result.gap
-    ('optimal', 0.0425, 0.0)
-    """
-    if not isinstance(instance, Instance):
-        raise CotenantError(f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read")
-    validate_time_limit(time_limit)
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InvalidOption(f"seed is {seed!r}; expected a whole number, 0 or more")
-    if not isinstance(method, str) and not callable(method):
-        raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
-    if isinstance(method, str):
-        entry = find(instance.problem, method)
-        function, name, objective = entry.resolve(), entry.name, entry.objective
-    else:
-        entry, function, objective = None, method, None
-        name = getattr(method, "__name__", type(method).__name__)
-    metrics = metrics_of(instance.problem)
-    check_options((function, metrics), options, f"method {name!r}")
-    if start is not None:
-        check(instance, start)
-        if not accepts(function, "start"):
-            raise InvalidOption(f"method {name!r} does not take a start")
-    return run(
-        instance,
-        function,
-        method=name,
-        objective_name=objective,
-        metrics=metrics,
-        seed=seed,
-        time_limit=time_limit,
-        start=partial(_best_start, instance, entry, seed) if start is None and entry is not None else start,
-        report=report,
-        options=options,
-    )
-
-
-def compare(
-    instances: Iterable[Instance],
-    methods: Sequence[str | Callable[..., Any]] | None = None,
-    *,
-    seeds: Iterable[int] = (0,),
-    **settings: Any,
-) -> Comparison:
-    """Run methods on instances over seeds and measure every gap; see `analysis.compare.compare` for the settings.
-
-    `methods` defaults to all of the problem's.
-    """
-    from .analysis.compare import compare as run_all
-
-    if isinstance(instances, Instance):
-        raise InvalidOption("instances is a single instance; expected a list of them")
-    return run_all(list(instances), methods, seeds=list(seeds), solve=solve, catalogue=_methods_of, find=find_among, **settings)
-
-
-def parse_comparison_options(
-    instances: Sequence[Instance], names: Sequence[str] | None, texts: Sequence[str], *, frontier: bool = False
-) -> dict[str, Any]:
-    """The options of a comparison from `key=value` texts; a key need only be known to one of its problems.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        A method is not known to any problem; a key is not known to any method that is compared, or its value is of no type
-        that one of them takes.
-    """
-    from .analysis.cells import frontier_function
-
-    problems = list(dict.fromkeys(instance.problem for instance in instances))
-    chosen = [method for name in names or () for method in find_among(problems, name).values()]
-    takers: list[Callable[..., Any]] = []
-    for problem in problems:
-        entries = methods(problem) if names is None else [method for method in chosen if method.problem == problem]
-        takers += [method.resolve() for method in entries]
-        takers += [metrics_of(problem)] if entries else []
-        found = frontier_function(problem) if frontier else None
-        takers += [] if found is None else [found]
-    return parse_options(tuple(takers), texts, "this comparison")
-
-
-def _methods_of(problem: str) -> list[Method]:
-    return methods(problem)
-
-
-def _best_start(instance: Instance, method: Method, seed: int) -> Solution | None:
-    """The best answer of the method's start heuristics by the method's objective, not by theirs; None when none finds one."""
-    if instance.size > STARTS_UP_TO:
-        return None
-    sign = {metric.name: -1.0 if metric.sense == "max" else 1.0 for metric in metric_table(instance.problem)}[method.objective]
-    best: tuple[float, Solution] | None = None
-    for name in method.starts:
-        try:
-            result = solve(instance, name, seed=seed)
-        except (NoSolution, InvalidOption):
-            continue
-        if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
-            raise KeyboardInterrupt
-        value = result.metrics.get(method.objective)
-        if value is not None and (best is None or sign * value < best[0]):
-            best = (sign * value, result.solution)
-    return None if best is None else best[1]
-
-
-__all__ = ["METHODS", "Method", "Result", "compare", "find", "find_among", "methods", "metric_table", "metrics_of", "solve"]

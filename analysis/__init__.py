@@ -1,1 +1,1 @@
-"""Floor 5: metrics, gaps, comparisons, sweeps and the papers' experiments."""
+"""Floor 5, in rooms that import downwards: the papers redone, the problems' analyses, reporting, running, metrics."""

@@ -19,7 +19,8 @@ class Metric:
     sense : "min" when less is better, "max" when more is, "" when neither.
     unit : unit of the value, "" for a pure number.
     digits : digits after the point in tables; below 0: that many significant digits in scientific notation.
-    short : heading in comparison tables; metrics without one are left out there.
+    short : heading in comparison tables, where the label is too long for one.
+    compared : whether comparison tables show it; what is left out there stands in results, `--json` and the frames.
     """
 
     name: str
@@ -28,3 +29,9 @@ class Metric:
     unit: str = ""
     digits: int = 4
     short: str = ""
+    compared: bool = True
+
+    @property
+    def heading(self) -> str:
+        """Its heading in comparison tables."""
+        return self.short or self.label

@@ -59,7 +59,8 @@ _COMMON = """
     Returns
     -------
     Outcome
-        A Simulation; the certificate says whether the load was stable, and the confidence intervals (batch means).
+        A Simulation; the certificate says whether the load was stable, and the confidence intervals
+        (`solvers.numa.confidence`).
 
     Raises
     ------
@@ -83,6 +84,3 @@ two_hop = _policy(
 any_blade = _policy(
     "any_blade", "IB", "IB: a task accepts every core, the nearest idle one when it arrives and any that frees when it waits."
 )
-
-FUNCTIONS = {"Local": local, "IP-1": one_hop, "IP-2": two_hop, "IB": any_blade}
-"""The policies by the thesis's names, least tolerant first."""

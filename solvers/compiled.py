@@ -7,26 +7,38 @@ an edit of the file a kernel stands in, not of a file whose compiled function it
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-NOTICE_SECONDS = 2.0
-"""Compilation that has taken longer than this is said on stderr, once a process."""
+from .stopwatch import announce, starting
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+_TRIAL = bytes(2**18)
+"""What is written to see whether a folder has room: more than any kernel takes."""
+
 _decorating = threading.Lock()
+_here = threading.local()
+
+
+def cache_folder() -> Path | None:
+    """The folder of compiled kernels, one per version of this package; None when it cannot be written."""
+    return _cache()[0]
+
+
+def why_uncached() -> str:
+    """Why compiled kernels are not kept for the next run; "" when they are."""
+    return _cache()[1]
 
 
 @cache
-def cache_folder() -> Path | None:
-    """The folder of compiled kernels, one per version of this package; None when it cannot be written."""
+def _cache() -> tuple[Path | None, str]:
+    """The folder, or why there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -34,31 +46,41 @@ def cache_folder() -> Path | None:
     except PackageNotFoundError:  # a checkout that was never installed
         label = "source"
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = home / "cotenant" / "numba" / label
+        home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        if not home.is_absolute():  # not set, or to be ignored: what is kept there is run, and a current folder is anybody's
+            home = Path.home() / ".cache"
+    except RuntimeError:
+        return None, "there is no home folder; set XDG_CACHE_HOME"
+    folder = home / "cotenant" / "numba" / label
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError):  # Path.home() raises RuntimeError without a home
-        return None
+        with tempfile.TemporaryFile(dir=folder) as trial:
+            trial.write(_TRIAL)
+    except OSError as error:
+        return None, f"{folder} cannot be written: {error.strerror}; XDG_CACHE_HOME may name another place"
+    return folder, ""
 
 
 def compiled(function: Function) -> Function:
     """Compile a function of arrays and numbers with numba, cached between runs where the cache folder can be written.
 
     A cache inside the package would outlive an uninstall and could not be written in a read-only installation, so numba's
-    own setting is pointed elsewhere while it decorates, and put back.
+    own setting is pointed elsewhere while it decorates, and put back. An interrupt during a call is raised as such by it, see
+    `kernel.Kernel`.
     """
     import numba
 
-    _announce()
+    from .kernel import Kernel
+
+    _watch_compiler()
     njit: Any = numba.njit
     config: Any = numba.config
     folder = cache_folder()
-    kernel: Function
+    kernel: Any
     if folder is None:
         kernel = njit(function)
-        return kernel
+        kernel.__class__ = Kernel
+        return cast("Function", kernel)
     # A cached kernel names the module it came from. A test runner may import this package under its folder's name; what is
     # compiled then must not be found under the right one.
     owner = folder / function.__module__.partition(".")[0]
@@ -69,40 +91,71 @@ def compiled(function: Function) -> Function:
             kernel = njit(cache=True)(function)
         finally:
             config.CACHE_DIR = before
-    return kernel
+    _forgive(kernel)
+    kernel.__class__ = Kernel
+    return cast("Function", kernel)
+
+
+def _forgive(kernel: Any) -> None:
+    """Let a cache that fails cost time and nothing else.
+
+    A disk may fill up, a folder be taken away, a file be cut short; and of two processes that keep two signatures of one
+    kernel at the same moment, one may find the other's code under its own name.
+    """
+    store = kernel._cache
+    load, save = store.load_overload, store.save_overload
+
+    def loaded(signature: Any, context: Any) -> Any:
+        try:
+            found = load(signature, context)
+        except Exception:  # whatever a broken pickle raises; the next run finds a new one
+            with suppress(OSError):
+                store.flush()
+            return None
+        return found if found is None or found.signature.args == _arguments(signature) else None
+
+    def saved(signature: Any, code: Any) -> None:
+        try:
+            save(signature, code)
+        except OSError:
+            return
+
+    store.load_overload, store.save_overload = loaded, saved
+
+
+def _arguments(signature: Any) -> Any:
+    from numba.core import sigutils
+
+    normalize: Any = sigutils.normalize_signature
+    return normalize(signature)[0]
 
 
 @cache
-def _announce() -> None:
-    """Have numba's compilations (not what it loads from its cache) timed, and said when they take long."""
+def _watch_compiler() -> None:
+    """While numba compiles a kernel, or loads it from its cache, no clock runs and no interrupt breaks in."""
     from numba.core import event
 
-    register: Any = event.register
-
-    class Notice(event.Listener):
-        """Adds up the seconds spent compiling; a timer speaks even while one function is being compiled."""
-
-        def __init__(self) -> None:
-            self.spent, self.begin, self.depth = 0.0, 0.0, 0
-            self.timer: threading.Timer | None = None
-            self.said = False
+    class Compiling(event.Listener):
+        """Its calls come in pairs, nested where one kernel calls another, in the thread that compiles."""
 
         def on_start(self, _: object) -> None:
-            self.depth += 1
-            if self.depth == 1 and not self.said:
-                self.begin = time.perf_counter()
-                self.timer = threading.Timer(max(0.0, NOTICE_SECONDS - self.spent), self.say)
-                self.timer.daemon = True
-                self.timer.start()
+            stack = _here.__dict__.setdefault("stack", [])
+            stack.append(ExitStack())
+            if len(stack) == 1:
+                stack[0].enter_context(starting())
 
         def on_end(self, _: object) -> None:
-            self.depth -= 1
-            if self.depth == 0 and self.timer is not None:
-                self.timer.cancel()
-                self.spent += time.perf_counter() - self.begin
+            _here.stack.pop().close()
 
-        def say(self) -> None:
-            self.said = True
-            print("compiling kernels (kept for the next run) ...", file=sys.stderr)
+    class Missing(event.Listener):
+        """What is not in the cache is compiled, which may take long."""
 
-    register("numba:compile", Notice())
+        def on_start(self, _: object) -> None:
+            announce("compiling kernels")
+
+        def on_end(self, _: object) -> None:
+            return
+
+    register: Any = event.register
+    register("numba:compiler_lock", Compiling())
+    register("numba:compile", Missing())

@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
 EQUAL = 1e-9
-"""Entries closer than this are tied."""
+"""Predicted entries closer than this are tied, and a smaller deviation is none: both come from floats."""
 
 PREDICTED_WEIGHT = 0.3
 """Weight of a predicted entry in a similarity, a sampled one having 1."""
@@ -122,7 +122,8 @@ def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    truth, predicted : (rows, columns); entries within 1e-9 of each other are tied.
+    truth, predicted : (rows, columns). True entries are tied when they are equal, predicted ones within 1e-9, which is what the
+        prediction's own rounding may be.
 
     Returns
     -------
@@ -152,14 +153,11 @@ def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
     for row in range(len(true)):
         columns = np.flatnonzero(finite[row])
         first, second = np.triu_indices(len(columns), 1)
-        signs = [_sign(entry[row, columns[first]] - entry[row, columns[second]]) for entry in (true, guess)]
-        right += float(np.where(signs[0] * signs[1] == 0, 0.5, signs[0] == signs[1]).sum())
+        differs, predicted_to = (entry[row, columns[first]] - entry[row, columns[second]] for entry in (true, guess))
+        signs = np.sign(differs) * np.where(np.abs(predicted_to) <= EQUAL, 0.0, np.sign(predicted_to))
+        right += float((1.0 + signs).sum()) / 2
         pairs += len(first)
     return right / pairs if pairs else 1.0
-
-
-def _sign(difference: Floats) -> Floats:
-    return np.where(np.abs(difference) <= EQUAL, 0.0, np.sign(difference))
 
 
 def _valid_sample(matrix: npt.ArrayLike, sampled: npt.ArrayLike) -> tuple[Floats, Booleans]:

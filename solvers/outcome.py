@@ -7,7 +7,6 @@ Four things are kept apart: what the answer is (`solution`), how good it is (`bo
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,9 +15,10 @@ from typing import Any
 
 from ..instances.problem.base import Solution
 from ..instances.problem.errors import InvalidOption
+from .stopwatch import ImportWatch, stopwatch
 
 AGREE = 1e-9
-"""A value and its bound that differ by no more than this are equal."""
+"""A value and its bound that differ by no more than this fraction of their scale are equal: see `agree`."""
 
 
 class Status(StrEnum):
@@ -84,20 +84,37 @@ class Outcome:
     tolerance: float | None = None
 
 
-def gap_absolute(objective: float | None, bound: float | None, tolerance: float | None = None) -> float | None:
-    """|objective - bound|, 0 when they agree to 1e-9 (or within an equilibrium's `tolerance`), None without either."""
+def agree(value: float, bound: float, scale: float = 1.0) -> bool:
+    """Whether a value and a bound on it are equal, so that the one proves the other the best.
+
+    The one meaning of "agree", for the statuses of methods, the levels in certificates, gaps and `cotenant check`.
+
+    Parameters
+    ----------
+    scale : what the objective could be at most on the instance: `instances.problem.scale`.
+    """
+    return abs(value - bound) <= AGREE * scale
+
+
+def gap_absolute(
+    objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0
+) -> float | None:
+    """|objective - bound|, 0 when they `agree` (or are within an equilibrium's `tolerance`), None without either."""
     if objective is None or bound is None or not (math.isfinite(objective) and math.isfinite(bound)):
         return None
     difference = abs(objective - bound)
-    return 0.0 if difference <= max(AGREE, tolerance or 0.0) else difference
+    return 0.0 if agree(objective, bound, scale) or difference <= (tolerance or 0.0) else difference
 
 
-def gap(objective: float | None, bound: float | None, tolerance: float | None = None) -> float | None:
-    """|objective - bound| / max(|objective|, 1e-9), 0 when they agree as in `gap_absolute`, None without either."""
-    difference = gap_absolute(objective, bound, tolerance)
+def gap(objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0) -> float | None:
+    """|objective - bound| / |objective|, 0 when they agree as in `gap_absolute`, None without either.
+
+    Where the objective is nearer to 0 than `agree` tells apart, the divisor is what it does tell apart.
+    """
+    difference = gap_absolute(objective, bound, tolerance, scale)
     if difference is None or objective is None:
         return None
-    return difference / max(abs(objective), AGREE)
+    return 0.0 if difference == 0 else difference / max(abs(objective), AGREE * scale)
 
 
 LEAST_SECONDS = 0.01
@@ -110,6 +127,8 @@ Report = Callable[[float, float | None, float | None, str], None]
 class Clock:
     """Seconds since the start, the time that is left, and the trace of improvements.
 
+    It stands still while libraries are loaded, kernels compiled and processes started in the thread that made it.
+
     Parameters
     ----------
     time_limit : seconds, more than 0; None for no limit.
@@ -118,7 +137,9 @@ class Clock:
 
     def __init__(self, time_limit: float | None = None, report: Report | None = None) -> None:
         validate_time_limit(time_limit)
-        self._start = time.perf_counter()
+        self._imports = ImportWatch()
+        self._stopwatch = stopwatch()
+        self._start = self._stopwatch.seconds
         self._limit = time_limit
         self._report = report
         self.trace: list[tuple[float, float | None, float | None]] = []
@@ -126,7 +147,7 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return time.perf_counter() - self._start
+        return self._stopwatch.seconds - self._start
 
     @property
     def left(self) -> float | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...baselines.admission import POLICIES
+from ...catalog import functions
 from ...instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
+from ...instances.admission.rules import SCHEMES
 from ...instances.problem.errors import InvalidOption
 from ...models.admission.blocking import blocking_program
 from ...solvers.admission.local_search import local_search
@@ -16,7 +17,7 @@ from ...solvers.admission.optimal import optimal
 from ...solvers.admission.prices import heed
 from ...solvers.engines import solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
-from ..price_map import PricePoint
+from ..frontier import PricePoint
 from .repair import towards_stability
 
 LARGEST = 3_000
@@ -130,7 +131,7 @@ def downwards(
 
 def _starts(instance: Admission, best: Assignment, clock: Clock, rng: np.random.Generator | None) -> Iterator[Assignment]:
     """The policies' assignments, one of local search, and those on the ways from there and from the optimum to stability."""
-    for policy in POLICIES.values():
+    for policy in functions("admission", *SCHEMES).values():
         yield policy(instance)
     drawn = np.random.default_rng(0) if rng is None else rng
     share = clock.share(10)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...instances.admission import Admission, Assignment, blocking_pairs, job_speeds, speeds_on, total_speed
-from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
-from ..runs import Row
+from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
+from ..run.rows import Row
 
 MOST_VALUES = 40
 """Jobs or VMs whose values a record holds one by one; of more, quantiles or evenly spaced ones."""

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...baselines.admission import POLICIES
+from ...catalog import functions
 from ...instances.admission import Admission, Assignment, blocking_pairs, total_speed
+from ...instances.admission.rules import SCHEMES
 from ...instances.problem.errors import InvalidOption
 from ...solvers.engines import validate_engine
 from ...solvers.outcome import Clock, Status, Stop
-from ..price_map import PriceFrontier, PricePoint, settled
+from ..frontier import PriceFrontier, PricePoint, settled
 from .frontier import LARGEST, downwards, within_reach
 
 CLOSE = 1e-8
@@ -55,7 +56,7 @@ def price_frontiers(
         stop = Stop.TIME_LIMIT
     if not proved or not within_reach(instance):
         enough = np.inf if not found or found[0].reached is None else found[0].reached  # the optimum's pairs
-        policies = [_of_policy(instance, policy(instance)) for policy in POLICIES.values()]
+        policies = [_of_policy(instance, policy(instance)) for policy in functions("admission", *SCHEMES).values()]
         found += [point for point in policies if point.limit is not None and point.limit < enough]
     marks = _thinned(_with_tight_end(_distinct(settled(_one_each(found), "max", CLOSE, unit=0.0))), points)
     note = "Each limit: at most so many pairs of a job and a VM block."

@@ -9,18 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...baselines.admission import POLICIES
+from ...catalog import find
 from ...instances.admission import Admission, Assignment, check, job_speeds
 from ...instances.admission.instance import Floats, Integers
-from ...instances.problem.errors import NoSolution, UnknownName
-from ...solvers.admission.local_search import local_search
-from ...solvers.admission.optimal import most_jobs, optimal
+from ...instances.problem.errors import NoSolution
 from ...solvers.outcome import Outcome, Stop, validate_time_limit
 
 Method = Callable[..., Any]
-
-METHODS: dict[str, Method] = {**POLICIES, "local-search": local_search, "optimal": optimal, "most-jobs": most_jobs}
-"""What can be run round by round, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +79,7 @@ def run_rounds(
     Parameters
     ----------
     instance : with `length` for times.
-    method : a name in `METHODS`, or a function of an instance that returns an Assignment or an Outcome.
+    method : a name of the catalogue, or a function of an instance that returns an Assignment or an Outcome.
     rng, options : given to the method in every round.
     time_limit : seconds for each round of a method that takes one.
 
@@ -148,9 +143,7 @@ def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignmen
 def _function(method: str | Method) -> Method:
     if callable(method):
         return method
-    if method not in METHODS:
-        raise UnknownName("admission method", method, METHODS)
-    return METHODS[method]
+    return find("admission", method).resolve()
 
 
-__all__ = ["METHODS", "Rounds", "run_rounds", "timed"]
+__all__ = ["Rounds", "run_rounds", "timed"]

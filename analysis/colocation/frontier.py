@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
@@ -16,7 +15,7 @@ from ...instances.problem.errors import InvalidOption, NoSolution
 from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
 from ...solvers.colocation.stable import stable
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
-from ..price_map import PricePoint, settled
+from ..frontier import PricePoint, settled
 
 Against = Literal["blocking", "alpha", "slack"]
 
@@ -163,9 +162,9 @@ class _Sweep:
         try:
             chosen = limits if limits is not None else self._spread(number)
             for place, limit in enumerate(chosen):
-                begun = time.perf_counter()
+                begun = self.clock.seconds
                 outcome = self._point(limit, self._share(len(chosen) - place))
-                found.append(self._record(limit, outcome, time.perf_counter() - begun))
+                found.append(self._record(limit, outcome, self.clock.seconds - begun))
                 if (pairing := found[-1].pairing) is not None:
                     self.known.append(pairing)
                 stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop

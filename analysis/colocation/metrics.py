@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
@@ -16,13 +13,13 @@ TOLERATED = 0.10
 
 METRICS: tuple[Metric, ...] = (
     Metric("penalty", "mean penalty", short="mean penalty"),
-    Metric("penalty_p50", "median penalty"),
-    Metric("penalty_p95", "95th percentile of penalty"),
+    Metric("penalty_p50", "median penalty", compared=False),
+    Metric("penalty_p95", "95th percentile of penalty", compared=False),
     Metric("worst_penalty", "worst penalty", short="worst"),
-    Metric("within_tolerance", "share of agents under 10 %", "max", digits=3),
-    Metric("machines", "processors in use", digits=0),
+    Metric("within_tolerance", "share of agents under 10 %", "max", digits=3, compared=False),
+    Metric("machines", "processors in use", digits=0, compared=False),
     Metric("blocking_pairs", "blocking pairs", digits=0, short="blocking pairs"),
-    Metric("blocking_agents", "agents in a blocking pair", digits=0),
+    Metric("blocking_agents", "agents in a blocking pair", digits=0, compared=False),
     Metric("slack", "attribution slack", short="slack"),
     Metric("attribution", "rank correlation of penalty with bandwidth", "max", digits=3, short="attribution"),
 )
@@ -80,29 +77,3 @@ def quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
     below, above = np.floor(position), np.ceil(position)
     low, high = (value[order][np.searchsorted(upto, place, side="right")] for place in (below, above))
     return float(low + (high - low) * (position - below))
-
-
-def certificate_claims(
-    instance: Colocation,
-    pairing: Pairing,
-    certificate: Mapping[str, Any],
-    *,
-    alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
-) -> list[str]:
-    """What is wrong with a stored certificate: a list of blocking pairs must be the one that is counted again."""
-    listed = certificate.get("blocking_pairs")
-    if not isinstance(listed, list):
-        return []
-    found = blocking_pairs(instance, pairing, alpha, alpha_mode)
-    names = instance.names
-    expected = {
-        (names[a], names[c], int(left), int(right))
-        for a, c, left, right in zip(found.first, found.second, found.willing_first, found.willing_second, strict=True)
-    }
-    claimed = {(*entry.get("types", ()), *entry.get("willing", ())) for entry in listed}
-    return (
-        []
-        if claimed == expected
-        else [f"the certificate lists {len(claimed)} pairs of types that block; there are {len(expected)}"]
-    )

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, type_penalties
-from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
-from ..runs import Row
+from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
+from ..run.rows import Row
 from .metrics import TOLERATED, quantile
 
 ALPHAS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)

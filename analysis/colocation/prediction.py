@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Floats
+from ...instances.colocation.instance import Booleans, Colocation, Floats, computed_penalty
 from ...solvers.filtering import fill, sample_mask, tau
 
 
@@ -38,13 +38,14 @@ def predicted_instance(
 
     Notes
     -----
-    Predictions are cut to at most 1 (or `unpaired`). Source: Cooper sections IV.A and VI.C (25 % sampled).
+    Predictions are cut to at most 1 (or `unpaired`) and rounded to 12 decimals.
+    Source: Cooper sections IV.A and VI.C (25 % sampled).
     """
     eligible = _profiled(instance)
     sampled = sample_mask(instance.penalty.shape, fraction, rng or np.random.default_rng(0), eligible)
     guess = fill(instance.penalty, sampled, neighbours=neighbours, iterations=iterations)
     highest = 1.0 if instance.unpaired is None else instance.unpaired
-    penalty = np.where(eligible & ~sampled, np.minimum(guess, highest), instance.penalty)
+    penalty = np.where(eligible & ~sampled, computed_penalty(np.minimum(guess, highest)), instance.penalty)
     source = f"{fraction:.0%} of the penalties sampled, the others predicted; truth: {instance.source or instance.name}"
     return instance.replace(penalty=penalty, name=f"{instance.name}-predicted-{fraction:g}", source=source)
 

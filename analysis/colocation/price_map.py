@@ -11,7 +11,7 @@ from ...instances.colocation.stability import validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...solvers.colocation import optimal
 from ...solvers.outcome import Clock, Outcome, Status, Stop
-from ..price_map import PriceFrontier, PricePoint, settled
+from ..frontier import PriceFrontier, PricePoint, settled
 from .frontier import Against, frontier
 
 MOST_TYPES = 300

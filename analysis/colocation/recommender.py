@@ -157,7 +157,7 @@ def _alternatives(
             new = float(instance.penalty[kind, other])
             theirs = (gained[other, kind] - (other == kind) * (penalty - new)) / count
             found.append(Alternative(other, count, new, penalty - new, float(theirs)))
-    return tuple(sorted(found, key=lambda entry: (-entry.gain, entry.kind)))
+    return tuple(sorted(found, key=lambda entry: (entry.penalty, entry.kind)))
 
 
 def _total_gain(instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: str) -> np.ndarray:

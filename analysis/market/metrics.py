@@ -14,12 +14,12 @@ from ..metric import Metric
 METRICS: tuple[Metric, ...] = (
     Metric("total_utility", "total utility", "max", digits=3, short="total utility"),
     Metric("nash_welfare", "Nash welfare", "max", short="Nash welfare"),
-    Metric("equilibrium_error", "equilibrium error", digits=-2),
+    Metric("equilibrium_error", "equilibrium error", digits=-2, compared=False),
     Metric("regret", "worst regret", digits=-2, short="regret"),
     Metric("excess_demand", "excess demand", digits=-2, short="excess demand"),
     Metric("envy_index", "envy index", "max", short="envy index"),
     Metric("sharing_index", "sharing index, endowment", "max", short="sharing index"),
-    Metric("sharing_index_tenants", "sharing index, tenants", "max"),
+    Metric("sharing_index_tenants", "sharing index, tenants", "max", compared=False),
     Metric("sharing_index_jobs", "sharing index, jobs", "max", short="against ES"),
 )
 

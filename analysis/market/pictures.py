@@ -13,9 +13,9 @@ from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Integers, Market
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
-from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, curves, extremes, file_name, joined, records_by_method, rounded, sharing
-from ..runs import Row
+from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.records import Record, curves, extremes, file_name, joined, records_by_method, rounded, sharing
+from ..run.rows import Row
 
 MOST_USERS = 20
 """Users in a record's envy matrix: those who envy most, and whom they envy."""

@@ -9,7 +9,7 @@ from ...instances.market.instance import Market
 from ...instances.problem.errors import InvalidOption
 from ...solvers.market.guaranteed import PROVED, Divided, Guarantees
 from ...solvers.outcome import Clock, Status, Stop
-from ..price_map import PriceFrontier, PricePoint, settled
+from ..frontier import PriceFrontier, PricePoint, settled
 
 _BEFORE_THE_END = 1e-3
 """How far below the largest index, relative to the range, the tightest limit is when the largest itself is not proved: there the

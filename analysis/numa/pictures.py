@@ -10,9 +10,9 @@ import numpy as np
 from ...instances.numa.answer import CURVE, Flow, Simulation, flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
-from ..picture import Chart, Picture, Series
-from ..records import Record, extremes, over_seeds, records_by_method, rounded
-from ..runs import Row
+from ..report.picture import Chart, Picture, Series
+from ..report.records import Record, extremes, over_seeds, records_by_method, rounded
+from ..run.rows import Row
 from .metrics import link_power
 
 WIDE, LOWEST = 5.0, 0.05

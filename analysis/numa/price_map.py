@@ -13,7 +13,7 @@ from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import InvalidOption
 from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
 from ...solvers.outcome import Clock, Status, Stop
-from ..price_map import PriceFrontier, PricePoint, settled
+from ..frontier import PriceFrontier, PricePoint, settled
 from .metrics import link_power
 
 EFFICIENCY, LIMITED = "link_power", "served_rate"

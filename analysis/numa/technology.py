@@ -128,11 +128,11 @@ def _memory(t: Technology) -> list[Recomputed]:
         _row("bandwidth of a channel", "GB/s", "Table 4.1", 12.8, channel / 8, "64 lanes x 0.2 GB/s", 0.05),
         _row("data rate of a lane", "GB/s", "Table 4.1", 0.2, 2 * t.dram_clock * 1e-3 / 8, "2 x 667 MHz of Table 4.3", 0.005),
         _row(
-            "power of an 8 GB channel at 100 %", "W", "4.2.1: 2 W/GB", t.dram_power * t.dram_channel, busy,
+            "power of an 8 GB channel at 100 %, derived from 2 W/GB", "W", "4.2.1", t.dram_power * t.dram_channel, busy,
             "102.4 Gb/s x 70 pJ/bit of Table 4.1", 0.5,
         ),
         _row(
-            "power of an 8 GB channel at 20 %", "W", "4.2.1: 2 W/GB", t.dram_power * t.dram_channel, idle,
+            "power of an 8 GB channel at 20 %, derived from 2 W/GB", "W", "4.2.1", t.dram_power * t.dram_channel, idle,
             "20.5 Gb/s x 160 pJ/bit of Table 4.1 (16.4 W were the channel busy)", 0.5,
         ),
         _row("E_Mem@20", "pJ/bit", "Table 4.1", t.dram_energy_idle, t.dram_energy_idle_eq, "eq. 4.1; it cancels", 0.5),

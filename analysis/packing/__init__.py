@@ -1,1 +1,14 @@
-"""Packing: metrics, audits, sweeps, the time-slotted simulation, the paper's experiments."""
+"""Packing: metrics, audits, sweeps, and the time-slotted simulation."""
+
+from __future__ import annotations
+
+from ..registry import Analysis
+
+ANALYSIS = Analysis(
+    metric_table_at="analysis.packing.metrics:METRICS",
+    metrics_at="analysis.packing.metrics:metrics",
+    claims_at="analysis.packing.claims:claims",
+    record_at="analysis.packing.pictures:record",
+    pictures_at="analysis.packing.pictures:pictures",
+    frontiers_at="analysis.packing.price_map:price_frontiers",
+)

@@ -11,10 +11,8 @@ from ...instances.packing import Packing, Placement
 from ...instances.packing.game import skewness
 from ...instances.packing.instance import Integers, fits
 from ...solvers.outcome import AGREE
-from ...solvers.packing.cluster import fixed_cluster
 from ...solvers.packing.game.joint import joint_optimum
-from ...solvers.packing.game.states import Space
-from ...solvers.packing.game.strategies import Eta, game_of
+from ...solvers.packing.game.strategies import Eta, Game, game_of
 from .metrics import enviers, metrics, ratio
 
 
@@ -32,7 +30,8 @@ class Audit:
         none of them means a Nash equilibrium of the one-shot game.
     largest_gain : the most any server could gain.
     disutility, least_disutility : of all servers together, here and at least over the same strategy sets (a proved bound).
-    price_of_anarchy : their ratio, 1 when both are 0; None without the joint optimum.
+    price_of_anarchy : their ratio, 1 when both are equal; None without the joint optimum, and for a placement that is no play of
+        the game.
     """
 
     below_pooled_split: tuple[int, ...]
@@ -73,12 +72,13 @@ def audit(
     InvalidInstance, InvalidOption
         As `FUGA`.
     """
+    game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     total = placement.totals(instance.types)
     disutility = metrics(instance, placement, alpha=alpha)["disutility"]
     least = None
     if joint:
         least = joint_optimum(instance, alpha=alpha, eta=eta, overload=overload, time_limit=time_limit).bound
-    gains = _gains(instance, placement, alpha, eta, overload)
+    gains = _gains(game, placement)
     better = [server for server, gain in enumerate(gains) if gain > AGREE]
     return Audit(
         below_pooled_split=_below(instance, total, pooled_split(instance)),
@@ -89,7 +89,7 @@ def audit(
         largest_gain=max([0.0, *gains]),
         disutility=disutility,
         least_disutility=least,
-        price_of_anarchy=None if least is None else ratio(disutility, least),
+        price_of_anarchy=None if least is None or not game.is_play(placement) else ratio(disutility, least),
     )
 
 
@@ -141,15 +141,12 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
     return np.concatenate(rows), np.concatenate(kinds)
 
 
-def _gains(instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None) -> list[float]:
+def _gains(game: Game, placement: Placement) -> list[float]:
     """For every server, the most utility it could gain by another combination of its own while the others stay."""
-    fixed_cluster(instance)
-    game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
-    fair = game.fair
+    instance, fair = game.instance, game.fair
     count, kind = _all_servers(instance, placement)
     total = count.sum(axis=0)
-    space = Space.of(game)
-    now = fair.variance(total, alpha)
+    now = fair.variance(total, game.alpha)
     known: dict[tuple[int, bytes], float] = {}
     gains = []
     for row, c in zip(count, kind.tolist(), strict=True):
@@ -160,9 +157,7 @@ def _gains(instance: Packing, placement: Placement, alpha: float, eta: Eta, over
             for move, uneven in zip(game.strategies[c].combination, game.strategies[c].uneven.tolist(), strict=True):
                 after = total - row + move
                 if (after <= instance.wanted).all():
-                    inside = (after < space.radix).all()
-                    v = float(space.variance(space.keys(after[None, :]))[0]) if inside else fair.variance(after, alpha)
-                    best = max(best, -v - uneven)
+                    best = max(best, -fair.variance(after, game.alpha) - uneven)
             known[key] = best - here
         gains.append(known[key])
     return gains

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption
-from ..plotting import INK
+from ..report.plotting import INK
 
 MOST_LEAVES = 200
 

@@ -8,7 +8,7 @@ from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare, min_utilization, skewness, validate_alpha
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
-from ...solvers.packing.game.strategies import Eta
+from ...solvers.packing.game.strategies import Eta, game_of
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -17,11 +17,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("vms", "VMs placed", "max", digits=0, short="VMs"),
     Metric("disutility", "total disutility of the servers", short="disutility"),
     Metric("fairness_variance", "fairness variance", short="unfairness v"),
-    Metric("skewness", "mean skewness of the servers"),
-    Metric("min_utilization", "mean least utilization of the servers", "max"),
+    Metric("skewness", "mean skewness of the servers", compared=False),
+    Metric("min_utilization", "mean least utilization of the servers", "max", compared=False),
     Metric("utilization", "mean utilization over resources", "max", short="utilization"),
-    Metric("utilization_least", "utilization of the least used resource", "max"),
-    Metric("utilization_most", "utilization of the most used resource", "max"),
+    Metric("utilization_least", "utilization of the least used resource", "max", compared=False),
+    Metric("utilization_most", "utilization of the most used resource", "max", compared=False),
     Metric("dominant_share_min", "least dominant share", "max", short="least share"),
     Metric("envy", "users who envy another", digits=0, short="envy"),
     Metric("price_of_anarchy", "disutility over the joint optimum's", short="price of anarchy"),
@@ -47,7 +47,9 @@ def metrics(
     they have (by the other's total amounts: floor(min_j x_oj / r_ij) > n_i; a met request envies nobody).
 
     With `anarchy`, which solves the game's joint optimum (at `eta` and `overload`, 30 seconds at most) besides:
-    `price_of_anarchy`, the disutility over the bound on the joint optimum's, 1 when both are 0; left out where the bound is 0.
+    `price_of_anarchy`, the disutility over the bound on the joint optimum's, 1 when they are equal; left out where the bound is
+    0, and for a placement that is no play of that game (a combination outside the strategy sets, or a server left empty while
+    some combination of its set was allowed): the joint optimum is the least of its plays only.
     """
     validate_alpha(alpha)
     kind = placement.server_class
@@ -74,7 +76,7 @@ def metrics(
         result |= {f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)}
     if fixed:
         result |= _fixed(instance, placement, used, total, alpha)
-        if anarchy:
+        if anarchy and game_of(instance, alpha=alpha, eta=eta, overload=overload).is_play(placement):
             least = joint_optimum(instance, alpha=alpha, eta=eta, overload=overload, time_limit=30.0).bound
             price = None if least is None else ratio(result["disutility"], least)
             if price is not None and np.isfinite(price):
@@ -83,8 +85,8 @@ def metrics(
 
 
 def ratio(disutility: float, least: float) -> float:
-    """Disutility over the least one, 1 when both are 0."""
-    if abs(disutility) <= AGREE and abs(least) <= AGREE:
+    """Disutility over the least one, 1 when they agree."""
+    if abs(disutility - least) <= AGREE * max(1.0, abs(least)):
         return 1.0
     return disutility / least if least > 0 else float("inf")
 
@@ -108,7 +110,7 @@ def _fixed(instance: Packing, placement: Placement, used: np.ndarray, total: np.
         "fairness_variance": variance,
         "skewness": uneven / servers,
         "min_utilization": least / servers,
-        "dominant_share_min": float((total * fair.dominant_unit)[wanting].min()),
+        "dominant_share_min": float(fair.shares(total)[wanting].min()),
         "envy": float(len(enviers(instance, total))),
     }
 

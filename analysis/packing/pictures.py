@@ -12,9 +12,9 @@ from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.problem.errors import InvalidInstance
 from ...solvers.packing.game.strategies import Eta, game_of
-from ..picture import Chart, Drawing, HeatMap, Picture, Series
-from ..records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
-from ..runs import Row
+from ..report.picture import Chart, Drawing, HeatMap, Picture, Series
+from ..report.records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
+from ..run.rows import Row
 from .drawing import MOST_LEAVES, draw_tree
 from .trees import play_of, tree_from_lists, tree_lists, tree_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from ...instances.packing.game import FairShare
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.packing.cluster import fixed_cluster, validate_whole
-from ...solvers.packing.shares import VM_NOISE, max_min_share, max_utilization
-from ..price_map import PriceFrontier, PricePoint, settled
+from ...solvers.packing.shares import max_min_share, max_utilization
+from ..frontier import PriceFrontier, PricePoint, settled
 from .metrics import metrics
 
 EFFICIENCY, FAIRNESS = "utilization", "dominant_share_min"
@@ -89,16 +90,13 @@ def _limits(instance: Packing, least: float, most: float | None, number: int) ->
     """At most `number` shares that whole VMs of some user make: `most`, and others above `least`, the largest first."""
     if most is None:
         return []
-    units = FairShare.of(instance).dominant_unit[instance.wanted > 0]
-    steps = {most}
-    for unit in units.tolist():
-        first, last = int(least / unit + VM_NOISE) + 1, int(most / unit + VM_NOISE)
-        if last < first:
-            continue
-        few = np.unique(np.linspace(first, last, min(last - first + 1, 50 * number)).astype(np.int64))
-        steps |= {min(count * unit, most) for count in few.tolist()}
+    steps, fair = {most}, FairShare.of(instance)
+    for user in np.flatnonzero(instance.wanted > 0).tolist():
+        unit = fair.unit[user]
+        first, last = int(Fraction(least) / unit), int(Fraction(most) / unit) + 1
+        few = np.unique(np.linspace(first, last, min(last - first + 1, 50 * number)).astype(np.int64)).tolist()
+        steps |= {share for count in few if least < (share := float(count * unit)) <= most}
     listed = sorted(steps, reverse=True)
-    listed = [share for place, share in enumerate(listed) if place == 0 or listed[place - 1] - share > VM_NOISE * units.min()]
     if len(listed) <= number:
         return listed
     wanted = np.linspace(most, least, number, endpoint=False)

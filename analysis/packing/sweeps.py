@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
+from ...catalog import find, methods
 from ...instances.packing import Packing, Placement, check
 from ...instances.packing.generators import vm_types
 from ...instances.problem.errors import CotenantError, UnknownName
 from ...instances.problem.options import accepts
-from ...instances.problem.registry import resolve
-from ...solvers.outcome import Outcome
+from ...solvers.outcome import Clock, Outcome
 from .metrics import metrics
 
-POLICIES: dict[str, str] = {
-    "FUGA": "solvers.packing.game.play:fuga",
-    "FUGA-algorithm-1": "baselines.packing:fuga_algorithm_1",
-    "joint-optimum": "solvers.packing.game.joint:joint_optimum",
-    "max-min-share": "solvers.packing.shares:max_min_share",
-    "max-utilization": "solvers.packing.shares:max_utilization",
-    "DRF": "baselines.packing:drf",
-    "fair-slots": "baselines.packing:fair_slots",
-    "first-fit": "baselines.packing:first_fit",
-    "best-fit": "baselines.packing:best_fit",
-    "random-fit": "baselines.packing:random_fit",
-}
-"""Methods that share fixed servers, by their name in the catalogue."""
-
 Policy = str | Callable[..., Any]
-Row = dict[str, Any]
+
+
+class SweepRow(TypedDict, total=False):
+    """One policy at one point of a sweep (`machines` or `alpha`): its metrics, or the `error` of one that refused."""
+
+    machines: int
+    alpha: float
+    method: str
+    seconds: float
+    metrics: dict[str, float]
+    error: str
 
 
 def policy_named(policy: Policy) -> Callable[..., Any]:
     """The function of a policy; raises UnknownName with the near ones."""
     if callable(policy):
         return policy
-    if policy not in POLICIES:
-        raise UnknownName("policy for fixed servers", policy, POLICIES)
-    function: Callable[..., Any] = resolve(POLICIES[policy])
-    return function
+    shared = [method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")]
+    if policy not in shared:
+        raise UnknownName("policy for fixed servers", policy, shared)
+    return find("packing", policy).resolve()
 
 
 def share(
@@ -65,7 +60,7 @@ def alpha_sweep(
     seed: int = 0,
     time_limit: float | None = None,
     **options: Any,
-) -> list[Row]:
+) -> list[SweepRow]:
     """Metrics of each policy at each alpha (the paper varies it from 2 to 5); a policy that refuses gives a row with `error`."""
     return [
         {"alpha": alpha, **_row(instance, policy, seed, time_limit, {**options, "alpha": alpha})}
@@ -82,7 +77,7 @@ def size_sweep(
     seed: int = 0,
     time_limit: float | None = None,
     **options: Any,
-) -> list[Row]:
+) -> list[SweepRow]:
     """Metrics of each policy on clusters of growing size (fig. 6: 50 to 700 servers).
 
     Parameters
@@ -91,20 +86,20 @@ def size_sweep(
         of Tiny, Medium and Large VMs.
     """
     make = cluster or (lambda machines: vm_types(machines=machines, resources=2, rng=np.random.default_rng(seed)))
-    rows = []
+    rows: list[SweepRow] = []
     for size in sizes:
         instance = make(size)
         rows += [{"machines": size, **_row(instance, policy, seed, time_limit, options)} for policy in policies]
     return rows
 
 
-def _row(instance: Packing, policy: Policy, seed: int, time_limit: float | None, options: dict[str, Any]) -> Row:
+def _row(instance: Packing, policy: Policy, seed: int, time_limit: float | None, options: dict[str, Any]) -> SweepRow:
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "policy")
-    begin = perf_counter()
+    clock = Clock()
     try:
         placement = share(instance, policy, seed=seed, time_limit=time_limit, **options)
     except CotenantError as error:
-        return {"method": name, "error": str(error), "seconds": perf_counter() - begin}
-    seconds = perf_counter() - begin
+        return {"method": name, "metrics": {}, "error": str(error), "seconds": clock.seconds}
+    seconds = clock.seconds
     measured = {} if placement is None else metrics(instance, placement, alpha=options.get("alpha", 2.0))
-    return {"method": name, **measured, "seconds": seconds}
+    return {"method": name, "metrics": measured, "seconds": seconds}

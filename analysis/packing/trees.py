@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.packing import Placement
 from ...solvers.packing.game.strategies import Game
 from ...solvers.packing.game.tree import game_tree
-from ..table import Column, Table
+from ..report.table import Column, Table
 from .drawing import equilibrium_path
 
 

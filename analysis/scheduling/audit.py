@@ -22,7 +22,7 @@ from ...solvers.scheduling.event_loop import simulate
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley import scale, scaled_shares
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
-from ..table import Column, Table
+from ..report.table import Column, Table
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]

@@ -1,204 +1,65 @@
-"""The paper's examples and theorems, checked: figures 2 and 7, proposition 5.5, theorems 5.1 and 6.2, section 4."""
+"""What a certificate of a schedule says, worked out again."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from math import factorial
+from typing import Any
 
 import numpy as np
 
-from ...instances.problem.errors import InvalidOption
-from ...instances.scheduling import UTILITIES, Scheduling, utilities
-from ...instances.scheduling.feasibility import assign_machines
-from ...instances.scheduling.gadgets import (
-    figure_2,
-    figure_2_schedule,
-    figure_7,
-    not_supermodular,
-    subset_sum,
-    subset_sum_count,
-    subset_sum_size,
-)
-from ...instances.scheduling.generators import workload
-from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import units_done
-from ...solvers.scheduling import reference, simulate
-from ..experiments import Finding, judged
-from ..picture import Chart, HeatMap, Picture, Series
-from .prices import prices
-from .strategy import KINDS, STRATEGY_RULES, best_gains
+from ...baselines.scheduling.sampled import guarantee
+from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...instances.scheduling.feasibility import is_greedy
+from ...models.scheduling.bound import fluid_bound
+from ...solvers.scheduling.event_loop import memory_needed
+from ...solvers.scheduling.shapley_schedule import affordable
+from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
+from ..findings import Findings, Stored
 
 
-def figure_2_numbers(*, seed: int = 0) -> list[Finding | Picture]:
-    """Figure 2: the utilities and flow times of its caption, and what its three changes of the schedule do. Nothing is random."""
-    two = figure_2()
-    start = figure_2_schedule(two).start
-    mine = two.organization == 0
-    psi, flow = _organization_1(two, start)
-    earlier, later, never = start.copy(), start.copy(), start.copy()
-    earlier[8], later[5], never[8] = 9, 5, -1
-    changes = (
-        ("J9 at 9, O2's job not there", earlier, (4, -1)),
-        ("J6 one unit later", later, (-6, -1)),
-        ("J9 not scheduled", never, (-10, -14)),
-    )
-    found: list[Finding | Picture] = [
-        _equal("psi at 13", "262", int(utilities(two, figure_2_schedule(two), 13)[0])),
-        _equal("psi at 14", "297", psi),
-        _equal("flow time at 14", "70", flow),
-    ]
-    for what, changed, (utility, time) in changes:
-        changed_psi, changed_flow = _organization_1(two, changed)
-        found.append(_equal(f"{what}: change of psi", f"{utility:+d}", f"{changed_psi - psi:+d}"))
-        difference = changed_flow - flow
-        note = "" if difference == time else "a job that ends later has a longer flow time"
-        found.append(_equal(f"{what}: change of the flow time", f"{time:+d}", f"{difference:+d}", note))
-    alt = f"Three machines over {two.horizon} units: {int(mine.sum())} jobs of organization 1 and one of organization 2, at 9."
-    return [*found, schedule_map("scheduling-figure-2", "The schedule of figure 2", two, start, alt)]
+def claims(instance: Scheduling, stored: Stored) -> Findings:
+    """psi, phi and debts, REF's where `metrics` would work REF out, and the fluid bound.
 
-
-def figure_7_numbers(*, seed: int = 0) -> list[Finding | Picture]:
-    """Figure 7: two greedy schedules of the same jobs use all of the machines, and three quarters. Nothing is random."""
-    seven = figure_7()
-    found: list[Finding | Picture] = []
-    for part, label, paper, instance in (
-        ("a", "long jobs first", "100 %", seven.replace(organization=1 - seven.organization)),
-        ("b", "short jobs first", "75 %", seven),
-    ):
-        start = simulate(instance, "FIFO").start
-        share = f"{100 * units_done(start, instance.processing, 6).sum() / 24:.0f} %"
-        found.append(_equal(f"utilization at 6, {label}", paper, share, "4 machines; the figure does not say"))
-        alt = f"Four machines over 6 units, {label}: {share} of the time is used."
-        found.append(schedule_map(f"scheduling-figure-7{part}", f"Greedy, {label}", seven, start, alt))
-    return found
-
-
-def proposition_5_5(*, seed: int = 0) -> list[Finding | Picture]:
-    """Proposition 5.5: the values of a game that is not supermodular. Nothing is random."""
-    values = reference(not_supermodular()).values
-    game = [int(values[coalition]) for coalition in (5, 6, 7, 4)]
-    short = game[2] + game[3] < game[0] + game[1]
-    return [
-        _equal("v(ac), v(bc), v(abc), v(c)", "4, 4, 7, 0", ", ".join(map(str, game))),
-        _equal("v(abc) + v(c) < v(ac) + v(bc)", "yes", "yes" if short else "no", f"{game[2] + game[3]} and {game[0] + game[1]}"),
-    ]
-
-
-def theorem_5_1(*, seed: int = 0) -> list[Finding | Picture]:
-    """Theorem 5.1: the Shapley value counts the orders that solve a SUBSETSUM problem, once enough unit jobs give b its claim."""
-    found: list[Finding | Picture] = []
-    for jobs, text in ((2, "as printed"), (16, "16 unit jobs each instead of 2")):
-        instance = subset_sum(values="2,3,4", target=5, unit_jobs=jobs)
-        count = int(reference(instance).phi()[3] * factorial(5) / subset_sum_size("2,3,4", jobs))
-        right = subset_sum_count("2,3,4", 5)
-        note = "" if count == right else "b is not served before S everywhere, as the proof needs"
-        found.append(_equal(f"orders counted for S = {{2, 3, 4}}, x = 5, {text}", str(right), count, note))
-    return found
-
-
-def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0) -> list[Finding | Picture]:
-    """Theorem 6.2's three quarters, and the price of fairness, against optima proved by CP-SAT on small instances.
-
-    Parameters
-    ----------
-    instances : how many: three organizations, 4 machines, 12 jobs in batches of 4, horizon 12, load 1.
-    time_limit : seconds for each proof; instances without one are left out and counted.
+    No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness holds of every schedule.
     """
-    if instances < 1:
-        raise InvalidOption(f"instances is {instances}; expected a whole number, at least 1")
-    work, utility = defaultdict(list), defaultdict(list)
-    unproved = 0
-    for index in range(instances):
-        rng = np.random.default_rng([seed, index])
-        instance = workload(organizations=3, machines=4, jobs=12, horizon=12, batch=4, load=1.0, spread=0.8, rng=rng)
-        found = prices(instance, time_limit=time_limit, seed=index)
-        if found is None:
-            unproved += 1
-            continue
-        for price in found:
-            work[price.rule].append(price.work)
-            utility[price.rule].append(price.utility)
-    note = f"{instances - unproved} instances with proved optima, {unproved} without"
-    if not work:
-        return [Finding("share of the most work possible", "at least 75 %", "nothing proved", "not in the paper", note)]
-    least = min(min(values) for values in work.values())
-    first = Finding(
-        "least share of the most work possible, all rules", "at least 75 %", _percent(least),
-        judged(least >= 0.75), note,
-    )  # fmt: skip
-    rows = [
-        Finding(
-            f"{rule}: work, total utility",
-            "",
-            f"mean {_percent(float(np.mean(work[rule])))}, {_percent(float(np.mean(utility[rule])))}; "
-            f"least {_percent(min(work[rule]))}, {_percent(min(utility[rule]))}",
-            "not in the paper",
-            "of the proved optimum",
-        )
-        for rule in work
-    ]
-    rules = tuple(work)
-    means, worst = ({rule: round(100 * float(of(work[rule])), 3) for rule in rules} for of in (np.mean, np.min))
-    picture = Chart(
-        "scheduling-theorem-6.2", "Work done by greedy rules, of the most possible", "rule", "share of the most work [%]",
-        tuple(Series(name, rules, tuple(of.values()), "bars") for name, of in (("mean", means), ("least", worst))),
-        alt=f"Bars of each rule's work over the proved most, mean and least of {instances - unproved} instances; least of all "
-        f"{_percent(least)}, where the theorem promises 75 %.",
-    )  # fmt: skip
-    return [first, *rows, picture]
-
-
-def strategy(*, seed: int = 0, instances: int = 20, seeds: int = 4) -> list[Finding]:
-    """What organizations gain under each rule by splitting, merging, delaying or padding one job, by search.
-
-    Parameters
-    ----------
-    instances : how many: three organizations, 4 machines, 9 jobs, horizon 15, load 1.5.
-    seeds : repeats of the rules that draw.
-    """
-    if instances < 1 or seeds < 1:
-        raise InvalidOption(f"instances is {instances}, seeds {seeds}; expected whole numbers, at least 1")
-    shape = {"organizations": 3, "machines": 4, "jobs": 9, "horizon": 15}
-    generators = [np.random.default_rng([seed, index]) for index in range(instances)]
-    made = [workload(**shape, batch=2, load=1.5, spread=0.6, rng=rng) for rng in generators]  # type: ignore[arg-type]
-    found = []
-    for rule in STRATEGY_RULES:
-        gains = [gain for instance in made for gain in best_gains(instance, rule, seeds=seeds, seed=seed)]
-        words = []
-        for kind in KINDS:
-            mine = [gain for gain in gains if gain.kind == kind]
-            better = [gain.gain / gain.utility for gain in mine if gain.gain > 1e-9 and gain.utility > 0]
-            share = sum(gain.gain > 1e-9 for gain in mine) / max(1, len(mine))
-            words.append(f"{kind} {_percent(share)} (most {_percent(max(better, default=0.0))})")
-        found.append(Finding(f"{rule}: organizations that can gain", "", ", ".join(words), "not in the paper"))
-    note = "the axioms of section 4 are about psi of a given schedule; a rule may serve the changed jobs earlier"
-    return [*found, Finding("what the numbers say", "strategy-resistant utility", note, "not in the paper")]
-
-
-def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, alt: str) -> HeatMap:
-    """A schedule as machines over time, each unit with the number of its job; a hole where nothing runs."""
-    machine = assign_machines(instance, start)
-    cells: list[list[float | None]] = [[None] * instance.horizon for _ in range(int(instance.machines.sum()))]
-    for job in np.flatnonzero(start >= 0).tolist():
-        for unit in range(int(start[job]), min(instance.horizon, int(start[job] + instance.processing[job]))):
-            cells[int(machine[job])][unit] = float(job + 1)
-    return HeatMap(
-        name, title, "time", "machine", tuple(map(str, range(instance.horizon))),
-        tuple(f"machine {number + 1}" for number in range(len(cells))), tuple(map(tuple, cells)), "job", alt,
-        note="jobs are numbered organization by organization",
-    )  # fmt: skip
-
-
-def _organization_1(instance: Scheduling, start: Integers) -> tuple[int, int]:
-    """Psi and total flow time of the first organization at 14, of the jobs that are started."""
-    mine = (instance.organization == 0) & (start >= 0)
-    rows = [(begin, length, 0) for begin, length in zip(start[mine].tolist(), instance.processing[mine].tolist(), strict=True)]
-    return int(UTILITIES["throughput"](rows, 14)), -int(UTILITIES["flow-time"](rows, 14))
-
-
-def _equal(what: str, paper: str, ours: object, note: str = "") -> Finding:
-    return Finding(what, paper, str(ours), judged(str(ours) == paper), note)
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    found = Findings(bounds={"unfairness": 0.0})
+    schedule, certificate = stored.solution, stored.certificate
+    if not isinstance(schedule, Schedule):
+        return found
+    psi = utilities(instance, schedule).tolist()
+    expected: dict[str, Any] = {}
+    needed: list[str] = []
+    if stored.method == "REF":
+        expected = {"reading": stored.options["reading"], "psi": psi}
+        plain = stored.options["utility"] != "throughput"
+        if plain:  # psi and phi are of the other utility
+            expected = {"reading": stored.options["reading"], "utility": stored.options["utility"], "psi_sp": psi}
+        else:
+            masks = np.arange(1, 1 << instance.organizations)
+            expected |= {"coalitions": len(masks), "memory_mb": round(memory_needed(instance, masks) / 1e6, 3)}
+        needed = [*expected]
+        reference = stored.options["reference"]
+        if (
+            not plain
+            and "decided_until" not in certificate
+            and (reference == "REF" or (reference == "auto" and affordable(instance)))
+        ):
+            ref = shapley_reference(instance, stored.options["reading"])
+            phi = ref.phi(psi)
+            expected |= {"contended decisions": ref.contended, "phi": [float(share) for share in phi]}
+            expected["owed"] = [float(share - mine) for share, mine in zip(phi, psi, strict=True)]
+            needed = [*expected]
+    elif stored.method == "RAND":
+        expected = {name: stored.options[name] for name in ("orderings", "reading")} | {"psi": psi}
+        needed = [*expected, "guarantee"]
+        told = guarantee(instance.organizations, stored.options["orderings"], stored.options["confidence"])
+        expected["guarantee"] = told
+        found.checked |= {f"guarantee.{name}" for name in told} if "guarantee" in certificate else set()
+    elif stored.method in ("max-utilization", "max-utility"):
+        utility = stored.method == "max-utility"
+        unit = 1.0 if utility else 1.0 / (instance.total_machines * instance.horizon)
+        fluid = fluid_bound(instance, "utility" if utility else "utilization") * unit
+        found.bounds["utility" if utility else "utilization"] = fluid
+        expected = {"fluid_bound": fluid, "greedy": is_greedy(instance, schedule)}
+        needed = [*expected] if "engine_message" in certificate else ["fluid_bound"]
+    found.compare(certificate, expected, needed)
+    return found

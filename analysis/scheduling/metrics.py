@@ -6,9 +6,8 @@ Unfairness and debts need the values of all coalitions, that is REF. They are wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -98,36 +97,3 @@ def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
         return None
     end = np.where(schedule.started, np.minimum(schedule.start + instance.processing, instance.horizon), instance.horizon)
     return float((end - instance.release)[released].mean())
-
-
-def certificate_claims(
-    instance: Scheduling,
-    schedule: Schedule,
-    certificate: Mapping[str, Any],
-    *,
-    reading: Reading = "figure",
-    reference: Literal["auto", "REF", "none"] = "auto",
-) -> list[str]:
-    """What a certificate says of psi, phi and debts that the schedule, measured again, does not bear out.
-
-    phi and owed are looked at where `metrics` would work REF out; the other utilities of the plain REF are not.
-    """
-    psi = utilities(instance, schedule)
-    expected: dict[str, list[float]] = {"psi_sp" if "utility" in certificate else "psi": [float(value) for value in psi.tolist()]}
-    if "owed" in certificate and (reference == "REF" or (reference == "auto" and affordable(instance))):
-        phi = shapley_reference(instance, reading).phi(psi)
-        expected["phi"] = [float(share) for share in phi]
-        expected["owed"] = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
-    return [
-        f"certificate: {name} is {values}, not {certificate[name]} as claimed"
-        for name, values in expected.items()
-        if name in certificate and not _same(values, certificate[name])
-    ]
-
-
-def _same(values: list[float], claimed: object) -> bool:
-    try:
-        given = np.asarray(claimed, dtype=float)
-    except (TypeError, ValueError):
-        return False
-    return given.shape == (len(values),) and bool(np.allclose(given, values, rtol=1e-9, atol=1e-6))

@@ -13,9 +13,9 @@ from ...instances.scheduling.instance import Integers
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
-from ..picture import Chart, HeatMap, Picture, Series
-from ..records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
-from ..runs import Row
+from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
+from ..run.rows import Row
 
 LARGE = 1e5
 """Larger numbers are drawn in thousands, millions, ..."""

@@ -18,7 +18,7 @@ from ...solvers.scheduling.near import most_near, nearest
 from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, quicker_engine, worth_of
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
-from ..price_map import PriceFrontier, PricePoint, settled
+from ..frontier import PriceFrontier, PricePoint, settled
 
 FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")

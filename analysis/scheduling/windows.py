@@ -36,8 +36,8 @@ Floats = npt.NDArray[np.float64]
 
 RULES: dict[str, Callable[..., Schedule | Outcome]] = {
     "ROUNDROBIN": round_robin,
-    "RAND15": partial(rand, orderings=15),
-    "RAND75": partial(rand, orderings=75),
+    "RAND15": partial(rand, orderings=15, reading="definition"),
+    "RAND75": partial(rand, orderings=75, reading="definition"),
     "RAND15-figure": partial(rand, orderings=15, reading="figure"),
     "DIRECTCONTR": direct_contribution,
     "FAIRSHARE": fair_share,
@@ -46,7 +46,8 @@ RULES: dict[str, Callable[..., Schedule | Outcome]] = {
     "FIFO": fifo,
     "random": random_organization,
 }
-"""The rules by the names of tables 1 and 2, RAND with its N (and compared at t, as REF is), and the two floors."""
+"""The rules by the names of tables 1 and 2, RAND with its N (compared at t + 1 as in figure 6, and at t, as REF is), and the two
+floors."""
 
 TABLE_RULES = tuple(name for name in RULES if name not in ("FIFO", "random"))
 

@@ -8,6 +8,6 @@ instance. Common to all, since the paper leaves it open:
 - A job whose VM has no core left when its turn comes is not assigned.
 """
 
-from .schemes import POLICIES, deferred_quotas, deferred_rounds, proposed, simple_matching
+from .schemes import deferred_quotas, deferred_rounds, proposed, simple_matching
 
-__all__ = ["POLICIES", "deferred_quotas", "deferred_rounds", "proposed", "simple_matching"]
+__all__ = ["deferred_quotas", "deferred_rounds", "proposed", "simple_matching"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Literal, get_args
 
 import numpy as np
@@ -169,12 +168,3 @@ def _accepted(instance: Admission, speeds: Floats, quota: Integers | None, jobs:
     order = preference_order(np.where(speeds > 0, -speeds, np.inf))
     score = np.broadcast_to(-threads, (instance.machines, len(threads)))
     return deferred_acceptance(order, score, quota).partner()
-
-
-POLICIES: Mapping[str, Callable[..., Assignment]] = {
-    "SM": simple_matching,
-    "DA1": deferred_quotas,
-    "DA2": deferred_rounds,
-    "proposed": proposed,
-}
-"""The paper's names for them."""

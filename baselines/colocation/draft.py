@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing, computed_penalty
 
 
 class Draft:
@@ -67,7 +67,7 @@ class Draft:
         """
         types = np.flatnonzero(self.remaining)
         block = np.ix_(types, types)
-        price = self.instance.penalty[block] + self.instance.penalty[block].T
+        price = computed_penalty(self.instance.penalty[block] + self.instance.penalty[block].T)
         first, second = np.nonzero(np.triu(self.instance.allowed[block]))
         for k in np.argsort(price[first, second], kind="stable").tolist():
             excess = self.remaining.sum() - leave
@@ -107,8 +107,8 @@ class Draft:
 
 
 def added_penalty(instance: Colocation, a: int) -> Floats:
-    """(T,) what a pair adds: the penalty of an a-agent beside each type and of that type beside it; inf when forbidden."""
-    return np.where(instance.allowed[a], instance.penalty[a] + instance.penalty[:, a], np.inf)
+    """(T,) what a pair adds, to 12 decimals: the penalties of an a-agent and of each type beside it; inf when forbidden."""
+    return np.where(instance.allowed[a], computed_penalty(instance.penalty[a] + instance.penalty[:, a]), np.inf)
 
 
 def runs(types: Integers) -> Iterator[tuple[int, int]]:

@@ -27,24 +27,25 @@ def rand(
     *,
     orderings: int = 15,
     confidence: float = 0.9,
-    reading: Reading = "definition",
+    reading: Reading = "figure",
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
     """RAND(N): REF's comparison with phi estimated from the coalitions met in N random orders of joining.
 
-    Source: Skowron and Rzadca, figure 6, read as it must be: the value kept there is that of t + 1, so psi is too, and a
-    start adds one to psi, which is kept (the figure adds it to phi, which it resets); Subs is a multiset, each coalition
-    counting 1/N as often as it was drawn for an organization. The coalitions' own schedules are first in, first out by
-    release, then organization, then job; for unit jobs any greedy schedule has the same value (proposition 5.4), for
-    others RAND is a heuristic. Ties go to the lowest organization.
+    Source: Skowron and Rzadca, figure 6: Subs is a multiset, each coalition counting 1/N as often as it was drawn for an
+    organization. The coalitions' own schedules are first in, first out by release, then organization, then job; for unit
+    jobs any greedy schedule has the same value (proposition 5.4), so that RAND with every order is REF of the same reading;
+    for others RAND is a heuristic. Ties go to the lowest organization.
 
     Parameters
     ----------
     orderings : N; the paper uses 15 and 75.
-    reading : "definition": psi and phi at t + 1, a start adding to psi, as figure 6 does. "figure": at t, where REF's figure
-        3 compares them, so that one organization takes the free machines until its queue is empty.
+    reading : as of REF, and like there "figure" unless told otherwise, so that RAND estimates the schedule it is judged by.
+        "figure": psi and phi at t, where figure 3 compares them, so that one organization takes the free machines until its
+        queue is empty. "definition": at t + 1, as figure 6 does, read as it must be: a start adds one to psi, which is kept
+        (the figure adds it to phi, which it resets).
     confidence : lambda, at which the certificate states what the guarantee is worth.
 
     Notes

@@ -18,6 +18,7 @@ PROBLEM = Problem(
         "uniform": "instances.admission.generators:uniform",
     },
     formats={"admission-csv": "instances.admission.formats:admission_csv"},
+    scale="instances.admission.rules:scale",
 )
 
 __all__ = [

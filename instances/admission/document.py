@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.documents import Entries
 from .instance import Admission
 
 
@@ -18,10 +19,12 @@ class AdmissionDocument(BaseModel):
     problem: Literal["admission"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
-    cores: list[list[int]] = Field(min_length=1, description="V x C: cores of each type on each VM")
-    threads: list[int] = Field(min_length=1, description="the most cores each job can use, at least 1")
-    speed: list[list[float]] = Field(min_length=1, description="J x C: work per unit of time on one core of each type, above 0")
-    length: list[float] | None = Field(default=None, description="work of each job, above 0")
+    cores: Entries[Entries[int]] = Field(min_length=1, description="V x C: cores of each type on each VM")
+    threads: Entries[int] = Field(min_length=1, description="the most cores each job can use, at least 1")
+    speed: Entries[Entries[float]] = Field(
+        min_length=1, description="J x C: work per unit of time on one core of each type, above 0"
+    )
+    length: Entries[float] | None = Field(default=None, description="work of each job, above 0")
 
     def build(self) -> Admission:
         """The validated instance."""

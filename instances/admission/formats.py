@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from pathlib import Path
 
 import numpy as np
 
+from ..problem.base import repeated
 from ..problem.errors import InvalidFile
-from ..problem.files import read_text
+from ..problem.reading import read_csv
 from .instance import Admission
 
 PathLike = str | os.PathLike[str]
@@ -38,7 +37,7 @@ def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None 
     InvalidInstance
         A value breaks a rule of the problem.
     """
-    first = Path(path) / "cores.csv" if Path(path).is_dir() else Path(path)
+    first = Path(path) / "cores.csv" if os.path.isdir(path) else Path(path)
     second, third = (
         Path(given) if given else first.with_name(name) for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv"))
     )
@@ -62,14 +61,14 @@ def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None 
 
 def _table(path: Path) -> Table:
     """Names of the rows, names of the columns, and the numbers."""
-    lines = [row for row in csv.reader(io.StringIO(read_text(path))) if any(cell.strip() for cell in row)]
+    lines = [row for _, row in read_csv(path)]
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InvalidFile(f"{path} has no rows; expected a header, then one row per name")
     columns = [cell.strip() for cell in lines[0][1:]]
     names = [row[0].strip() for row in lines[1:]]
     for what, given in (("column", columns), ("row", names)):
-        if twice := [name for name in given if given.count(name) > 1]:
-            raise InvalidFile(f"{path} gives the {what} {twice[0]!r} twice")
+        if (twice := repeated(given)) is not None:
+            raise InvalidFile(f"{path} gives the {what} {twice!r} twice")
     values: dict[tuple[str, str], float] = {}
     for number, row in enumerate(lines[1:], start=2):
         if len(row) != len(lines[0]):

@@ -13,6 +13,9 @@ import numpy as np
 
 from .instance import Admission, Assignment, Booleans, Floats, Integers
 
+SCHEMES = ("SM", "DA1", "DA2", "proposed")
+"""The four schemes of Hines and Romano, in the order of their tables, as the catalogue names them."""
+
 STRICTLY = 1e-9
 """A job is strictly faster elsewhere when it gains more than this, relative to its speed there."""
 
@@ -114,3 +117,11 @@ def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs
             offered[at] -= assignment.cores[j]
     job, machine = np.nonzero(blocks)
     return BlockingPairs(job, machine)
+
+
+def scale(instance: Admission, objective: str, **options: object) -> float:
+    """The total speed if threads all ran on cores of their fastest type, on a VM of the most cores; 1 for shares and counts."""
+    if objective != "total_speed":
+        return 1.0
+    threads = np.minimum(instance.threads, instance.cores.sum(axis=1).max())
+    return float(threads @ instance.speed.max(axis=1))

@@ -25,6 +25,7 @@ PROBLEM = Problem(
         "gavel": "instances.colocation.formats:gavel",
         "preferences": "instances.colocation.formats:preference_lists",
     },
+    scale="instances.colocation.objective:scale",
 )
 
 __all__ = ["ALPHA_MODES", "PROBLEM", "BlockingPairs", "Colocation", "Pairing", "blocking_pairs", "check", "gains"]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.documents import Entries
 from .instance import Colocation
 
 Penalty = float | None
@@ -26,17 +27,19 @@ class ColocationDocument(BaseModel):
     problem: Literal["colocation"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
-    penalty: list[list[Penalty]] = Field(
+    penalty: Entries[Entries[Penalty]] = Field(
         min_length=1,
-        description="T x T: throughput loss of a row-type job beside a column-type job, at most 1; null forbids the pair",
+        description="T x T: throughput loss of a row-type job beside a column-type job, from -1 to 1; null forbids the pair",
     )
-    count: list[Annotated[int, Field(json_schema_extra={"minimum": 0})]] = Field(min_length=1, description="agents of each type")
-    bandwidth: list[float] = Field(
+    count: Entries[Annotated[int, Field(json_schema_extra={"minimum": 0})]] = Field(
+        min_length=1, description="agents of each type"
+    )
+    bandwidth: Entries[float] = Field(
         default=None,  # type: ignore[arg-type]
         json_schema_extra=_without_default,
         description="memory bandwidth demand of each type [GB/s]",
     )
-    names: list[str] = Field(default_factory=list, description="names of the types")
+    names: Entries[str] = Field(default_factory=list, description="names of the types")
     machines: float | None = Field(
         default=None,
         json_schema_extra=_without_default,
@@ -45,7 +48,7 @@ class ColocationDocument(BaseModel):
     unpaired: float = Field(
         default=None,  # type: ignore[assignment]  # absent; a null would mean infinity, which is no penalty
         json_schema_extra=_without_default,
-        description="penalty of an agent left without partner (preference lists)",
+        description="penalty of an agent left without partner (preference lists), from -1 to 1",
     )
 
     def build(self) -> Colocation:

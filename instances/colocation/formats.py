@@ -1,20 +1,23 @@
-"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference lists."""
+"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference lists.
+
+Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals (`computed_penalty`).
+"""
 
 from __future__ import annotations
 
-import ast
-import csv
-import io
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from ..problem.base import repeated
+from ..problem.documents import shortened
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.files import parse_json, read_text
+from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_csv, read_text
 from .generators import from_scores
-from .instance import Colocation, Floats
+from .instance import Colocation, Floats, computed_penalty
 
 PathLike = str | os.PathLike[str]
 
@@ -75,7 +78,7 @@ def gavel(
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
     fits = (shared > 0) & (shared.T > 0)
-    penalty = np.where(fits, 1 - shared / alone[:, None], np.inf)
+    penalty = computed_penalty(np.where(fits, 1 - shared / alone[:, None], np.inf))
     return _typed(path, jobs, penalty, copies, machines, None, f"Gavel pair table, {gpu}")
 
 
@@ -90,6 +93,10 @@ def preference_lists(path: PathLike) -> Colocation:
     if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
         raise InvalidFile(f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first choice", ...], ...}}')
     names = tuple(lists)
+    if len(names) ** 2 > file_limit() // 4:  # the file of their instance could not be read
+        raise InvalidFile(
+            f"{os.fspath(path)} names {len(names)} agents, whose matrix of penalties is more than is read; set {LIMIT_VARIABLE}"
+        )
     index = {name: place for place, name in enumerate(names)}
     scores = np.full((len(names), len(names)), np.inf)
     for name, row in lists.items():
@@ -108,19 +115,19 @@ def preference_lists(path: PathLike) -> Colocation:
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
     """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out stays forbidden."""
-    return np.where(np.isfinite(together), 1 - alone / together, np.inf)
+    return computed_penalty(np.where(np.isfinite(together), 1 - alone / together, np.inf))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
     """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
-    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if any(cell.strip() for cell in row)]
+    rows = [row for _, row in read_csv(path)]
     if len(rows) < 2:
         raise InvalidFile(f"{os.fspath(path)} has no rows; expected a header of names, then one row per name")
     header = [cell.strip() for cell in rows[0]][1:]
     names = tuple(row[0].strip() for row in rows[1:])
     columns, extras = header[: len(header) - extra_columns], header[len(header) - extra_columns :]
-    if len(set(names)) < len(names):
-        raise InvalidFile(f"{os.fspath(path)} names {next(name for name in names if names.count(name) > 1)!r} twice")
+    if (twice := repeated(names)) is not None:
+        raise InvalidFile(f"{os.fspath(path)} names {twice!r} twice")
     if sorted(columns) != sorted(names):
         odd = sorted(set(columns) ^ set(names))
         raise InvalidFile(
@@ -132,7 +139,8 @@ def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Fl
             raise InvalidFile(f"{os.fspath(path)}, row {line} ({row[0]}): {len(row) - 1} values; expected {len(header)}")
         for place, cell in enumerate(row[1:]):
             values[line - 2, place] = _cell(path, line, header[place], cell.strip())
-    order = [columns.index(name) for name in names]
+    column_of = {name: number for number, name in enumerate(columns)}
+    order = [column_of[name] for name in names]
     return names, values[:, order], values[:, len(columns) : len(columns) + len(extras)]
 
 
@@ -176,7 +184,7 @@ def _typed(
 
 def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     table: dict[str, float] = {}
-    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if row]
+    rows = [row for _, row in read_csv(path)]
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != 2:
             raise InvalidFile(f"{path}, row {line}: {len(row)} columns; expected name and bandwidth [GB/s]")
@@ -194,13 +202,23 @@ def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...]
                 np.array(table["isolated_throughput"], dtype=float),
                 np.array([[value or 0.0 for value in row] for row in table["corun_throughput_of_row"]], dtype=float),
             )
-        keys = {key: ast.literal_eval(key) for key in table}
-        single = [key for key, (_, scale) in keys.items() if scale == 1]
+        single = {key: name for key in table for name, scale in [_gavel_key(key)] if scale == 1}
         alone = np.array([float(table[key]["null"]) for key in single])
         shared = np.array([[float(table[key].get(other, [0.0])[0]) for other in single] for key in single])
-        return tuple(keys[key][0] for key in single), alone, shared
-    except (KeyError, TypeError, ValueError, SyntaxError, IndexError) as error:
+        return tuple(single.values()), alone, shared
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: {error!r}") from None
+
+
+_GAVEL_KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")
+
+
+def _gavel_key(text: str) -> tuple[str, int]:
+    """A job's name and scale factor from "('name', 1)"; ValueError for anything else."""
+    found = _GAVEL_KEY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"a job is called {shortened(text)}; expected ('name', 1)")
+    return found[1] or found[2] or "", int(found[3])
 
 
 def _stem(path: PathLike) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from .instance import Colocation, Floats, Integers
+from .instance import Colocation, Floats, Integers, computed_penalty
 from .workloads import WORKLOADS, ContentionModel
 
 Mix = Literal["uniform", "beta-low", "gaussian", "beta-high"]
@@ -109,7 +109,8 @@ def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.
     """Agents that are all different, with penalty[i, j] = sensitivity_i x pressure_j + noise.
 
     Sensitivity and pressure are uniform on (0, 1); the noise is uniform on an interval of width `noise` around 0, a
-    fraction of the scores' range; the sum is scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1.
+    fraction of the scores' range; the sum is scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12
+    decimals.
     """
     _even(agents)
     if not 0 <= noise <= 10:
@@ -117,7 +118,7 @@ def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.
     sensitivity, pressure = rng.random(agents), rng.random(agents)
     error = noise * (rng.random((agents, agents)) - 0.5)
     return Colocation(
-        penalty=(np.outer(sensitivity, pressure) + error) / (1 + noise / 2),
+        penalty=computed_penalty((np.outer(sensitivity, pressure) + error) / (1 + noise / 2)),
         count=np.ones(agents, dtype=int),
         bandwidth=pressure,
         name=f"scores-{agents}-noise-{noise:g}",
@@ -126,12 +127,12 @@ def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.
 
 
 def from_scores(scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()) -> Colocation:
-    """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n, inf is unacceptable."""
+    """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n (to 12 decimals), inf is unacceptable."""
     agents = len(scores)
     rank = np.empty((agents, agents))
     np.put_along_axis(rank, np.argsort(scores, axis=1, kind="stable"), np.arange(1, agents + 1.0)[None, :], axis=1)
     return Colocation(
-        penalty=np.where(np.isfinite(scores), rank / agents, np.inf),
+        penalty=computed_penalty(np.where(np.isfinite(scores), rank / agents, np.inf)),
         count=np.ones(agents, dtype=int),
         names=names,
         unpaired=1.0 if incomplete else None,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, frozen_array, plain, repeated, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 
 Floats = npt.NDArray[np.float64]
@@ -17,6 +17,24 @@ Booleans = npt.NDArray[np.bool_]
 
 MOST_AGENTS = 10**9
 """More agents would make numbers of blocking pairs pass 64 bits."""
+
+LEAST_PENALTY = -1.0
+"""The lowest penalty: twice as fast beside the co-runner as alone, far below any noise. One of minus a billion would hide the
+differences between all the others in the floats of a mean and in a solver's tolerances."""
+
+_WHY_NO_LESS = (
+    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as alone, and beside such a number the "
+    "differences that decide who is better off are lost in rounding. Give 1 - (throughput beside it) / (throughput alone)"
+)
+
+
+COMPUTED_DECIMALS = 12
+"""Decimals of penalties that a reader or a generator computes."""
+
+
+def computed_penalty(penalty: npt.ArrayLike) -> Floats:
+    """Penalties from a float computation, rounded to 12 decimals: they are compared exactly, so its noise would be an order."""
+    return cast(Floats, np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +45,7 @@ class Colocation(Instance):
     ----------
     penalty : (T, T) array
         `penalty[x, y]` is the throughput loss of a job of type x beside one of type y, a fraction: at most 1, perhaps
-        slightly negative (measurement noise); inf on either side forbids the pair. The diagonal entry of a type with
+        slightly negative (measurement noise), at least -1; inf on either side forbids the pair. The diagonal entry of a type with
         a single agent is not looked at.
     count : (T,) array of whole numbers
         Agents of each type, 0 allowed; all ones when every agent is its own type.
@@ -190,6 +208,8 @@ class Colocation(Instance):
         unpaired = _number("unpaired", self.unpaired)
         if not np.isfinite(unpaired) or unpaired > 1:
             raise InvalidInstance("unpaired", unpaired, "a penalty, at most 1")
+        if unpaired < LEAST_PENALTY:
+            raise InvalidInstance("unpaired", f"{unpaired:g}", f"a penalty from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS)
         worst = np.where(self.allowed, self.penalty, -np.inf)
         if (worst > unpaired).any():
             x, y = (int(i) for i in np.argwhere(worst > unpaired)[0])
@@ -258,6 +278,18 @@ class Pairing(Solution):
         alone = np.bincount(kind[mate < 0], minlength=number_of_types)
         return cls(kind[left], kind[mate[left]], np.ones(len(left), dtype=np.int64), alone)
 
+    def partners(self, instance: Colocation) -> Integers:
+        """(n,) each agent's partner under the pairing, -1 for none, the agents of a type taken in order; see `from_partners`."""
+        following = np.cumsum(instance.count) - instance.count
+        mate = np.full(instance.agents, -1, dtype=np.int64)
+        for a, b, number in zip(self.first.tolist(), self.second.tolist(), self.pairs.tolist(), strict=True):
+            left = following[a] + np.arange(number)
+            following[a] += number
+            right = following[b] + np.arange(number)
+            following[b] += number
+            mate[left], mate[right] = right, left
+        return mate
+
     @classmethod
     def from_matrix(cls, pairs: npt.ArrayLike, single: npt.ArrayLike) -> Pairing:
         """A pairing from an upper-triangular (T, T) matrix of pair counts and the singles."""
@@ -320,18 +352,16 @@ def check(instance: Colocation, pairing: Pairing) -> None:
 
 
 def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
-    """Refuse NaN, -inf and values above 1; a diagonal entry nobody looks at is left as it is, NaN there becomes inf."""
+    """Refuse NaN and values below -1 or above 1; a diagonal entry nobody looks at is left as it is, NaN there becomes inf."""
     looked_at = np.ones_like(penalty, dtype=bool)
     looked_at[np.diag_indices(len(penalty))] = count >= 2
-    wrong = looked_at & (np.isnan(penalty) | (penalty == -np.inf) | ((penalty > 1) & (penalty != np.inf)))
+    wrong = looked_at & (np.isnan(penalty) | (penalty < LEAST_PENALTY) | ((penalty > 1) & (penalty != np.inf)))
     if wrong.any():
         x, y = (int(i) for i in np.argwhere(wrong)[0])
-        raise InvalidInstance(
-            f"penalty[{x}, {y}]",
-            f"{penalty[x, y]:g}",
-            "a fraction of throughput lost, at most 1",
-            "Write null (inf) to forbid the pair",
-        )
+        place, value = f"penalty[{x}, {y}]", f"{penalty[x, y]:g}"
+        if -np.inf < penalty[x, y] < LEAST_PENALTY:
+            raise InvalidInstance(place, value, f"a fraction of throughput lost, from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS)
+        raise InvalidInstance(place, value, "a fraction of throughput lost, at most 1", "Write null (inf) to forbid the pair")
     ignored = ~looked_at & ~np.isfinite(penalty)
     if ignored.any():
         penalty = np.where(ignored, np.inf, penalty)
@@ -359,8 +389,7 @@ def _valid_names(names: Any, types: int) -> tuple[str, ...]:
     for place, value in enumerate(values):
         if not isinstance(value, str):
             raise InvalidInstance(f"names[{place}]", repr(value), "a string")
-    if len(set(values)) < types:
-        twice = next(value for value in values if values.count(value) > 1)
+    if (twice := repeated(values)) is not None:
         raise InvalidInstance("names", f"{twice!r} given twice", "a name of its own for every type")
     return values
 

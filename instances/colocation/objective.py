@@ -44,3 +44,12 @@ def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
         worst = max(worst, highest_below - float(group.min()))
         highest_below = max(highest_below, float(group.max()))
     return worst
+
+
+def scale(instance: Colocation, objective: str, **options: object) -> float:
+    """The largest penalty, in absolute value, that an agent could have, for objectives that are penalties; else 1."""
+    if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):
+        return 1.0
+    present = instance.count > 0
+    largest = float(np.abs(instance.penalty[instance.allowed & present & present[:, None]]).max(initial=0.0))
+    return max(largest, abs(instance.single_penalty))

@@ -1,13 +1,16 @@
 """Who would break away: the one strict comparison, and blocking pairs counted over types.
 
-An agent gains by a change iff its penalty falls by strictly more than alpha. W[a, c] is the number of a-agents who
-would gain by a c-agent beside them; then the blocking pairs are exactly
+An agent gains by a change iff its penalty falls by strictly more than alpha, exactly: penalties and alpha are the decimals
+that were written, not the floats that hold them. W[a, c] is the number of a-agents who would gain by a c-agent beside
+them; then the blocking pairs are exactly
 sum over allowed a < c of W[a, c] W[c, a], plus sum over allowed a of W[a, a] (W[a, a] - 1) / 2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -19,8 +22,12 @@ from .instance import Booleans, Colocation, Floats, Integers, Pairing
 AlphaMode = Literal["penalty-points", "relative-penalty", "relative-throughput"]
 ALPHA_MODES: tuple[str, ...] = get_args(AlphaMode)
 
-TOLERANCE = 1e-9
-"""Two penalties closer than this are equal; differences of decimals such as .8 - .7 - .1 are noise."""
+_NOISE = 2.0**-49
+"""A few times what rounding decimals to floats, and the float operations of `gains`, can change, relative to their operands."""
+
+
+_LEAST = 1e-300
+"""Floats nearer to 0 than this hold fewer digits."""
 
 
 def validate_alpha(alpha: float, alpha_mode: str = "penalty-points") -> None:
@@ -36,6 +43,10 @@ def validate_alpha(alpha: float, alpha_mode: str = "penalty-points") -> None:
 def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> Booleans:
     """Whether an agent whose penalty goes from `old` to `new` gains by it (element by element, broadcast).
 
+    The comparison is exact on the decimals as written: a float stands for the shortest decimal that reads as it, the one
+    that it prints as. So .3 - .25 is not more than .05, although the floats say so. Floats decide where they are far enough
+    apart, fractions elsewhere; at alpha 0 the floats themselves are in the order of their decimals.
+
     Parameters
     ----------
     old, new : penalties, fractions of throughput lost; inf as `new` never gains.
@@ -43,17 +54,72 @@ def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode
     alpha_mode : "penalty-points": old - new > alpha, the default. The papers' text allows two other readings:
         "relative-penalty": old - new > alpha |old|; "relative-throughput": (1-new)/(1-old) - 1 > alpha.
     """
-    before = np.asarray(old, dtype=float)
-    return cast(Booleans, before - np.asarray(new, dtype=float) > least_gain(before, alpha, alpha_mode) + TOLERANCE)
+    before, after = np.asarray(old, dtype=float), np.asarray(new, dtype=float)
+    if alpha == 0:
+        return np.asarray(before > after)
+    alpha = float(alpha)
+    with np.errstate(over="ignore", invalid="ignore"):  # inf - inf, and the product with an enormous alpha
+        excess = before - after - least_gain(before, alpha, alpha_mode)
+        noise = _NOISE * (np.abs(before) + np.abs(after) + alpha * (1.0 + np.abs(before))) + _LEAST
+        near = np.isfinite(excess) & (np.abs(excess) <= noise)
+    better = np.asarray(excess > 0)
+    if near.any():
+        before, after = (np.broadcast_to(side, near.shape)[near] for side in (before, after))
+        cases, place = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
+        exactly = [_gains_exactly(one, other, alpha, alpha_mode) for one, other in cases.T.tolist()]
+        better[near] = np.array(exactly)[place.reshape(-1)]
+    return better
 
 
 def least_gain(old: Floats, alpha: float, alpha_mode: str = "penalty-points") -> Floats:
-    """By how much penalty `old` must fall before its agent moves."""
+    """By how much penalty `old` must fall before its agent moves, in floats: `gains` decides exactly."""
     if alpha_mode == "relative-penalty":
         return alpha * np.abs(old)
     if alpha_mode == "relative-throughput":
         return alpha * (1.0 - old)
     return np.full_like(old, alpha)
+
+
+@lru_cache(maxsize=1 << 16)
+def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: str) -> bool:
+    """See `gains`."""
+    before, least = _decimal(old), _decimal(alpha)
+    if alpha_mode == "relative-penalty":
+        least *= abs(before)
+    elif alpha_mode == "relative-throughput":
+        least *= 1 - before
+    return before - _decimal(new) > least
+
+
+@lru_cache(maxsize=1 << 16)
+def _decimal(value: float) -> Fraction:
+    """The decimal that a float was written as: the shortest that reads as it."""
+    return Fraction(repr(value))
+
+
+def better_partners(ascending: Floats, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> Integers:
+    """For an agent at each of some penalties, how many of them it would gain by: a prefix, since they ascend. O(m log m).
+
+    Parameters
+    ----------
+    ascending : (m,) penalties, the least first.
+    alpha, alpha_mode : as in `gains`, which decides.
+
+    Returns
+    -------
+    (m,) whole numbers, ascending too.
+    """
+    values, place = np.unique(ascending, return_inverse=True)
+    ends = np.append(np.searchsorted(ascending, values), len(ascending))
+    if alpha == 0:
+        return cast(Integers, ends[:-1][place])
+    # the floats guess, `gains` decides: it is monotone, so a wrong guess is mended by going on in one direction
+    better = np.searchsorted(values, values - least_gain(values, float(alpha), alpha_mode))
+    while (more := (better < len(values)) & gains(values, values[np.minimum(better, len(values) - 1)], alpha, alpha_mode)).any():
+        better = better + more
+    while (less := (better > 0) & ~gains(values, values[np.maximum(better - 1, 0)], alpha, alpha_mode)).any():
+        better = better - less
+    return cast(Integers, ends[better][place])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ PROBLEM = Problem(
     document="instances.market.document:MarketDocument",
     generators={"population": "instances.market.generators:population"},
     formats={"jobs-csv": "instances.market.formats:jobs_csv"},
+    scale="instances.market.scale:scale",
 )
 
 __all__ = [

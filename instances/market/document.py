@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.documents import Entries
 from .instance import Market
 
 
@@ -14,10 +15,10 @@ class JobsDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    user: list[int] = Field(description="whose job it is, from 0")
-    server: list[int] = Field(description="the server it is bound to, from 0")
-    parallel_fraction: list[float] = Field(description="Amdahl's parallel fraction, 0 to 1")
-    work: list[float] = Field(description="work done per unit of time on one core, 0 or more")
+    user: Entries[int] = Field(description="whose job it is, from 0")
+    server: Entries[int] = Field(description="the server it is bound to, from 0")
+    parallel_fraction: Entries[float] = Field(description="Amdahl's parallel fraction, 0 to 1")
+    work: Entries[float] = Field(description="work done per unit of time on one core, 0 or more")
 
 
 class MarketDocument(BaseModel):
@@ -29,8 +30,8 @@ class MarketDocument(BaseModel):
     problem: Literal["market"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
-    capacity: list[float] = Field(min_length=1, description="cores of each server, above 0")
-    budget: list[float] = Field(min_length=1, description="money of each user, above 0; only ratios matter")
+    capacity: Entries[float] = Field(min_length=1, description="cores of each server, above 0")
+    budget: Entries[float] = Field(min_length=1, description="money of each user, above 0; only ratios matter")
     job: JobsDocument
 
     def build(self) -> Market:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from pathlib import Path
 
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.files import read_text
+from ..problem.reading import read_csv
 from .instance import Market
 from .profile import float_cell, fraction_cell, karp_flatt
 
@@ -39,18 +37,15 @@ def jobs_csv(path: PathLike, *, cores: float = 24.0) -> Market:
     """
     if not (cores > 0 and np.isfinite(cores)):
         raise InvalidOption(f"cores is {cores}; expected a number above 0")
-    lines = csv.reader(io.StringIO(read_text(path)))
-    header = [cell.strip().lower() for cell in next(lines, [])]
+    lines = read_csv(path)
+    header = [cell.strip().lower() for cell in next(lines, (1, []))[1]]
     times = _time_columns(path, header)
     users: dict[str, int] = {}
     servers: dict[str, int] = {}
     budget: list[float] = []
     capacity: list[float] = []
     jobs: list[tuple[int, int, float, float]] = []
-    for row in lines:
-        if not any(cell.strip() for cell in row):
-            continue
-        line = lines.line_num
+    for line, row in lines:
         if len(row) != len(header):
             raise InvalidFile(f"{os.fspath(path)}, line {line}: {len(row)} values; expected {len(header)}")
         cell = dict(zip(header, (value.strip() for value in row), strict=True))

@@ -9,8 +9,6 @@ whose mean over core counts is the estimate, and whose variance says how well Am
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from dataclasses import dataclass
 
@@ -18,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.files import read_text
+from ..problem.reading import read_csv
 from .instance import Booleans, Floats
 
 PathLike = str | os.PathLike[str]
@@ -150,9 +148,8 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     InvalidFile
         A column that is missing, or a row that cannot be read, with its line number.
     """
-    text = read_text(path)
-    lines = csv.reader(io.StringIO(text))
-    header = [cell.strip().lower() for cell in next(lines, [])]
+    lines = read_csv(path)
+    header = [cell.strip().lower() for cell in next(lines, (1, []))[1]]
     columns = {key: header.index(name) for key, names in _ALIASES.items() for name in names if name in header}
     if missing := [key for key in ("workload", "cores") if key not in columns]:
         raise InvalidFile(f"{os.fspath(path)}, line 1: no column {missing[0]!r}; the columns are {', '.join(header) or 'none'}")
@@ -161,20 +158,18 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     wanted = _conditions(where, header)
     names: list[str] = []
     numbers: list[tuple[float, float, float]] = []
-    for row in lines:
-        if not any(cell.strip() for cell in row):
-            continue
+    for line, row in lines:
         if len(row) != len(header):
-            raise InvalidFile(f"{os.fspath(path)}, line {lines.line_num}: {len(row)} values; expected {len(header)}")
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: {len(row)} values; expected {len(header)}")
         if any(row[place].strip() != value for place, value in wanted):
             continue
         names.append(row[columns["workload"]].strip())
-        size = _number(path, lines.line_num, "size", row[columns["size"]]) if "size" in columns else 1.0
-        cores = _number(path, lines.line_num, "cores", row[columns["cores"]])
+        size = _number(path, line, "size", row[columns["size"]]) if "size" in columns else 1.0
+        cores = _number(path, line, "cores", row[columns["cores"]])
         if "seconds" in columns:
-            seconds = _number(path, lines.line_num, "seconds", row[columns["seconds"]])
+            seconds = _number(path, line, "seconds", row[columns["seconds"]])
         else:
-            seconds = 1 / _number(path, lines.line_num, "speedup", row[columns["speedup"]])
+            seconds = 1 / _number(path, line, "speedup", row[columns["speedup"]])
         numbers.append((size, cores, seconds))
     if not names:
         raise InvalidFile(f"{os.fspath(path)} has no rows{f' where {where}' if where else ''}; expected measured run times")
@@ -184,19 +179,17 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
 
 def read_pool(path: PathLike) -> dict[str, float]:
     """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or from a profile."""
-    lines = csv.reader(io.StringIO(read_text(path)))
-    header = [cell.strip().lower() for cell in next(lines, [])]
+    lines = read_csv(path)
+    header = [cell.strip().lower() for cell in next(lines, (1, []))[1]]
     if "parallel_fraction" not in header:
         return pool(read_profile(path))
     if "workload" not in header:
         raise InvalidFile(f"{os.fspath(path)}, line 1: no column 'workload'; the columns are {', '.join(header)}")
     result: dict[str, float] = {}
-    for row in lines:
-        if not any(cell.strip() for cell in row):
-            continue
+    for line, row in lines:
         if len(row) != len(header):
-            raise InvalidFile(f"{os.fspath(path)}, line {lines.line_num}: {len(row)} values; expected {len(header)}")
-        value = fraction_cell(path, lines.line_num, row[header.index("parallel_fraction")])
+            raise InvalidFile(f"{os.fspath(path)}, line {line}: {len(row)} values; expected {len(header)}")
+        value = fraction_cell(path, line, row[header.index("parallel_fraction")])
         result[row[header.index("workload")].strip()] = value
     if not result:
         raise InvalidFile(f"{os.fspath(path)} has no rows; expected workloads and their parallel fractions")

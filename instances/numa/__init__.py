@@ -15,6 +15,7 @@ PROBLEM = Problem(
     check=check,
     document="instances.numa.document:NumaDocument",
     generators={"blade-server": "instances.numa.generators:blade_server"},
+    scale="instances.numa.bounds:scale",
 )
 
 __all__ = ["POLICIES", "PROBLEM", "THESIS", "Flow", "Numa", "Simulation", "Technology", "check"]

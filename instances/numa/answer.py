@@ -40,7 +40,8 @@ class Simulation(Solution):
     stable : whether the queue did not grow through the window; if it did, there is no long-run response time.
     growth : trend of the number of waiting tasks [1/s].
     response, response_error : (3,) median, 95th and 99th percentile of the response time [s] of the tasks that arrived
-        in the window, and half the width of their 95 % confidence intervals (batch means).
+        in the window, and half the width of their 95 % confidence intervals; inf (JSON null) where the window is too short
+        to say anything.
     mean_response, mean_response_error, mean_wait, mean_wait_error : the same for the means [s].
     curve : quantiles of the response time [s] at the levels of `CURVE`; empty when they were not kept.
     """
@@ -74,7 +75,10 @@ class Simulation(Solution):
             set_field(self, name, frozen_array(name, getattr(self, name), kind, ndim))
         for name in ("window", "growth", "mean_response", "mean_response_error", "mean_wait", "mean_wait_error"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not np.isfinite(value):
+            if value is None and name.endswith("_error"):
+                value = np.inf
+            number = not isinstance(value, bool) and isinstance(value, int | float | np.floating)
+            if not number or not (np.isfinite(value) or (value == np.inf and name.endswith("_error"))):
                 raise InvalidInstance(name, repr(value), "a number")
             set_field(self, name, float(value))
         set_field(self, "refused", int(self.refused))
@@ -147,12 +151,13 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
         values = getattr(run, name)
         if values.shape != shape:
             raise InfeasibleSolution(f"{name} has shape {values.shape}; this instance needs {shape}")
-        if not (np.isfinite(values).all() and (values >= 0).all()):
+        unbounded = name == "response_error" and not np.isnan(values).any()
+        if not ((unbounded or np.isfinite(values).all()) and (values >= 0).all()):
             raise InfeasibleSolution(f"{name} must be finite and not negative")
     if run.policy not in (*POLICIES, "mix"):
         raise InfeasibleSolution(f"policy is {run.policy!r}; the policies are {', '.join(POLICIES)} and mix")
-    if run.window <= 0 or run.refused < 0:
-        raise InfeasibleSolution("the window must be longer than 0 and refusals not negative")
+    if run.window <= 0 or run.refused < 0 or run.mean_response_error < 0 or run.mean_wait_error < 0:
+        raise InfeasibleSolution("the window must be longer than 0, and refusals and errors not negative")
     inside = run.waiting + run.running
     if inside[0] + run.arrived.sum() != inside[1] + run.served.sum():
         raise InfeasibleSolution(

@@ -69,6 +69,11 @@ def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats
     return max(0.0, float(throughput * mean - instance.cores * prices.sum()))
 
 
+def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
+    """The link power [W] at a throughput if all data were as far away as it can be; `energy` as `link_energy` gives it."""
+    return throughput * float(instance.class_share @ energy.max(axis=1))
+
+
 def saturated_throughput(instance: Numa, policy: str) -> float:
     """Tasks a second that a policy clears from an endless backlog without a refusal limit.
 
@@ -89,3 +94,29 @@ def saturated_throughput(instance: Numa, policy: str) -> float:
     mean = (slow * weight).sum(axis=1) / weight.sum(axis=0)
     each = instance.class_share * instance.service_mean @ mean
     return float((instance.cores / each).sum())
+
+
+def scale(
+    instance: Numa,
+    objective: str,
+    *,
+    throughput: float | None = None,
+    ht_energy: float = THESIS.ht_energy,
+    pcie_energy: float = THESIS.pcie_energy,
+    pcie_hops: float = THESIS.pcie_hops,
+    **options: object,
+) -> float:
+    """All cores at work on local data, for rates; every task's data as far away as it can be, for power; else 1.
+
+    Parameters
+    ----------
+    throughput, ht_energy, pcie_energy, pcie_hops : as of `fluid-power`.
+    """
+    most = instance.all_cores / instance.mean_service
+    if objective == "served_rate":
+        return most
+    if objective not in ("link_power", "flow_power"):
+        return 1.0
+    rate = instance.rate if throughput is None else throughput
+    energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
+    return most_power(instance, rate if objective == "link_power" else most, energy)

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.documents import Entries
 from .instance import Law, Numa, Queues
 
 
@@ -23,14 +24,14 @@ class NumaDocument(BaseModel):
     rows: int = Field(description="rows of a blade's mesh of processors")
     columns: int = Field(description="columns of a blade's mesh of processors")
     cores: int = Field(description="cores of a processor")
-    location_share: list[float] = Field(
+    location_share: Entries[float] = Field(
         description="share of tasks with data in each memory (blades x rows x columns); sums to 1"
     )
-    class_share: list[float] = Field(min_length=1, description="share of each class of tasks; sums to 1")
-    service_mean: list[float] = Field(description="mean service time of each class with local data [s]")
-    ht1: list[float] = Field(description="service time one hop away over the local one, by class, at least 1")
-    pcie: list[float] = Field(description="service time on another blade over the local one, by class, at least 1")
-    bandwidth: list[float] = Field(description="demand for memory, by class [MB/s]")
+    class_share: Entries[float] = Field(min_length=1, description="share of each class of tasks; sums to 1")
+    service_mean: Entries[float] = Field(description="mean service time of each class with local data [s]")
+    ht1: Entries[float] = Field(description="service time one hop away over the local one, by class, at least 1")
+    pcie: Entries[float] = Field(description="service time on another blade over the local one, by class, at least 1")
+    bandwidth: Entries[float] = Field(description="demand for memory, by class [MB/s]")
     rate: float = Field(description="arrivals [tasks/s]")
     refusal_limit: float | None = Field(description="offers a task declines at most; null for no limit")
     law: Law = Field(default="exponential", description="law of the service times")
@@ -38,7 +39,7 @@ class NumaDocument(BaseModel):
     queues: Queues = Field(default="one", description="one queue, or one per processor")
     arrival_law: Law = Field(default="exponential", description="law of the times between arrivals")
     arrival_scv: float | None = Field(default=None, description="its squared coefficient of variation (gamma and lognormal)")
-    names: list[str] = Field(default_factory=list, description="names of the classes")
+    names: Entries[str] = Field(default_factory=list, description="names of the classes")
 
     def build(self) -> Numa:
         """The validated instance; a null limit becomes infinity."""

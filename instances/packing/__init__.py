@@ -23,6 +23,7 @@ PROBLEM = Problem(
         "azure-vm": "instances.packing.formats:azure_vm",
         "alibaba-openb": "instances.packing.formats:alibaba_openb",
     },
+    scale="instances.packing.game:scale",
 )
 
 __all__ = ["PROBLEM", "Packing", "Placement", "check"]

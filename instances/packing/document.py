@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.documents import Entries
 from .instance import Packing
 
 
@@ -19,20 +20,20 @@ class PackingDocument(BaseModel):
     problem: Literal["packing"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
-    capacity: list[list[int]] = Field(min_length=1, description="p x k: what one server of each class has free")
-    initial: list[list[int]] | None = Field(
+    capacity: Entries[Entries[int]] = Field(min_length=1, description="p x k: what one server of each class has free")
+    initial: Entries[Entries[int]] | None = Field(
         default=None, description="p x k: what it had before anything ran on it; as capacity when absent"
     )
-    servers: list[int | None] | None = Field(
+    servers: Entries[int | None] | None = Field(
         default=None, description="servers of each class; null: as many as needed (all of them when absent)"
     )
-    demand: list[list[int]] = Field(min_length=1, description="s x k: what one VM of each type takes")
-    request: list[int | None] | None = Field(
+    demand: Entries[Entries[int]] = Field(min_length=1, description="s x k: what one VM of each type takes")
+    request: Entries[int | None] | None = Field(
         default=None, description="VMs wanted of each type; null: elastic, as many as fit (all of them when absent)"
     )
-    resources: list[str] = Field(default_factory=list, description="names of the k resources")
-    names: list[str] = Field(default_factory=list, description="names of the s VM types (users)")
-    cost: list[int] | None = Field(default=None, description="price of one server of each class; 1 when absent")
+    resources: Entries[str] = Field(default_factory=list, description="names of the k resources")
+    names: Entries[str] = Field(default_factory=list, description="names of the s VM types (users)")
+    cost: Entries[int] | None = Field(default=None, description="price of one server of each class; 1 when absent")
     partial: bool = Field(default=False, description="whether a finite request may be served in part")
 
     def build(self) -> Packing:

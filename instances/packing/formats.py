@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections import Counter
@@ -13,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.files import read_text
+from ..problem.reading import read_csv, read_text, require_few
 from .instance import LARGEST, Floats, Integers, Packing
 
 PathLike = str | os.PathLike[str]
@@ -24,7 +22,9 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 def vbp(path: PathLike) -> Packing:
     """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins as many as needed."""
     where = os.fspath(path)
-    words = read_text(path).split()
+    text = read_text(path)
+    require_few(text, " \t\r\n", "numbers", where)
+    words = text.split()
     wrong = next((word for word in words if not _WHOLE.fullmatch(word)), None)
     if wrong is not None:
         raise InvalidFile(f"{where} holds {wrong[:40]!r}; expected whole numbers only. Scale fractional sizes and capacities")
@@ -224,15 +224,18 @@ def _trace(
 
 def _rows(path: PathLike, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
     """(line, row) of a CSV file with a header that has the columns named."""
-    reader = csv.DictReader(io.StringIO(read_text(path)))
-    if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+    lines = read_csv(path)
+    header = next(lines, (1, []))[1]
+    if missing := [name for name in columns if name not in header]:
         raise InvalidFile(f"{os.fspath(path)} has no column {missing[0]!r}; expected {', '.join(columns)}")
-    rows = [(reader.line_num, row) for row in reader]
+    wanted = {name: header.index(name) for name in columns}
+    rows = []
+    for line, cells in lines:
+        if len(cells) <= max(wanted.values()):
+            raise InvalidFile(f"{os.fspath(path)}, line {line} is cut short; expected {', '.join(columns)}")
+        rows.append((line, {name: cells[place] for name, place in wanted.items()}))
     if not rows:
         raise InvalidFile(f"{os.fspath(path)} has a header and no rows")
-    for line, row in rows:
-        if any(row[name] is None for name in columns):
-            raise InvalidFile(f"{os.fspath(path)}, line {line} is cut short; expected {', '.join(columns)}")
     return rows
 
 

@@ -1,13 +1,17 @@
 """Eq. 4 to 14 of Xu and Yu (2014), one function each: fair share, fairness variance, utilization, skewness, utility.
 
-Total amounts x_ij enter as VM counts n_i (x_ij = n_i r_ij), since every user has one VM type.
+Total amounts x_ij enter as VM counts n_i (x_ij = n_i r_ij), since every user has one VM type. What is a rational by these
+formulas is worked out as one, and rounded last.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
+from fractions import Fraction
+from functools import cached_property
+from numbers import Integral, Rational, Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,31 +55,81 @@ class FairShare:
         largest: Floats = self.normalised.max(axis=1)
         return largest
 
-    def deviation(self, user: int, vms: int, alpha: float) -> float:
-        """One user's part of eq. 5: sum over j of |n r_ij / C_j - lambda d_ij| ** (alpha - 1), in plain float arithmetic."""
-        return math.fsum(
-            abs(vms * int(self.request[user, j]) / int(self.total[j]) - self.share * float(self.demand[user, j])) ** (alpha - 1)
-            for j in range(len(self.total))
-            if self.total[j] > 0
+    @cached_property
+    def unit(self) -> tuple[Fraction, ...]:
+        """(s,) dominant share of one VM, exactly."""
+        whole = [max(int(number), 1) for number in self.total]
+        return tuple(
+            max(Fraction(amount, number) for amount, number in zip(row, whole, strict=True)) for row in self.request.tolist()
         )
+
+    def shares(self, vms: Integers) -> Floats:
+        """(s,) dominant shares of total VM counts, each rounded once: equal shares are equal floats."""
+        result: Floats = (vms[:, None] * self.request / np.maximum(self.total, 1)).max(axis=1)
+        return result
+
+    @cached_property
+    def due(self) -> tuple[tuple[Fraction, ...], ...]:
+        """(s, k) lambda d_ij exactly; with more than 64 users, whose common denominators grow long, lambda to 300 bits."""
+        whole = [max(int(number), 1) for number in self.total]
+        demand = []
+        for row in self.request.tolist():
+            shares = [Fraction(amount, number) for amount, number in zip(row, whole, strict=True)]
+            demand.append([part / max(shares) for part in shares])
+        columns = zip(*demand, strict=True)
+        if len(demand) <= MOST_EXACT:
+            share = 1 / max(sum(column, Fraction(0)) for column in columns)
+        else:
+            largest = max(sum(int(part * SHORTENED) for part in column) for column in columns)
+            share = Fraction(SHORTENED**2 // largest, SHORTENED)
+        return tuple(tuple(share * part for part in row) for row in demand)
+
+    def deviations(self, user: int, vms: int) -> list[Fraction]:
+        """|n r_ij / C_j - lambda d_ij| over the resources there are, of one user with n VMs."""
+        return [
+            abs(Fraction(vms * amount, total) - due)
+            for amount, total, due in zip(self.request[user].tolist(), self.total.tolist(), self.due[user], strict=True)
+            if total > 0
+        ]
 
     def variance(self, vms: npt.ArrayLike, alpha: float = 2.0) -> float:
         """Fairness variance v of total VM counts (s,): eq. 5 as printed, exponent alpha - 1 inside and 1/alpha outside.
 
-        It is no norm: at alpha 2 it is the square root of a sum of absolute values.
+        It is no norm: at alpha 2 it is the square root of a sum of absolute values. Deviations are exact and v is rounded
+        from them; where alpha is a whole number up to 64, totals of one v give one float.
         """
         validate_alpha(alpha)
-        counts = np.asarray(vms, dtype=np.int64)
-        parts = [self.deviation(user, int(number), alpha) for user, number in enumerate(counts)]
-        return float(added(parts) ** (1.0 / alpha))
+        counts = np.asarray(vms, dtype=np.int64).tolist()
+        parts = [part for user, number in enumerate(counts) for part in self.deviations(user, number) if part]
+        if not parts:
+            return 0.0
+        inside = as_written(alpha) - 1
+        largest = max(parts)
+        if inside.denominator == 1 and inside <= MOST_EXACT and len(counts) <= MOST_EXACT:
+            total = float(sum(part**inside.numerator for part in parts))
+            if total > SMALLEST:
+                return float(total ** (1.0 / alpha))
+        total = math.fsum(float(part / largest) ** float(inside) for part in parts)
+        return float(float(largest) ** (float(inside) / alpha) * total ** (1.0 / alpha))
 
 
-def added(parts: list[float]) -> float:
-    """The users' parts of eq. 5 added in index order, as the game's solvers add them."""
-    total = 0.0
-    for part in parts:
-        total += part
-    return total
+MOST_ALPHA = 1_000_000
+
+MOST_EXACT = 64
+"""Users up to which lambda, and whole exponents up to which v, are worked out in rationals."""
+
+SHORTENED = 2**300
+"""With more users lambda is rounded to a fraction of this denominator."""
+
+SMALLEST = 1e-280
+"""Sums of powers below this are scaled by the largest deviation before they are rounded."""
+
+
+def as_written(number: float) -> Fraction:
+    """The rational that a number's shortest decimal says: 0.1 is a tenth, not the float nearest to it."""
+    if isinstance(number, Integral):
+        return Fraction(int(number))
+    return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))
 
 
 def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
@@ -94,6 +148,16 @@ def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Flo
     return least
 
 
+def whole_utilization(free: Integers, start: Integers, load: Integers) -> tuple[npt.NDArray[Any], int]:
+    """u_min of one server under loads (n, k) exactly: (n,) whole numbers, and what they are to be divided by."""
+    own = start > 0
+    common = math.lcm(*(int(amount) for amount in start[own]))
+    kind = np.int64 if common < 2**62 else object  # a load that fits is at most the space, so at most common after scaling
+    times = np.array([common // int(amount) for amount in start[own]], dtype=kind)
+    used = (start - free + np.asarray(load, dtype=np.int64))[:, own].astype(kind) * times
+    return used.min(axis=1), common
+
+
 def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
     """ske, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2) over the resources the server has; 0 where nothing is used at all."""
     used = server_utilization(free, start, load)
@@ -104,6 +168,19 @@ def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
     return uneven
 
 
+def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fraction]:
+    """ske squared of one server under loads (n, k), exactly: sum_j (u_j / mean u - 1)^2 = k (k sum u_j^2 / (sum u_j)^2 - 1)."""
+    own = start > 0
+    space = [int(amount) for amount in start[own]]
+    common = math.lcm(*space)
+    result = []
+    for row in (start - free + np.asarray(load, dtype=np.int64))[:, own].tolist():
+        used = [amount * (common // whole) for amount, whole in zip(row, space, strict=True)]
+        total = sum(used)
+        result.append(Fraction(len(used) * (len(used) * sum(u * u for u in used) - total**2), max(total**2, 1)))
+    return result
+
+
 def utility(variance: float, uneven: float, alpha: float = 2.0) -> float:
     """U, eq. 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
     validate_alpha(alpha)
@@ -111,6 +188,17 @@ def utility(variance: float, uneven: float, alpha: float = 2.0) -> float:
 
 
 def validate_alpha(alpha: float) -> None:
-    """Refuse alpha <= 1: at 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not (alpha > 1 and math.isfinite(alpha)):
-        raise InvalidOption(f"alpha is {alpha}; expected a number above 1 (eq. 14; the paper uses 2 to 5)")
+    """Refuse alpha <= 1: at 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought.
+
+    Far above it v is the largest deviation, to more digits than floats have.
+    """
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 1 < alpha <= MOST_ALPHA:
+        raise InvalidOption(f"alpha is {alpha}; expected a number above 1 and at most {MOST_ALPHA:,} (eq. 14; the paper: 2 to 5)")
+
+
+def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: object) -> float:
+    """Bounds the disutility by each part of eq. 5 and each server's skewness at 1; 1 for counts and shares."""
+    if objective != "disutility":
+        return 1.0
+    parts: float = instance.demand.size ** (1 / alpha)
+    return float(instance.available.sum()) * (1 + parts)

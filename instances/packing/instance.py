@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, frozen_array, plain, repeated, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 
 Floats = npt.NDArray[np.float64]
@@ -400,8 +400,7 @@ def _names(field_name: str, names: Any, length: int) -> tuple[str, ...]:
     for place, value in enumerate(values):
         if not isinstance(value, str):
             raise InvalidInstance(f"{field_name}[{place}]", repr(value), "a string")
-    if len(set(values)) < length:
-        twice = next(value for value in values if values.count(value) > 1)
+    if (twice := repeated(values)) is not None:
         raise InvalidInstance(field_name, f"{twice!r} given twice", "a name of its own for each")
     return values
 

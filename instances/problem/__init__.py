@@ -15,7 +15,7 @@ from .errors import (
 )
 from .files import bundled, read, schema, write
 from .folders import Gathered, read_all
-from .registry import PROBLEM_NAMES, Problem, check, problem_named
+from .registry import PROBLEM_NAMES, Problem, check, problem_named, scale
 
 __all__ = [
     "PROBLEM_NAMES",
@@ -36,6 +36,7 @@ __all__ = [
     "problem_named",
     "read",
     "read_all",
+    "scale",
     "schema",
     "write",
 ]

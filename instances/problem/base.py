@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from .errors import InvalidInstance
+
+Value = TypeVar("Value", bound=Hashable)
 
 
 class _Record:
@@ -96,13 +99,15 @@ def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[An
             raise TypeError
         if raw.dtype == object or (raw.dtype.kind not in "biuf" and raw.size):
             raw = np.asarray(value, dtype=float)
+    except OverflowError:
+        raise InvalidInstance(owner, "a number beyond every float", "numbers below 1e308") from None
     except (ValueError, TypeError):
         raise InvalidInstance(
             owner, "ragged or not numeric", f"a {_shape_word(ndim)} of numbers", "Give every row the same length"
         ) from None
     if raw.ndim != ndim:
         raise InvalidInstance(owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers")
-    if np.dtype(dtype).kind == "i" and raw.dtype.kind == "f":
+    if np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu":  # an unsigned number would turn round
         broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
         if broken.any():
             place = tuple(int(i) for i in np.argwhere(broken)[0])
@@ -139,6 +144,16 @@ def restored(value: Any) -> Any:
     if isinstance(value, list):
         return [np.inf if entry is None else restored(entry) for entry in value]
     return value
+
+
+def repeated(values: Iterable[Value]) -> Value | None:
+    """The first value that has been there before; None when all differ."""
+    seen: set[Value] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
 
 
 def set_field(instance: object, name: str, value: object) -> None:

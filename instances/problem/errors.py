@@ -9,7 +9,8 @@
     ├── UnknownName         a problem, method, metric, data set or bundled instance of that name is not known
     ├── InfeasibleSolution  an answer breaks a rule of its instance (raised by `check`)
     ├── NoSolution          the instance is valid, but it has no feasible answer (proved), or a heuristic found none
-    └── EngineError         a solver library failed in a way that leaves nothing to report
+    ├── EngineError         a solver library failed in a way that leaves nothing to report
+    └── ShortOfMemory       the machine gives this process no more memory, threads or processes
 """
 
 from __future__ import annotations
@@ -63,11 +64,18 @@ class EngineError(CotenantError):
     """A solver library failed and left nothing to report."""
 
 
+class ShortOfMemory(CotenantError, MemoryError):
+    """The machine gives this process no more memory, threads or processes."""
+
+
 def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
     """One sentence: the field, the value seen, what was expected, and the cure."""
     text = f"{field} is {seen}; expected {expected}"
     return f"{text}. {cure}" if cure else text
 
+
+_LONGEST = 100
+"""Letters of a name that are looked at: a file may give one of millions."""
 
 _NEAR = 0.5
 """Likeness (of difflib, 0 to 1) from which a name is thought to be what was meant."""
@@ -78,6 +86,7 @@ def suggest(name: str, known: Iterable[str], most: int = 4, listing: str = "") -
     from difflib import SequenceMatcher
 
     names = list(known)
+    name = name[:_LONGEST]
     alike = {entry: SequenceMatcher(None, entry.lower(), name.lower()).ratio() for entry in names}
     near = [entry for entry in sorted(names, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR][:most]
     if near:

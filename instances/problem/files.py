@@ -6,12 +6,16 @@ import errno
 import gzip
 import json
 import os
-import tempfile
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .base import Instance, plain
+from .documents import in_words, shortened, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
+from .reading import is_standard_input, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named, resolve
 
 if TYPE_CHECKING:
@@ -36,16 +40,16 @@ def bundled() -> list[str]:
 
 
 def locate(source: str | os.PathLike[str]) -> Path:
-    """The file that `source` means: a path that exists, or a bundled instance `problem/name`."""
+    """The file that `source` means: a path that exists, "-" for standard input, or a bundled instance `problem/name`."""
     path = Path(source)
-    if path.is_file():
-        return path
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InvalidFile(f"{path} is a folder; name one instance file in it (`cotenant compare` and `read_all` take folders)")
+    if is_standard_input(source) or os.path.exists(path):
+        return path
     text = os.fspath(source).replace("\\", "/")
     for suffix in SUFFIXES:
         candidate = _DATA / f"{text}{suffix}"
-        if text.count("/") == 1 and ".." not in text and candidate.is_file():
+        if text.count("/") == 1 and ".." not in text and os.path.isfile(candidate):
             return candidate
     if not path.suffix and text.count("/") == 1:
         raise UnknownName("file or bundled instance", text, bundled(), "cotenant show")
@@ -79,7 +83,7 @@ def document(text: str, path: Path) -> dict[str, Any]:
     if "cotenant" not in content:
         raise InvalidFile(f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, "problem": ...}}')
     if content["cotenant"] != FORMAT:
-        raise InvalidFile(f"{path}: cotenant is {content['cotenant']!r}; this version reads format {FORMAT}")
+        raise InvalidFile(f"{path}: cotenant is {shortened(content['cotenant'])}; this version reads format {FORMAT}")
     return content
 
 
@@ -89,7 +93,8 @@ def instance_of(content: dict[str, Any], text: str, path: Path, problem: str | N
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
     if name not in PROBLEM_NAMES:
-        raise InvalidFile(f"{path}: problem is {name!r}; {suggest(str(name), PROBLEM_NAMES)}")
+        near = suggest(name if isinstance(name, str) else "", PROBLEM_NAMES)
+        raise InvalidFile(f"{path}: problem is {shortened(name)}; {near}")
     if problem is not None and name != problem:
         raise InvalidFile(f"{path} is a {name} instance; expected {problem}")
     return _validated(name, content, text, path)
@@ -108,21 +113,6 @@ def schema(problem: str) -> dict[str, Any]:
     return _document_type(problem).model_json_schema()
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file, gunzipped when its name ends in .gz; a clear error when it cannot be read."""
-    try:
-        data = Path(path).read_bytes()
-        return (gzip.decompress(data) if os.fspath(path).endswith(".gz") else data).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InvalidFile(f"{os.fspath(path)} does not exist; check the path") from None
-    except IsADirectoryError:
-        raise InvalidFile(f"{os.fspath(path)} is a folder; name a file in it") from None
-    except (OSError, EOFError) as error:
-        raise InvalidFile(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    except UnicodeDecodeError:
-        raise InvalidFile(f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV") from None
-
-
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write a file whole, then rename it into place; nothing half-written is ever left."""
     data = text.encode()
@@ -134,25 +124,30 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     """Write a file whole, then rename it into place; nothing half-written is ever left.
 
-    A link stays a link: the file that it names is written. A device or a pipe, such as /dev/stdout, is written to as it is.
+    A file that was there keeps its mode, and its owner and group where this process may set them (not its further names by
+    hard links). A link stays a link: the file that it names is written. A device or a pipe, such as /dev/stdout, is written
+    to as it is.
     """
     target = Path(path)
-    final = Path(os.path.realpath(target))
     temporary = None
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
+        if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
             with target.open("wb") as stream:  # a renamed file would take its place
                 stream.write(data)
             return target
-        handle, temporary = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
+        final = Path(os.path.realpath(target))
+        before = final.stat() if final.exists() else None
+        temporary = final.parent / f".cotenant-{secrets.token_hex(8)}"  # not of the final name, which may be as long as can be
+        # Private until it has its mode; a new file has what the process gives to all of its own.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if before is None else 0o600)
         with os.fdopen(handle, "wb") as stream:
+            if before is not None:
+                _keep_mode(temporary, before)
             stream.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes files private
         os.replace(temporary, final)
     except OSError as error:
-        cure = "make room" if error.errno == errno.ENOSPC else "choose a folder that exists and is writable"
+        cures = {errno.ENOSPC: "make room", errno.ENAMETOOLONG: "choose a shorter name"}
+        cure = cures.get(error.errno or 0, "choose a folder that exists and is writable")
         raise InvalidFile(f"{target} cannot be written: {error.strerror}; {cure}") from None
     finally:
         if temporary is not None and os.path.exists(temporary):
@@ -160,33 +155,16 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     return target
 
 
-def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A JSON object from `text`; NaN, Infinity, repeated keys, truncation and non-objects are errors with their line."""
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 
-    def refuse(constant: str) -> None:
-        raise InvalidFile(f"{os.fspath(path)} holds {constant}, which is not JSON; write null for infinity")
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content = dict(pairs)
-        if len(content) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InvalidFile(f"{os.fspath(path)} gives the field {twice!r} twice")
-        return content
-
-    try:
-        content = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
-        where = "is truncated or not JSON" if cut else "is not JSON"
-        raise InvalidFile(f"{os.fspath(path)} {where}: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise InvalidFile(f"{os.fspath(path)} holds a number that is too long: {error}") from None
-    except RecursionError:
-        raise InvalidFile(f"{os.fspath(path)} is nested too deeply to be an instance") from None
-    if not isinstance(content, dict):
-        raise InvalidFile(f"{os.fspath(path)} holds a {type(content).__name__}; expected a JSON object")
-    return content
+def _keep_mode(path: Path, before: os.stat_result) -> None:
+    """Give a new file the owner, the group and the mode of the one whose place it takes, as far as this process may."""
+    if hasattr(os, "chown"):
+        for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
+            with suppress(OSError):
+                os.chown(path, owner, group)
+    os.chmod(path, stat.S_IMODE(before.st_mode) & 0o777)  # what a program may do as another is not handed to other content
 
 
 def _document_type(problem: str) -> type[pydantic.BaseModel]:
@@ -197,22 +175,12 @@ def _document_type(problem: str) -> type[pydantic.BaseModel]:
 def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Instance:
     import pydantic
 
+    _refuse_unknown(_document_type(name), content, text, path)  # a misspelt name first
     try:
         document = _document_type(name).model_validate(content, strict=True)
     except pydantic.ValidationError as error:
-        first = min(
-            error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden"
-        )  # a misspelt name first
-        place = [part for part in first["loc"] if not (isinstance(part, str) and part.endswith("]"))]
-        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-        line = _line_of(text, place)
-        seen = "missing" if first["type"] == "missing" else f"{_short(first['input'])}"
-        if first["type"] == "extra_forbidden":
-            known = _document_type(name).model_fields
-            raise InvalidInstance(
-                f"{path}{line}: field {field!r}", "unknown", f"one of {', '.join(known)}", suggest(field, known)
-            ) from None
-        raise InvalidInstance(f"{path}{line}: {field}", seen, _expected(first["msg"])) from None
+        place, seen, expected = wrong_field(error)
+        raise InvalidInstance(f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected) from None
     try:
         made = document.build()  # type: ignore[attr-defined]
     except InvalidInstance as error:
@@ -221,18 +189,21 @@ def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Ins
     return made
 
 
+def _refuse_unknown(document: type[pydantic.BaseModel], content: dict[str, Any], text: str, path: Path) -> None:
+    """Raise InvalidInstance for the first field that is none of a document's, or of a document's in it."""
+    known = document.model_fields
+    for name, value in content.items():
+        if name not in known:
+            where = f"{path}{_line_of(text, [name])}: field {shortened(name)}"
+            raise InvalidInstance(where, "unknown", f"one of {', '.join(known)}", suggest(name, known))
+        if isinstance(value, dict) and hasattr(known[name].annotation, "model_fields"):
+            inner: Any = known[name].annotation
+            _refuse_unknown(inner, value, text, path)
+
+
 def _line_of(text: str, place: list[Any]) -> str:
     """The text ", line N" for the first key of `place` in the file, where it stands."""
     if not place or not isinstance(place[0], str):
         return ""
     position = text.find(f'"{place[0]}"')
     return f", line {text.count(chr(10), 0, position) + 1}" if position >= 0 else ""
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _expected(message: str) -> str:
-    return message.removeprefix("Input should be ").removeprefix("Value error, ").removeprefix("Field required") or "a value"

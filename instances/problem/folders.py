@@ -10,7 +10,8 @@ from pathlib import Path
 
 from .base import Instance
 from .errors import InvalidFile
-from .files import SUFFIXES, document, instance_of, locate, read_text
+from .files import SUFFIXES, document, instance_of, locate
+from .reading import read_text
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
     results: list[str] = []
     seen: set[Path] = set()
     for source in sources:
-        if not Path(source).is_dir():
+        if not os.path.isdir(source):
             found = {os.fspath(source): locate(source)}
         elif not (found := _documents(Path(source))):
             raise InvalidFile(f"{source} holds no instance (.json or .json.gz); name a folder with instance files")
@@ -62,7 +63,7 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
         for name, path in fresh.items():
             text = read_text(path)
             content = document(text, path)
-            if "result" in content and Path(source).is_dir():
+            if "result" in content and os.path.isdir(source):
                 results.append(name)
             else:
                 files[name] = instance_of(content, text, path)

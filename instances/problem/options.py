@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import types
-import typing
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .errors import InvalidOption, suggest
+from .rules import HOUSE, Rule, rules_of
 
-HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed"})
-"""Parameters the house fills itself; no options of methods, generators and readers."""
-
+_TEXT = Rule.of(str)
 
 Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
@@ -45,12 +44,12 @@ def parse_options(takers: Takers, texts: Iterable[str], owner: str, house: Set[s
     Raises
     ------
     InvalidOption
-        A text without "=", an unknown key, a key given twice, or a value that is not of its type.
+        A text without "=", an unknown key, a key given twice, a value that is not of its type, or an option that is missing.
     """
     options: dict[str, Any] = {}
-    hints: dict[str, Any] = {}
+    rules: dict[str, Rule] = {}
     for function in reversed(_several(takers)):
-        hints.update(typing.get_type_hints(function))
+        rules.update(rules_of(function))
     for text in texts:
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
@@ -59,7 +58,12 @@ def parse_options(takers: Takers, texts: Iterable[str], owner: str, house: Set[s
         check_options(takers, {key: value}, owner, house)
         if key in options:
             raise InvalidOption(f"option {key!r} is given twice")
-        options[key] = _convert(key, value.strip(), hints.get(key, str), owner)
+        options[key] = rules.get(key, _TEXT).parse(key, value.strip(), owner)
+    for function in _several(takers):
+        for entry in inspect.signature(function).parameters.values():
+            needed = entry.kind is entry.KEYWORD_ONLY and entry.default is entry.empty
+            if needed and entry.name not in house and entry.name not in options:
+                raise InvalidOption(f"{owner} needs the option {entry.name!r}; write -o {entry.name}=VALUE")
     return options
 
 
@@ -72,34 +76,46 @@ def _keywords(function: Callable[..., Any]) -> list[str]:
     return [entry.name for entry in parameters if entry.kind is entry.KEYWORD_ONLY]
 
 
-def _convert(key: str, text: str, hint: Any, owner: str) -> Any:
-    choices = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    for choice in choices:
-        if choice is type(None) and text.lower() in ("none", "null", ""):
-            return None
-        if typing.get_origin(choice) is typing.Literal:
-            if text in typing.get_args(choice):
-                return text
-        elif choice is bool:
-            if text.lower() in ("true", "false", "1", "0", "yes", "no"):
-                return text.lower() in ("true", "1", "yes")
-        elif choice in (int, float):
-            try:
-                return choice(text)
-            except ValueError:
+@dataclass(frozen=True)
+class Option:
+    """An option of a method, generator or reader, as a list of them shows it.
+
+    Attributes
+    ----------
+    name, meaning : as the docstring's Parameters section has them; the meaning is "" where it has none.
+    default : as it is written, "" when the option must be given.
+    takes : the values it takes, in words.
+    choices : the values, when they are few and named.
+    """
+
+    name: str
+    meaning: str
+    default: str
+    takes: str
+    choices: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Its fields as JSON values."""
+        return asdict(self) | {"choices": list(self.choices)}
+
+
+def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
+    """The options that a method, generator or reader takes, with what each means, its default and its values."""
+    found: dict[str, Option] = {}
+    for function in _several(takers):
+        rules, meanings = rules_of(function), _meanings(inspect.getdoc(function) or "")
+        for entry in inspect.signature(function).parameters.values():
+            if entry.kind is not entry.KEYWORD_ONLY or entry.name in house or entry.name in found:
                 continue
-        elif choice is str or choice is Any:
-            return text
-    raise InvalidOption(f"{owner}: {key} is {text!r}; expected {_describe(choices)}")
+            rule = rules.get(entry.name, _TEXT)
+            default = "" if entry.default is entry.empty else "none" if entry.default is None else str(entry.default)
+            choices = tuple(str(choice) for choice in rule.choices)
+            found[entry.name] = Option(entry.name, meanings.get(entry.name, ""), default, rule.words, choices)
+    return list(found.values())
 
 
-def _describe(choices: tuple[Any, ...]) -> str:
-    words: list[str] = []
-    for choice in choices:
-        if typing.get_origin(choice) is typing.Literal:
-            words.extend(str(entry) for entry in typing.get_args(choice))
-        else:
-            words.append(
-                {int: "a whole number", float: "a number", bool: "true or false", type(None): "none"}.get(choice, "a text")
-            )
-    return " or ".join(words)
+def _meanings(text: str) -> dict[str, str]:
+    """What the Parameters section of a numpydoc docstring says of each name; `a, b : text` says it of both."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL)
+    entries = re.findall(r"^(\S[^\n]*?) : (.*?)(?=^\S|\Z)", section.group(1) if section else "", re.MULTILINE | re.DOTALL)
+    return {name.strip(" *"): " ".join(words.split()) for names, words in entries for name in names.split(",")}

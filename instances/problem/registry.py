@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from math import inf
 from typing import Any
 
 from .base import Instance, Solution
@@ -32,6 +33,8 @@ class Problem:
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
+    scale: str | None = None
+    """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for all."""
 
     @property
     def solutions(self) -> tuple[type[Solution], ...]:
@@ -77,3 +80,19 @@ def check(instance: Instance, solution: Solution) -> None:
         wanted = " or ".join(kind.__name__ for kind in problem.solutions)
         raise InfeasibleSolution(f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}")
     problem.check(instance, solution)
+
+
+def scale(instance: Instance, objective: str, **options: Any) -> float:
+    """What an objective could be at most on an instance, in absolute value, or a quick bound on that: above 0.
+
+    A value and a bound on it agree when they differ by a tiny fraction of this (`solvers.outcome.agree`), so that neither the
+    unit that work, money or time is counted in nor an optimum that happens to be tiny decides what is proved. It is 1 for
+    whole numbers (of pairs, servers, jobs), where one more or less always counts, and for shares.
+
+    Parameters
+    ----------
+    options : of the method or the metrics; those that change what the objective is are looked at.
+    """
+    path = problem_named(instance.problem).scale
+    size = 1.0 if path is None else float(resolve(path)(instance, objective, **options))
+    return size if 0 < size < inf else 1.0

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.documents import Entries
 from .instance import Scheduling
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -16,9 +17,9 @@ class JobDocument(BaseModel):
 
     model_config = _STRICT
 
-    organization: list[int] = Field(min_length=1, description="owner of each job, counted from 0")
-    release: list[int] = Field(description="when it may start, at least 0")
-    processing: list[int] = Field(description="how long it runs, at least 1")
+    organization: Entries[int] = Field(min_length=1, description="owner of each job, counted from 0")
+    release: Entries[int] = Field(description="when it may start, at least 0")
+    processing: Entries[int] = Field(description="how long it runs, at least 1")
 
 
 class SchedulingDocument(BaseModel):
@@ -30,10 +31,10 @@ class SchedulingDocument(BaseModel):
     problem: Literal["scheduling"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
-    machines: list[int] = Field(min_length=1, description="machines each organization brings")
+    machines: Entries[int] = Field(min_length=1, description="machines each organization brings")
     job: JobDocument
     horizon: int = Field(description="the end of time; only work done before it counts")
-    names: list[str] = Field(default_factory=list, description="names of the organizations")
+    names: Entries[str] = Field(default_factory=list, description="names of the organizations")
 
     def build(self) -> Scheduling:
         """The validated instance."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,14 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from ..problem.errors import InvalidFile
-from ..problem.files import read_text
+from ..problem.reading import csv_rows, read_lines, read_text
 from .instance import Integers, Scheduling
-from .log import By, Initial, Log, Settings, window
-
-PathLike = str | os.PathLike[str]
+from .log import By, Initial, Log, PathLike, Settings, window
 
 _FIELDS = 18
 _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
+_WANTED = (_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
 _LARGEST = 2**53
 
@@ -92,20 +89,23 @@ def read_swf(path: PathLike) -> Log:
         Naming the line that does not parse, or has a time below -1 or a job without submission time.
     """
     header: dict[str, str] = {}
-    lines: list[str] = []
+    cells: list[list[str]] = []
     numbers: list[int] = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         text = line.strip()
         if text.startswith(";"):
             key, colon, value = text.lstrip("; ").partition(":")
             if colon and key.strip() not in header:
                 header[key.strip()] = value.strip()
         elif text:
-            lines.append(text)
+            row = text.split()
+            if len(row) != _FIELDS:
+                raise InvalidFile(f"{os.fspath(path)}, line {number}: {len(row)} fields; expected {_FIELDS} numbers")
+            cells.append([row[column] for column in _WANTED])
             numbers.append(number)
-    if not lines:
+    if not cells:
         raise InvalidFile(f"{os.fspath(path)} has no jobs; expected lines of {_FIELDS} numbers")
-    table = _swf_table(path, lines, numbers)
+    table = _swf_table(path, cells, numbers)
     for column, name, least in ((_SUBMIT, "submit time", 0), (_WAIT, "wait time", -1), (_RUN, "run time", -1)):
         _refuse_below(path, table[:, column], numbers, name, least)
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
@@ -123,9 +123,8 @@ def read_accounting(
     """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
     text = read_text(path)
     first = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter or max("|,", key=first.count))
-    header = [name.strip() for name in rows.fieldnames or []]
-    rows.fieldnames = header
+    rows = csv_rows(text, path, delimiter or max("|,", key=first.count))
+    header = [name.strip() for name in next(rows, (1, []))[1]]
     submit, start, elapsed, processors, user, group = columns
     for column in (submit, start, elapsed, user):
         if column not in header:
@@ -134,11 +133,11 @@ def read_accounting(
     owners: list[str] = []
     accounts: list[str] = []
     skipped = 0
-    for row in rows:
-        line = rows.line_num
-        if None in row.values() or None in row:
+    for line, cells in rows:
+        if len(cells) != len(header):
             raise InvalidFile(f"{os.fspath(path)}, line {line}: expected {len(header)} cells, as the header has")
-        if "." in (row.get("JobID") or "") or not (row[start] or "").strip() or row[start].strip() in ("Unknown", "None"):
+        row = dict(zip(header, cells, strict=True))
+        if "." in row.get("JobID", "") or not row[start].strip() or row[start].strip() in ("Unknown", "None"):
             skipped += 1
             continue
         begin, sent_at = _time(path, line, start, row[start]), _time(path, line, submit, row[submit])
@@ -159,38 +158,18 @@ def read_accounting(
     return _log(path, sent, waited, ran, used, who, account, users, groups, {}, {"job steps and jobs never started": skipped})
 
 
-def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
-    """User (or group) -> organization, from a CSV file with a header."""
-    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(read_text(path))) if any(row)]
-    if not rows or rows[0] != [by, "organization"]:
-        raise InvalidFile(f"{os.fspath(path)} begins with {','.join(rows[0]) if rows else 'nothing'}; expected {by},organization")
-    table: dict[str, str] = {}
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != 2 or not all(row):
-            raise InvalidFile(f"{os.fspath(path)}, row {line}: {','.join(row)!r}; expected a {by} and its organization")
-        if table.setdefault(row[0], row[1]) != row[1]:
-            raise InvalidFile(f"{os.fspath(path)}, row {line}: {by} {row[0]!r} is in {table[row[0]]} and in {row[1]}")
-    if not table:
-        raise InvalidFile(f"{os.fspath(path)} maps nobody; expected lines of {by},organization")
-    return table
-
-
-def _swf_table(path: PathLike, lines: list[str], numbers: list[int]) -> Integers:
-    cells = [line.split() for line in lines]
-    for number, row in zip(numbers, cells, strict=True):
-        if len(row) != _FIELDS:
-            raise InvalidFile(f"{os.fspath(path)}, line {number}: {len(row)} fields; expected {_FIELDS} numbers")
-    wanted = [_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP]
+def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> Integers:
+    """The fields that are wanted of each job, at their places."""
     table = np.full((len(cells), _FIELDS), _MISSING, dtype=np.int64)
     try:
-        table[:, wanted] = np.array([[row[column] for column in wanted] for row in cells], dtype=np.int64)
+        table[:, _WANTED] = np.array(cells, dtype=np.int64)
         fits = bool((np.abs(table) < _LARGEST).all() and (table > -_LARGEST).all())
     except (ValueError, OverflowError):
         fits = False
     if not fits:
         for number, row in zip(numbers, cells, strict=True):
-            for column in wanted:
-                _whole(path, number, column, row[column])
+            for column, cell in zip(_WANTED, row, strict=True):
+                _whole(path, number, column, cell)
     return table
 
 

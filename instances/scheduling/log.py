@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from ..problem.errors import InvalidInstance, InvalidOption
+from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from ..problem.reading import read_csv
 from .instance import Integers, Scheduling
 from .split import machine_split
 
+PathLike = str | os.PathLike[str]
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job"]
 
@@ -199,12 +202,26 @@ def _in_window(log: Log, begin: int, length: int, initial: Initial) -> tuple[Int
     return chosen, release, left[chosen], np.where(start < length, start, -1)
 
 
+def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
+    """User (or group) -> organization, from a CSV file with a header."""
+    rows = [[cell.strip() for cell in row] for _, row in read_csv(path)]
+    if not rows or rows[0] != [by, "organization"]:
+        raise InvalidFile(f"{os.fspath(path)} begins with {','.join(rows[0]) if rows else 'nothing'}; expected {by},organization")
+    table: dict[str, str] = {}
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != 2 or not all(row):
+            raise InvalidFile(f"{os.fspath(path)}, row {line}: {','.join(row)!r}; expected a {by} and its organization")
+        if table.setdefault(row[0], row[1]) != row[1]:
+            raise InvalidFile(f"{os.fspath(path)}, row {line}: {by} {row[0]!r} is in {table[row[0]]} and in {row[1]}")
+    if not table:
+        raise InvalidFile(f"{os.fspath(path)} maps nobody; expected lines of {by},organization")
+    return table
+
+
 def _owners(log: Log, settings: Settings, rng: np.random.Generator) -> tuple[Integers, tuple[str, ...]]:
     """(n,) organization of each job, -1 when the mapping misses it; and the organizations' names."""
     labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
     if settings.mapping is not None:
-        from .formats import read_mapping
-
         table = read_mapping(settings.mapping, settings.by)
         names = tuple(sorted(set(table.values())))
         place = {name: number for number, name in enumerate(names)}

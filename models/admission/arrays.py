@@ -27,7 +27,7 @@ class AdmissionProgram:
     job, machine : (P,) the pairs of the first P columns.
     pair, kind : (Y,) pair and core type of the next Y columns.
     jobs, types : J and C.
-    scale : the largest speed.
+    scale : the largest speed of a job on a core there is.
     core_rows : (V C,) the rows that say "no core twice", VM by VM; their multipliers are prices of cores.
     copies : (V,) the earlier VM of equal cores right before each, -1 for none; copies are ordered when `ordered`.
     """
@@ -120,10 +120,11 @@ def assignment_program(
     possible = np.broadcast_to(instance.cores.sum(axis=1) > 0, (instance.jobs, instance.machines))
     job, machine = np.nonzero(possible if keep is None else possible & keep)
     pair, kind = np.nonzero(instance.cores[machine])
-    scale = float(instance.speed.max())
+    usable = instance.speed[job[pair], kind]
+    scale = float(usable.max(initial=0.0)) or 1.0
     x = rows.columns(len(job), upper=1.0, cost=-1.0 if objective == "jobs" else 0.0, integer=True)
     most = np.minimum(instance.threads[job[pair]], instance.cores[machine[pair], kind]).astype(float)
-    value = instance.speed[job[pair], kind] / scale
+    value = usable / scale
     y = rows.columns(len(pair), upper=most, cost=-value if objective == "speed" else 0.0, integer=whole)
     _at_most(rows, job, x, 1.0, instance.jobs, 1.0)
     everything = np.concatenate([y, x])

@@ -63,17 +63,25 @@ class Assignment:
         self.alone = np.flatnonzero(present) if instance.singles_allowed > 0 else np.zeros(0, dtype=np.int64)
         fewest = np.minimum(count[self.alone], instance.singles_allowed)
         self.single = self.builder.columns(len(self.alone), upper=fewest, integer=True)
+        self._list_entries()
         self._assign(present)
+
+    def _list_entries(self) -> None:
+        """Whom each column places: one entry for either side of a pair, one for a job alone, sorted by the type placed."""
+        apart = ~self.loop
+        kind = np.concatenate([self.first, self.second[apart], self.alone])
+        order = np.argsort(kind, kind="stable")
+        self.kind = kind[order]
+        self.column = np.concatenate([self.x, self.x[apart], self.single])[order]
+        self.agents = np.concatenate([1.0 + self.loop, np.ones(int(apart.sum()) + len(self.alone))])[order]
+        self.partner = np.concatenate([self.second, self.first[apart], np.full(len(self.alone), UNPAIRED)])[order]
+        self._ends = np.searchsorted(self.kind, np.arange(self.instance.types + 1))
 
     def _assign(self, present: Booleans) -> None:
         """Every agent is placed once, and no more run alone than there are machines for."""
         place = np.cumsum(present) - 1
-        apart = ~self.loop
-        rows = np.concatenate([place[self.first], place[self.second[apart]], place[self.alone]])
-        columns = np.concatenate([self.x, self.x[apart], self.single])
-        values = np.concatenate([1.0 + self.loop, np.ones(int(apart.sum()) + len(self.alone))])
         count = self.instance.count[present].astype(float)
-        self.builder.block(rows, columns, values, count, count)
+        self.builder.block(place[self.kind], self.column, self.agents, count, count)
         allowed = self.instance.singles_allowed
         if len(self.single) and allowed < self.instance.agents:
             self.builder.row(self.single, upper=allowed)
@@ -85,14 +93,18 @@ class Assignment:
         pairs = penalty[self.first, self.second] + penalty[self.second, self.first]
         return np.concatenate([pairs, np.full(len(self.alone), self.instance.single_penalty)])
 
+    @property
+    def loss(self) -> Floats:
+        """Total penalty of the agents of each entry, per unit of its column."""
+        instance = self.instance
+        each = instance.penalty[self.kind, np.maximum(self.partner, 0)]
+        total: Floats = np.where(self.partner == UNPAIRED, instance.single_penalty, each) * self.agents
+        return total
+
     def beside(self, a: int) -> tuple[Integers, Integers, Floats]:
         """Partners b of type a (UNPAIRED for none), the column that counts a-b, and its a-agents per unit."""
-        left, right = np.flatnonzero(self.first == a), np.flatnonzero((self.second == a) & ~self.loop)
-        alone = np.flatnonzero(self.alone == a)
-        partner = np.concatenate([self.second[left], self.first[right], np.full(len(alone), UNPAIRED)])
-        column = np.concatenate([self.x[left], self.x[right], self.single[alone]])
-        agents = np.concatenate([1.0 + self.loop[left], np.ones(len(right) + len(alone))])
-        return partner, column, agents
+        here = slice(self._ends[a], self._ends[a + 1])
+        return self.partner[here], self.column[here], self.agents[here]
 
     def finish(self, cost: Floats, others: Callable[[Floats], Floats] | None = None) -> PairingProgram:
         """The program with this objective (padded with zeros)."""

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats, Pairing
-from ...instances.colocation.objective import attribution_slack
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
 from .assignment import Assignment, PairingProgram
-from .gain_sets import UNPAIRED
 
 
-def fair_program(instance: Colocation, slack: float | None = None) -> PairingProgram:
+@dataclass(frozen=True, eq=False)
+class FairProgram(PairingProgram):
+    """A pairing program with a row on either side of each type's mean penalty.
+
+    Attributes
+    ----------
+    below, above : (T,) the rows that keep a type's mean at most h of its own bandwidth, and at least h of the next smaller one
+        less the slack; -1 for a type without agents, and in `above` for those of least bandwidth.
+    """
+
+    below: Integers
+    above: Integers
+
+
+def fair_program(instance: Colocation, slack: float | None = None, keep: Booleans | None = None) -> FairProgram:
     """Least slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x] < bandwidth[y] strictly.
 
     With the running maximum h[k] of the mean penalties of the k lowest bandwidths, one row for each type on either side
@@ -20,44 +34,62 @@ def fair_program(instance: Colocation, slack: float | None = None) -> PairingPro
     ----------
     instance : with bandwidth.
     slack : given, the objective is the least total penalty with no more slack than this.
+    keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not given.
     """
     assert instance.bandwidth is not None
-    shared = Assignment(instance)
+    shared = Assignment(instance, keep)
     builder = shared.builder
     present = np.flatnonzero(instance.count > 0)
-    steps, group = np.unique(instance.bandwidth[present], return_inverse=True)
-    usable = instance.penalty[shared.first, shared.second], instance.penalty[shared.second, shared.first]
-    low = min(0.0, *(float(part.min(initial=0.0)) for part in usable), instance.single_penalty)
+    steps, level = np.unique(instance.bandwidth[present], return_inverse=True)
+    low = lowest_penalty(instance)
     highest = builder.columns(len(steps), lower=low, upper=1.0)
     room = builder.columns(1, lower=0.0, upper=1.0 - low if slack is None else slack)
-    for k in range(1, len(steps)):
-        builder.row([highest[k - 1], highest[k]], [1.0, -1.0], upper=0.0)
-    for a, k in zip(present.tolist(), group.tolist(), strict=True):
-        partner, column, agents = shared.beside(a)
-        each = np.where(partner == UNPAIRED, instance.single_penalty, instance.penalty[a, np.maximum(partner, 0)])
-        total, number = each * agents, float(instance.count[a])
-        builder.row(np.append(column, highest[k]), np.append(total, -number), upper=0.0)  # mean <= h[k]
-        if k:
-            where = np.concatenate([column, room, highest[k - 1 : k]])
-            builder.row(where, np.concatenate([total, [number, -number]]), lower=0.0)  # h[k-1] <= mean + slack
-    width = len(shared.first) + len(shared.alone)
+    chain = np.arange(len(steps) - 1)
+    ones = np.ones(len(chain))
+    builder.block(
+        np.tile(chain, 2), np.concatenate([highest[:-1], highest[1:]]), np.concatenate([ones, -ones]),
+        np.full(len(chain), -np.inf), np.zeros(len(chain)),
+    )  # fmt: skip
+    number = np.arange(len(present))
+    count = instance.count[present].astype(float)
+    place = np.cumsum(instance.count > 0) - 1
+    row, total = place[shared.kind], shared.loss
+    below = builder.block(  # mean <= h[k]
+        np.concatenate([row, number]), np.concatenate([shared.column, highest[level]]), np.concatenate([total, -count]),
+        np.full(len(present), -np.inf), np.zeros(len(present)),
+    )  # fmt: skip
+    held = level > 0
+    place_held = np.cumsum(held) - 1
+    entries = held[row]
+    several = np.arange(int(held.sum()))
+    above = builder.block(  # h[k-1] <= mean + slack
+        np.concatenate([place_held[row[entries]], several, several]),
+        np.concatenate([shared.column[entries], np.repeat(room, len(several)), highest[level[held] - 1]]),
+        np.concatenate([total[entries], count[held], -count[held]]),
+        np.zeros(len(several)), np.full(len(several), np.inf),
+    )  # fmt: skip
+    rows = np.full((2, instance.types), -1)
+    rows[0, present], rows[1, present[held]] = below, above
 
     def others(chosen: Floats) -> Floats:
-        mean = []
-        for a in present.tolist():
-            partner, column, agents = shared.beside(a)
-            each = np.where(partner == UNPAIRED, instance.single_penalty, instance.penalty[a, np.maximum(partner, 0)])
-            mean.append(float((each * agents) @ chosen[column]) / float(instance.count[a]))
+        mean = np.bincount(row, total * chosen[shared.column], len(present)) / count
         running = np.full(len(steps), -np.inf)
-        np.maximum.at(running, group, mean)
-        whole = np.round(chosen).astype(np.int64)
-        single = np.zeros(instance.types, dtype=np.int64)
-        single[shared.alone] = whole[len(shared.first) :]
-        reached = attribution_slack(instance, Pairing(shared.first, shared.second, whole[: len(shared.first)], single))
-        return np.append(np.maximum.accumulate(running), reached)
+        np.maximum.at(running, level, mean)
+        running = np.maximum.accumulate(running)
+        short = running[level[held] - 1] - mean[held]
+        return np.append(running, max(0.0, float(short.max(initial=0.0))))
 
     if slack is not None:
-        return shared.finish(shared.cost, others)
-    cost = np.zeros(width + len(steps) + 1)
-    cost[-1] = 1.0
-    return shared.finish(cost, others)
+        made = shared.finish(shared.cost, others)
+    else:
+        cost = np.zeros(int(room[0]) + 1)
+        cost[-1] = 1.0
+        made = shared.finish(cost, others)
+    return FairProgram(made.program, made.first, made.second, made.alone, made.types, others, rows[0], rows[1])
+
+
+def lowest_penalty(instance: Colocation) -> float:
+    """A number that no type's mean penalty is below: 0, or the lowest penalty that an agent could have."""
+    present = instance.count > 0
+    usable = instance.allowed & present & present[:, None]
+    return min(float(instance.penalty.min(where=usable, initial=0.0)), instance.single_penalty)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Integers
-from ...instances.colocation.stability import gains, validate_alpha
+from ...instances.colocation.stability import better_partners, validate_alpha
 
 UNPAIRED = -1
 """Stands among the partners for having none, where an agent may be left `unpaired`."""
@@ -30,7 +31,7 @@ class GainSets:
     order: tuple[Integers, ...]
     size: Integers
 
-    @property
+    @cached_property
     def blocks(self) -> Booleans:
         """(T, T): whether agents of the two types could block at all; symmetric."""
         return (self.size > 0) & (self.size.T > 0)
@@ -41,7 +42,7 @@ class GainSets:
 
 
 def gain_sets(instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> GainSets:
-    """The nested gain sets of every type, by the one strict comparison `gains`. O(T^3).
+    """The nested gain sets of every type, by the one strict comparison `gains`. O(T^2 log T).
 
     Raises
     ------
@@ -54,11 +55,14 @@ def gain_sets(instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penal
     order: list[Integers] = []
     for a in range(instance.types):
         partners = np.flatnonzero(instance.allowed[a] & present) if present[a] else np.zeros(0, dtype=np.int64)
-        old = instance.penalty[a, partners]
-        candidates = partners
+        penalty = instance.penalty[a, partners]
         if present[a] and instance.unpaired is not None:
-            partners, old = np.append(partners, UNPAIRED), np.append(old, instance.unpaired)
-        leaves = gains(old[:, None], instance.penalty[a, candidates][None, :], alpha, alpha_mode)
-        size[a, candidates] = leaves.sum(axis=0)
-        order.append(partners[np.argsort(-leaves.sum(axis=1), kind="stable")])
+            partners, penalty = np.append(partners, UNPAIRED), np.append(penalty, instance.unpaired)
+        worst_first = np.argsort(-penalty, kind="stable")
+        better = better_partners(penalty[worst_first[::-1]], alpha, alpha_mode)[::-1]  # of how many each is left
+        leavers = np.searchsorted(-better, -np.arange(len(partners)))  # for the r-th best: how many are left for more than r
+        candidate = worst_first[::-1]
+        allowed = partners[candidate] != UNPAIRED
+        size[a, partners[candidate[allowed]]] = leavers[allowed]
+        order.append(partners[worst_first])
     return GainSets(tuple(order), size)

@@ -142,11 +142,10 @@ class _Chains:
                 upto = int(np.searchsorted(levels, sets.size[a, a])) + 1
                 most[:upto] = np.minimum(most[:upto], 1.0)
             s = shared.builder.columns(len(levels), upper=most, integer=True, implied=True)
-            for j in range(len(levels)):
-                joins = step == j
-                previous = s[j - 1 : j] if j else s[:0]
-                where = np.concatenate([column[joins], previous, s[j : j + 1]])
-                shared.builder.row(where, np.concatenate([agents[joins], np.ones(len(previous)), [-1.0]]), lower=0.0, upper=0.0)
+            joins, row = step < len(levels), np.arange(len(levels))
+            rows, where = np.concatenate([step[joins], row[1:], row]), np.concatenate([column[joins], s[:-1], s])
+            values = np.concatenate([agents[joins], np.ones(len(levels) - 1), -np.ones(len(levels))])
+            shared.builder.block(rows, where, values, np.zeros(len(levels)), np.zeros(len(levels)))  # s[j-1] + who joins = s[j]
             self.chains.append(_Chain(a, levels, column, agents, step, most, s))
 
     def sums(self, chosen: Floats) -> list[Floats]:

@@ -29,13 +29,14 @@ class CoreColumns:
     Attributes
     ----------
     builder : where they stand, with the rows of servers and of order already added.
-    column : (c,) indices; job, user : (c,) whose; gain : (c,) utility of that core.
+    column : (c,) indices; job, user : (c,) whose; core : (c,) its number, from 1; gain : (c,) utility of that core.
     """
 
     builder: ProgramBuilder
     column: Integers
     job: Integers
     user: Integers
+    core: Integers
     gain: Floats
 
     def cores(self, market: Market, point: Floats) -> Floats:
@@ -77,4 +78,4 @@ def core_columns(market: Market) -> CoreColumns:
             np.zeros(len(later)),
             np.full(len(later), np.inf),
         )
-    return CoreColumns(builder, column, job, market.user[job], gain)
+    return CoreColumns(builder, column, job, market.user[job], core, gain)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...instances.numa.answer import Flow
-from ...instances.numa.instance import Floats, Integers, Numa
+from ...instances.numa.instance import Booleans, Floats, Integers, Numa
 from ..program import LinearProgram, ProgramBuilder
+
+ON_FACE = 1e-9
+"""A price, or a difference of cost, below this fraction of the highest price is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +20,16 @@ class FluidProgram:
 
     Attributes
     ----------
-    program : the arrays; the throughput, when it is not given, is the last column.
+    program : the arrays; all rows are equalities.
     capacity : (P,) the rows that say a processor's cores suffice.
+    spare : (P,) the columns of its cores that are not needed.
+    total : the column of the throughput; None where it is given.
     """
 
     program: LinearProgram
     capacity: Integers
+    spare: Integers
+    total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
         """The flows a point stands for, scaled so that each class and memory sends exactly its share."""
@@ -48,8 +55,8 @@ def throughput_program(instance: Numa) -> FluidProgram:
         np.zeros(len(kept)),
         np.zeros(len(kept)),
     )
-    capacity = _capacity(instance, builder, work)
-    return FluidProgram(builder.build(), capacity)
+    capacity, spare = _capacity(instance, builder, work)
+    return FluidProgram(builder.build(), capacity, spare, int(total[0]))
 
 
 def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidProgram:
@@ -57,15 +64,44 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
     builder, work = _work(instance, energy)
     owed = _owed(instance, throughput)
     builder.block(_supply_rows(instance), work, 1.0, owed, owed)
-    capacity = _capacity(instance, builder, work)
-    return FluidProgram(builder.build(), capacity)
+    capacity, spare = _capacity(instance, builder, work)
+    return FluidProgram(builder.build(), capacity, spare)
+
+
+def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidProgram:
+    """Least link power [W] among the flows of most throughput: the face of optima that prices of the cores' time name.
+
+    By complementary slackness, prices (P,) that prove the most throughput leave exactly these: processors of a price above 0
+    have no core idle, and tasks run only where their time costs least. Prices below `ON_FACE` of the highest are 0, and so
+    are differences of cost.
+    """
+    program = throughput_program(instance)
+    off = off_face(instance, price).reshape(-1)
+    upper = program.program.upper.copy()
+    upper[: len(off)][off] = 0.0
+    upper[program.spare[price > ON_FACE * price.max()]] = 0.0
+    cost = np.zeros(program.program.columns)
+    cost[: len(off)] = _energy_cost(instance, energy)
+    return replace(program, program=replace(program.program, cost=cost, upper=upper))
+
+
+def off_face(instance: Numa, price: Floats) -> Booleans:
+    """(K, L, P) where a task's time costs more than elsewhere at these prices."""
+    cost = instance.slowdown[:, instance.distance] * price
+    away: Booleans = cost > cost.min(axis=2, keepdims=True) + ON_FACE * price.max()
+    return away
+
+
+def _energy_cost(instance: Numa, energy: Floats) -> Floats:
+    """(K L P,) joules a second of work costs the links."""
+    cost: Floats = (energy / instance.service_mean[:, None])[:, instance.distance].reshape(-1)
+    return cost
 
 
 def _work(instance: Numa, energy: Floats | None) -> tuple[ProgramBuilder, Integers]:
     builder = ProgramBuilder()
     number = instance.classes * instance.processors**2
-    cost = 0.0 if energy is None else (energy / instance.service_mean[:, None])[:, instance.distance].reshape(-1)
-    return builder, builder.columns(number, cost=cost)
+    return builder, builder.columns(number, cost=0.0 if energy is None else _energy_cost(instance, energy))
 
 
 def _owed(instance: Numa, throughput: float) -> Floats:
@@ -79,12 +115,15 @@ def _supply_rows(instance: Numa) -> Integers:
     return np.repeat(np.arange(instance.classes * instance.processors), instance.processors)
 
 
-def _capacity(instance: Numa, builder: ProgramBuilder, work: Integers) -> Integers:
+def _capacity(instance: Numa, builder: ProgramBuilder, work: Integers) -> tuple[Integers, Integers]:
+    """Rows that say each processor's cores are at work or spare, and the columns of the spare ones."""
     places = instance.processors
-    return builder.block(
-        np.tile(np.arange(places), instance.classes * places),
-        work,
-        instance.slowdown[:, instance.distance].reshape(-1),
-        -np.inf,
+    spare = builder.columns(places)
+    rows = builder.block(
+        np.concatenate([np.tile(np.arange(places), instance.classes * places), np.arange(places)]),
+        np.concatenate([work, spare]),
+        np.concatenate([instance.slowdown[:, instance.distance].reshape(-1), np.ones(places)]),
+        np.full(places, float(instance.cores)),
         np.full(places, float(instance.cores)),
     )
+    return rows, spare

@@ -47,6 +47,8 @@ def joint_model(
     alpha: float,
     breakpoints: Integers,
     hint: list[Integers] | None = None,
+    order: list[int] | None = None,
+    stuck: list[bool] | None = None,
 ) -> JointModel:
     """How many servers of each class choose each strategy, for the least servers x v + sum of skewness.
 
@@ -59,6 +61,9 @@ def joint_model(
     breakpoints : increasing, from 0: v is tabulated at these sums of deviations (times `DEVIATION_SCALE`), and between two of
         them takes the value at the lower one. Everything is rounded down, so the optimum is a lower bound.
     hint : servers by strategy to begin with.
+    order : the classes as they move, one after the other; as they are numbered when not given.
+    stuck : per class, whether its last strategy is the empty one, which a server may choose only where caps allow none of the
+        others after the moves before. A server so stuck stays so, hence only the counts after all moves of its class matter.
     """
     from ortools.sat.python import cp_model
 
@@ -68,6 +73,7 @@ def joint_model(
         row = [model.new_int_var(0, int(servers[c]), f"number_{c}_{a}") for a in range(len(table))]
         model.add(sum(row) == int(servers[c]))
         number.append(row)
+    _forbid_idling(model, combination, number, servers, [len(part) - 1 for part in deviation], order, stuck)
     parts = []
     for user, part_of in enumerate(deviation):
         total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
@@ -87,16 +93,41 @@ def joint_model(
     values = np.floor((breakpoints / DEVIATION_SCALE) ** (1.0 / alpha) * VALUE_SCALE * _DOWN).astype(np.int64)
     players = int(servers.sum())
     skews = [np.floor(entry * VALUE_SCALE * _DOWN).astype(np.int64) for entry in uneven]
-    model.minimize(
-        sum(players * int(value) * flag for value, flag in zip(values.tolist(), inside, strict=True))
-        + sum(
-            int(skew) * entry
-            for row, skew_row in zip(number, skews, strict=True)
-            for entry, skew in zip(row, skew_row, strict=True)
-        )
-    )
+    columns = [*inside, *(entry for row in number for entry in row)]
+    weights = [players * int(value) for value in values] + [int(skew) for row in skews for skew in row]
+    model.minimize(cp_model.LinearExpr.weighted_sum(columns, weights))
     if hint is not None:
         for row, chosen in zip(number, hint, strict=True):
             for entry, value in zip(row, chosen.tolist(), strict=True):
                 model.add_hint(entry, value)
     return JointModel(model, [[entry.index for entry in row] for row in number])
+
+
+def _forbid_idling(
+    model: cp_model.CpModel,
+    combination: list[Integers],
+    number: list[list[cp_model.IntVar]],
+    servers: Integers,
+    cap: list[int],
+    order: list[int] | None,
+    stuck: list[bool] | None,
+) -> None:
+    """Where a server of a class stays empty, no strategy of the class fits the caps after the moves of the class."""
+    before: list[int] = []
+    for c in order or range(len(combination)):
+        before.append(c)
+        if not (stuck or [False] * len(combination))[c]:
+            continue
+        idle = model.new_bool_var(f"idle_{c}")
+        model.add(number[c][-1] <= int(servers[c]) * idle)
+        total = [
+            sum(int(rows[a, user]) * number[m][a] for m in before for rows in [combination[m]] for a in range(len(rows)))
+            for user in range(len(cap))
+        ]
+        past: dict[tuple[int, int], cp_model.IntVar] = {}  # (user, VMs): fewer than so many more may be chosen
+        for row in combination[c][:-1].tolist():
+            for user, vms in enumerate(row):
+                if vms and (user, vms) not in past:
+                    past[user, vms] = model.new_bool_var(f"past_{c}_{user}_{vms}")
+                    model.add(total[user] >= cap[user] - vms + 1).only_enforce_if(past[user, vms])
+            model.add_bool_or([idle.negated(), *(past[user, vms] for user, vms in enumerate(row) if vms)])

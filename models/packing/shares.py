@@ -31,7 +31,7 @@ def _served(
 
 
 def utilization_program(
-    combination: list[Integers], servers: Integers, cap: Floats, weight: Floats, owed: Integers | None = None
+    combination: list[Integers], servers: Integers, cap: Floats, weight: Floats, owed: Integers, *, whole: bool = False
 ) -> tuple[LinearProgram, list[Integers], Integers]:
     """Most weighted VMs (minimised with the sign changed).
 
@@ -39,20 +39,54 @@ def utilization_program(
     ----------
     combination : per class (e, s) maximal combinations.
     servers, cap, weight : (p,) servers, (s,) most VMs and worth of one VM of each user.
-    owed : (s,) fewest VMs of each user; none when not given.
+    owed : (s,) fewest VMs of each user.
+    whole : weights are whole numbers, and the program has no other columns than such.
 
     Returns the programme, the columns of the servers by combination, and those of the VMs served.
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
-    for user, fewest in enumerate(() if owed is None else owed.tolist()):
+    for user, fewest in enumerate(owed.tolist()):
         if fewest > 0:
             builder.row([served[user]], [1.0], lower=float(fewest))
+    if whole:
+        program = builder.build()
+        program.cost[served] = -weight
+        return program, number, served
     extra = builder.columns(1)
     builder.row(np.append(served, extra), np.append(weight, -1.0), lower=0.0, upper=0.0)
     program = builder.build()
     program.cost[extra] = -1.0
     return program, number, served
+
+
+def level_program(
+    combination: list[Integers], servers: Integers, cap: Floats, steps: list[tuple[Integers, int]]
+) -> tuple[LinearProgram, list[Integers], Integers]:
+    """Whether there is a placement that gives so many users so many VMs, in whole numbers only.
+
+    Parameters
+    ----------
+    combination, servers, cap : as for `utilization_program`.
+    steps : (s,) VMs and a number of users each: at least so many users have as many VMs of theirs as that. VMs do not decrease
+        from step to step, and numbers do not increase; VMs of 0 are had by all.
+    """
+    builder = ProgramBuilder()
+    number, served = _served(builder, combination, servers, cap)
+    users = [column for column in range(len(served)) if steps[-1][0][column] > 0]
+    before, held = np.zeros(len(served), dtype=np.int64), {user: [(int(served[user]), 1.0)] for user in users}
+    last: Integers | None = None
+    for owed, wanted in steps:
+        reached = builder.columns(len(users), upper=1.0, integer=True)
+        builder.row(reached, lower=float(wanted))
+        for place, user in enumerate(users):
+            held[user].append((int(reached[place]), -float(owed[user] - before[user])))
+            if last is not None:
+                builder.row([last[place], reached[place]], [1.0, -1.0], lower=0.0)
+        before, last = owed, reached
+    for terms in held.values():
+        builder.row([column for column, _ in terms], [value for _, value in terms], lower=0.0)
+    return builder.build(), number, served
 
 
 def share_program(

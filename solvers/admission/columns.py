@@ -44,6 +44,18 @@ Column = tuple[int, tuple[int, ...]]
 """A kind of VM and the jobs on it, ascending."""
 
 
+def sets_bound(instance: Admission, rents: Floats, price: Floats) -> float:
+    """The most total speed of any assignment, proved by job prices (J,), 0 or more; inf where a search was cut off too soon.
+
+    Parameters
+    ----------
+    rents : (V, C) prices of cores, 0 or more, which shorten the search.
+    """
+    program = ColumnGeneration(instance, rents, np.inf)
+    program._priced(price, _EFFORT[-1], Clock())
+    return program.bound
+
+
 class ColumnGeneration:
     """The relaxation over sets of jobs, its bound, and the integer program over its columns.
 

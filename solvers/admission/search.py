@@ -10,11 +10,11 @@ import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, check
 from ...instances.admission.prices import pair_bounds
-from ...instances.admission.rules import speeds_on, total_speed
+from ...instances.admission.rules import scale, speeds_on, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, solve_program
-from ..outcome import Clock, Outcome, Status, Stop
+from ..outcome import Clock, Outcome, Status, Stop, agree
 from .local_search import improved
 from .prices import RELAXED_UP_TO, good_prices, heed, relaxation_prices
 from .serving import most_possible, serve_most
@@ -24,6 +24,9 @@ SMALL = 500
 
 EXACT = 1e-9
 """Relative: a bound this near the value proves it (the engines' own precision)."""
+
+ROUNDING = 1e-14
+"""Relative: what adding speeds up in another order amounts to."""
 
 
 class Search:
@@ -35,6 +38,7 @@ class Search:
         self.time = clock  # of the step being taken
         self.best = start
         self.value = total_speed(instance, start)
+        self._scale = scale(instance, "total_speed")
         self.bound = float(speeds_on(instance, instance.cores).max(axis=1).sum())  # everybody on an empty VM
         self.stop = Stop.FINISHED
         self.later = Stop.FINISHED  # of the second level, when there is one
@@ -43,7 +47,7 @@ class Search:
     @property
     def proved(self) -> bool:
         """Whether the bound meets the value."""
-        return self.bound - self.value <= EXACT * abs(self.value)
+        return self.bound <= self.value or agree(self.value, self.bound, self._scale)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -121,13 +125,15 @@ class Search:
             self.later = Stop.TIME_LIMIT
         elif served < most:
             least = self.value * (1 - EXACT)
+            if self.proved:  # the answer of the second level must be proved of the first, too
+                least = max(least, self.bound / (1 + EXACT))
             program = assignment_program(self.instance, objective="jobs", least_speed=least, whole=True)
             answer = self._solved(program, engine, tells=False)
             if answer.bound is not None and answer.status is not Status.UNKNOWN:
                 bound = max(float(served), min(bound, np.floor(-answer.bound + 1e-6)))
             if answer.point is not None:
                 found = program.assignment(answer.point)
-                if found.assigned.sum() > served and total_speed(self.instance, found) >= self.value * (1 - 2 * EXACT):
+                if found.assigned.sum() > served and total_speed(self.instance, found) >= least * (1 - ROUNDING):
                     check(self.instance, found)
                     self.best, self.value = found, total_speed(self.instance, found)
                     served = int(found.assigned.sum())
@@ -144,7 +150,7 @@ class Search:
         if bound < value - 1e-6 * abs(value):
             self.certificate["contradiction"] = f"the bound {bound:.12g} is below the value {value:.12g}; neither is trusted"
             return Outcome(self.best, None, Status.UNKNOWN, self.stop, self.certificate, tuple(self.clock.trace))
-        met = bound - value <= EXACT * abs(value)
+        met = bound <= value or agree(value, bound, scale(self.instance, objective))
         if met and self.stop is not Stop.INTERRUPTED:
             self.stop = self.later  # a first level that is proved says nothing of the second
         self.note("done")

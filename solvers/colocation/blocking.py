@@ -118,7 +118,8 @@ def fewest_blocking(
     best = best_of(instance, program, answer, begin, count)
     certificate: dict[str, Any] = {"proof": "bilinear integer program over types", **size(program, chosen)}
     bound = None if answer.bound is None else float(np.ceil(answer.bound - 1e-6))
-    return outcome(instance, best, None if best is None else count(best), bound, answer.stop, certificate, clock)
+    value = None if best is None else count(best)
+    return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
 
 
 def least_penalty_given(

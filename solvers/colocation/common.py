@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...instances.colocation.instance import Colocation, Pairing, check
-from ...instances.colocation.objective import mean_penalty
+from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption, NoSolution
 from ...models.colocation import PairingProgram
 from ..engines import EngineAnswer, solve_program
-from ..outcome import AGREE, Clock, Outcome, Status, Stop
+from ..outcome import Clock, Outcome, Status, Stop, agree
 from .feasible import complete, feasible_pairing
 
 NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
@@ -93,6 +93,7 @@ def outcome(
     stop: Stop,
     certificate: Mapping[str, Any],
     clock: Clock,
+    objective: str = "penalty",
 ) -> Outcome:
     """The checked outcome: optimal only where the bound meets the recomputed value; a bound above it is a contradiction."""
     facts = dict(certificate)
@@ -101,12 +102,13 @@ def outcome(
     check(instance, pairing)
     status = Status.FEASIBLE
     if bound is not None:
-        if bound > value + AGREE * max(1.0, abs(value)):
+        met = agree(value, bound, scale(instance, objective))
+        if bound > value and not met:
             facts["contradiction"] = f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
             clock.note(value, None, "contradiction")
             return Outcome(pairing, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
         bound = min(bound, value)
-        status = Status.OPTIMAL if value - bound <= AGREE * max(1.0, abs(value)) else Status.FEASIBLE
+        status = Status.OPTIMAL if met else Status.FEASIBLE
     if status is Status.OPTIMAL and stop is not Stop.INTERRUPTED:
         stop = Stop.FINISHED
     clock.note(value, bound, "done")

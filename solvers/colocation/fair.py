@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.objective import attribution_slack, mean_penalty
+from ...instances.colocation.objective import attribution_slack, mean_penalty, scale
 from ...instances.problem.base import Solution
 from ...models.colocation import fair_program
 from ..engines import validate_engine
-from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
+from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
 from .common import NO_PAIRING, best_of, infeasible, outcome, require_bandwidth, run, size, starting_pairing
 
 SECOND_LEVEL_SECONDS = 30.0
@@ -70,7 +70,7 @@ def fair(
     bound = max(0.0, answer.bound) if answer.bound is not None else 0.0
     slack = slack_of(best)
     certificate: dict[str, Any] = {"proof": "integer program over types: least slack", **size(program, engine)}
-    least, stop = slack <= bound + AGREE, answer.stop
+    least, stop = slack <= bound or agree(slack, bound, scale(instance, "slack")), answer.stop
     second: dict[str, Any] = {"objective": "penalty", "value": mean_penalty(instance, best), "bound": None}
     second["status"] = Status.FEASIBLE.value
     if least and stop is not Stop.INTERRUPTED:
@@ -78,7 +78,7 @@ def fair(
     first = {"objective": "slack", "value": slack_of(best), "bound": min(bound, slack_of(best))}
     first["status"] = Status.OPTIMAL.value if least else Status.FEASIBLE.value
     certificate["levels"] = [first, second]
-    found = outcome(instance, best, slack_of(best), bound, answer.stop, certificate, clock)
+    found = outcome(instance, best, slack_of(best), bound, answer.stop, certificate, clock, "slack")
     if stop is not Stop.FINISHED and found.stop is Stop.FINISHED:  # the slack is proved, the second level ran out of time
         return Outcome(found.solution, found.bound, found.status, stop, found.certificate, found.trace)
     return found
@@ -91,13 +91,15 @@ def _cheapest(
     program = fair_program(instance, slack)
     limited = clock if clock.left is not None else Clock(SECOND_LEVEL_SECONDS)
 
+    most = slack + AGREE * scale(instance, "slack")
+
     def tight(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
-        return mean_penalty(instance, pairing) if attribution_slack(instance, pairing) <= slack + AGREE else np.inf
+        return mean_penalty(instance, pairing) if attribution_slack(instance, pairing) <= most else np.inf
 
     answer = run(program, limited, engine=engine, scale=instance.agents, start=best)
     chosen = best_of(instance, program, answer, best, tight) or best
     value = mean_penalty(instance, chosen)
     bound = None if answer.bound is None else min(answer.bound / instance.agents, value)
-    status = Status.OPTIMAL if bound is not None and value - bound <= AGREE else Status.FEASIBLE
+    status = Status.OPTIMAL if bound is not None and agree(value, bound, scale(instance, "penalty")) else Status.FEASIBLE
     level = {"objective": "penalty", "value": value, "bound": bound, "status": status.value}
     return chosen, answer.stop, level

@@ -12,7 +12,6 @@ from ..outcome import Clock, Status, Stop
 from ..roommates import ranks_from_cost
 from ..roommates.perfect import largest_matching
 from .matching import least_penalty_matching
-from .starts import agent_partners
 
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
 _PARTNERS = 8  # else so many partners of each type
@@ -160,7 +159,7 @@ def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
         types = instance.agent_types()
         open_pairs = np.where(instance.allowed[np.ix_(types, types)], 0.0, np.inf)
         placed = start.replace(single=instance.count - (start.agents_used() - start.single))
-        partner = largest_matching(ranks_from_cost(open_pairs), agent_partners(instance, placed))
+        partner = largest_matching(ranks_from_cost(open_pairs), placed.partners(instance))
         largest = Pairing.from_partners(types, partner, instance.types)
         return largest if largest.single.sum() <= instance.singles_allowed else None
     alone = start.replace(single=start.single + instance.count - start.agents_used())

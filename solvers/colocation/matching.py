@@ -20,11 +20,11 @@ from typing import cast
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
-from ...instances.colocation.objective import mean_penalty
+from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
 from ..engines import LivingProgram, solve_program
-from ..outcome import Clock, Status, Stop
+from ..outcome import AGREE, Clock, Status, Stop
 
 _NEAREST = 6  # cheapest partners of each type in the first set of pairs
 _JOIN = 4  # pairs that join per type and round
@@ -303,7 +303,7 @@ class _Search:
         return point if program.program.holds(point) else None
 
     def _proved(self) -> bool:
-        return self.value - self.bound <= 1e-10 * self.instance.agents
+        return self.value - self.bound <= 0.1 * AGREE * scale(self.instance, "penalty") * self.instance.agents
 
     def result(self) -> Matched:
         status = Status.OPTIMAL if self._proved() else Status.FEASIBLE

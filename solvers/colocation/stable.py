@@ -7,22 +7,38 @@ from typing import Any, Literal
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
-from ...instances.colocation.instance import Floats
-from ...instances.colocation.objective import mean_penalty
+from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import AlphaMode, validate_alpha
 from ...instances.problem.base import Solution
 from ..engines import call_apart, validate_engine
-from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from ..roommates import WeakLists
+from .as_roommates import RoommatesAnswer, alone_is_worst, forgiving, lists_of_agents, solve_roommates, without_blocking
 from .blocking import at_most_blocking, zero_blocking
+from .bounds import least_penalty_bound
 from .common import NO_PAIRING, infeasible, outcome, starting_pairing
-from .starts import KEYS_UP_TO, by_keys, set_aside
-from .strict import StrictAnswer, is_strict, solve_strict
+from .starts import set_aside
 
 FEW_TYPES = 30
 """Types up to which one program over types says at once whether zero is possible, and at what least penalty."""
 
-CHEAP_KEYS = 300
-"""Agents up to which keys are tried although there are few types: beyond, the decision programs are quicker."""
+LISTS_UP_TO = 1500
+"""Agents of types up to which they are looked at one by one: their lists are n x n matrices."""
+
+CHEAP_LISTS = 300
+"""Agents up to which that is done although there are few types: beyond, the decision programs are quicker."""
+
+AT_ONCE_SECONDS = 1.0
+"""Time for the first search over tie-breakings: what it can tell, it mostly tells far sooner."""
+
+ZERO_SECONDS = 60.0
+"""Time for the program that tells whether zero is possible when there is no limit."""
+
+TIE_SECONDS = 10.0
+"""Time for the second when there is no limit."""
+
+DECIDED_AGENTS = 200
+"""Agents up to which half of that time is left to decision programs: beyond, they hardly ever prove anything."""
 
 APART_FROM = 120
 """Types from which a decision under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's presolve of
@@ -33,6 +49,12 @@ EXACT_SECOND_LEVEL = 60
 
 GRACE = 1.0
 """Seconds such a process may pass the limit before it is ended."""
+
+MOST_PAIRS = 25_000
+"""Ordered pairs of different agents up to which the program without blocking pairs keeps its time limit."""
+
+START_SECONDS = 1.0
+"""What a process of its own takes to begin."""
 
 SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty among the optima when there is no time limit and the fewest is not zero."""
@@ -51,14 +73,15 @@ def stable(
 ) -> Outcome:
     """Fewest blocking pairs at `alpha`, then least mean penalty among them.
 
-    Layered: when all agents differ and nobody is indifferent, stable partitions and an exact search over deletions (the
-    stable roommates problem); otherwise a program over types says whether zero is possible, and if it is not, decision
-    programs for K = 1, 2, ... are set against the best pairing found by setting agents aside and by tie-breaking keys.
+    Layered: when all agents differ, stable partitions and an exact search over deletions (the stable roommates problem), and
+    over the ways to break the ties that matter where agents are indifferent, or alpha makes them so. Otherwise a program over
+    types says whether zero is possible, and if it is not, decision programs for K = 1, 2, ... are set against the best
+    pairing found by setting agents aside and by the search over deletions.
 
     Parameters
     ----------
     instance : what is given.
-    rng : for tie-breaking keys and random orders; it never changes what is proved.
+    rng : for tie-breakings and random orders; it never changes what is proved.
     time_limit : seconds; the best pairing so far is returned when they are up.
     alpha : least gain for which an agent breaks away, in points of penalty (0.05 is five percentage points).
     alpha_mode : how alpha is read, see `gains`.
@@ -96,8 +119,10 @@ def stable(
         return infeasible(clock, NO_PAIRING)
     search = _Search(instance, alpha, alpha_mode, engine, clock, np.random.default_rng(0) if rng is None else rng, begin)
     try:
-        if alpha == 0 and is_strict(instance):
-            search.strict()
+        different = instance.distinct and alone_is_worst(instance, alpha, alpha_mode)
+        lists = lists_of_agents(instance, alpha, alpha_mode) if different else None
+        if lists is not None:
+            search.roommates(lists)
         else:
             search.general()
     except KeyboardInterrupt:
@@ -157,27 +182,79 @@ class _Search:
         """Whether nothing is left to do on the first level."""
         return self.value <= self.bound
 
-    def strict(self) -> None:
-        """Strict lists: stable roommates."""
-        answer = solve_strict(self.instance, self.clock, self.rng, self.best)
-        self.certificate |= answer.certificate()
+    def roommates(self, lists: WeakLists) -> None:
+        """Agents that are all different: stable roommates, with ties or without."""
+        if lists.strict:
+            answer = self._by_deletions(lists, self.clock.left)
+        else:
+            answer = self._with_ties(lists)
+        if not self.proved and self.clock.over:
+            self.stop = Stop.TIME_LIMIT
+        self._cheapest_of_different(answer)
+
+    def _with_ties(self, lists: WeakLists) -> RoommatesAnswer:
+        """A short search mostly tells. Else: is zero possible? Then a longer search, and decision programs."""
+        left = self.clock.left
+        answer = self._by_deletions(lists, AT_ONCE_SECONDS if left is None else max(0.01, min(AT_ONCE_SECONDS, left / 4)))
+        if not self.proved and self.bound == 0 and not self.clock.over:
+            self._zero_of_different(lists)
+        if not self.proved and not self.clock.over:
+            answer = self._by_deletions(lists, self._share_of_ties())
+        while not self.proved and not self.clock.over and self._decide(self.bound):
+            pass
+        return answer
+
+    def _by_deletions(self, lists: WeakLists, seconds: float | None) -> RoommatesAnswer:
+        """What the search over deletions finds, and its bound where the lists say all."""
+        all_said = alone_is_worst(self.instance, self.alpha, self.alpha_mode)
+        known = self.bound if all_said else 0
+
+        def report(_: float, value: float | None, bound: float | None, text: str) -> None:
+            self.clock.note(value, bound if all_said else float(self.bound), text)
+
+        answer = solve_roommates(
+            self.instance, lists, seconds=seconds, rng=self.rng, start=self.best, known=known, report=report
+        )  # fmt: skip
         self.stop = answer.stop
-        self.offer(answer.pairing, "search over deletions")
-        self.prove(int(answer.found.bound), "stable partition and search over deletions")
+        self.offer(answer.pairing(self.instance), "search over deletions")
+        if answer.found.bound > self.bound and all_said:
+            self.certificate |= answer.certificate(self.certificate.get("proof", ""))
+            self.prove(int(answer.found.bound), "stable partition and search over deletions")
         if self.stop is Stop.INTERRUPTED:
-            return
-        self._cheapest_strict(answer)
+            raise KeyboardInterrupt
+        return answer
+
+    def _zero_of_different(self, lists: WeakLists) -> None:
+        """Is zero possible? The program over the few pairs that could be in an answer then tells soon, and the least penalty."""
+        possible = without_blocking(self.instance, lists)
+        left = self.clock.left
+        found = None if possible is None else self._zero_of(possible, ZERO_SECONDS if left is None else left / 2)
+        if possible is None or (found is not None and found.status is Status.INFEASIBLE):
+            self.certificate["proof"] = "zero is impossible: a program over the pairs that no first proposals rule out shows it"
+            self.prove(1, "zero is impossible")
+        elif found is not None and self.value == 0:
+            self.penalty_bound = found.bound
+            self.certificate["second_level"] = "least penalty among the pairings without blocking pairs"
+
+    def _share_of_ties(self) -> float:
+        """Seconds for the search over tie-breakings.
+
+        Decision programs prove the rest when agents are few; the more so those over types, which know equal agents as equal.
+        """
+        left = self.clock.left
+        parts = (1 if self.instance.distinct else 2) * (2 if self.instance.agents <= DECIDED_AGENTS else 1)
+        return max(0.01, TIE_SECONDS if left is None else left / parts)
 
     def general(self) -> None:
-        """Ties, alpha, types of several agents, surplus machines."""
+        """Types of several agents, surplus machines, agents that would as soon be left without a partner."""
         few = self.instance.types <= FEW_TYPES
-        keyed = self.instance.agents <= KEYS_UP_TO and self._everyone_matters
+        listed = self.instance.agents <= LISTS_UP_TO and self._everyone_matters
         if few:
             self._zero_over_types()
-        if not self.proved and (few or not keyed):
+        if not self.proved and (few or not listed):
             self._set_agents_aside()
-        if not self.proved and keyed and (not few or self.instance.agents <= CHEAP_KEYS):
-            self._try_keys()
+        if not self.proved and listed and (not few or self.instance.agents <= CHEAP_LISTS):
+            self._search_agents()
         while not self.proved and not self.clock.over and self._decide(self.bound):
             pass
         if not self.proved and self.clock.over:
@@ -225,13 +302,11 @@ class _Search:
             }
             self.offer(pairing, "one agent of each odd type set aside")
 
-    def _try_keys(self) -> None:
-        for pairing in by_keys(
-            self.instance, self.alpha, self.alpha_mode, rng=self.rng, clock=self.clock, best=lambda: self.best
-        ):
-            self.offer(pairing, "tie-breaking keys")
-            if self.proved:
-                return
+    def _search_agents(self) -> None:
+        """Agents one by one, those of one type tied in every list."""
+        lists = lists_of_agents(self.instance, self.alpha, self.alpha_mode)
+        if lists is not None:
+            self._by_deletions(lists, self._share_of_ties())
 
     def _decide(self, most: int) -> bool:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not tell."""
@@ -261,18 +336,44 @@ class _Search:
         if found.stop is not Stop.FINISHED:
             self.stop = found.stop
 
-    def _cheapest_strict(self, answer: StrictAnswer) -> None:
+    def _cheapest_of_different(self, answer: RoommatesAnswer) -> None:
         """Least penalty: among all stable matchings when there are any, else among those that forgive the same pairs."""
-        if self.clock.over or answer.pairing is None:
+        if self.clock.over or self.penalty_bound is not None:
             return
-        cheapest = zero_blocking(answer.restricted(self.instance), engine=self.engine, time_limit=self._second_level_time())
-        self._took(cheapest, "least penalty")
-        if self.value == 0 and self.proved:
-            self.penalty_bound = cheapest.bound
+        possible = forgiving(self.instance, answer.lists, self.best, self.alpha, self.alpha_mode)
+        left = self._second_level_time()
+        if left is not None and _large(possible) and answer.found.value == 0 and answer.found.tie_breaking is not None:
+            self._zero_of(answer.one_tie_breaking(self.instance), left / 3)
+            left = self.clock.share() or left
+        cheapest = self._zero_of(possible, left)
+        if self.value == 0:
+            self.penalty_bound = None if cheapest is None else cheapest.bound
         elif self.proved and self.instance.agents <= EXACT_SECOND_LEVEL:
             self._cheapest_exact()
         same = "without blocking pairs" if self.value == 0 else "whose blocking pairs are among the same"
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
+
+    def _zero_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
+        """The least penalty without blocking pair of an instance of few pairs; None when it was not known by the time limit.
+
+        On a large program HiGHS looks at no clock for long: it gets a process of its own, which is ended.
+        """
+        given = (possible, self.alpha, self.alpha_mode)
+        found: Outcome | None
+        if seconds is None or not _large(possible):
+            found = zero_blocking(*given, engine=self.engine, time_limit=seconds, start=self.best)
+        else:
+            inside = 0.8 * seconds - START_SECONDS
+            if inside <= 0:
+                return None
+            found = call_apart(
+                zero_blocking, *given, engine=self.engine, time_limit=inside, start=self.best, hard_limit=seconds
+            )  # fmt: skip
+        if found is None:
+            self.stop = Stop.TIME_LIMIT
+        else:
+            self._took(found, "program over the pairs that could be stable")
+        return found
 
     def _cheapest_general(self) -> None:
         if self.proved and 0 < self.value and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:
@@ -324,35 +425,21 @@ class _Search:
             facts.setdefault("proof", "a pairing without blocking pair is its own proof")
         stop = Stop.FINISHED if self.proved and self.stop is Stop.TIME_LIMIT else self.stop
         return outcome(
-            self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)), stop, facts, self.clock
-        )
+            self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)), stop, facts, self.clock,
+            "blocking_pairs",
+        )  # fmt: skip
 
     def _levels(self) -> list[dict[str, Any]]:
         first = Status.OPTIMAL if self.proved else Status.FEASIBLE
-        bound = self._cheap_bound() if self.penalty_bound is None else self.penalty_bound
-        second = Status.OPTIMAL if self.proved and self.penalty - bound <= AGREE else Status.FEASIBLE
+        bound = least_penalty_bound(self.instance) if self.penalty_bound is None else self.penalty_bound
+        met = self.proved and agree(self.penalty, bound, scale(self.instance, "penalty"))
+        second = Status.OPTIMAL if met else Status.FEASIBLE
         return [
             {"objective": "blocking_pairs", "value": self.value, "bound": min(self.bound, self.value), "status": first.value},
             {"objective": "penalty", "value": self.penalty, "bound": min(bound, self.penalty), "status": second.value},
         ]
 
-    def _cheap_bound(self) -> float:
-        """A bound on the mean penalty of any pairing at all, stable or not."""
-        instance = self.instance
-        present = instance.count > 0
-        cost = np.where(instance.allowed & present, instance.penalty, np.inf)
-        if instance.distinct and instance.singles_allowed == 0:
-            return _fractional_bound(cost)
-        best = cost.min(axis=1)  # everyone beside the partner it likes best, or alone
-        if instance.singles_allowed > 0:
-            best = np.minimum(best, instance.single_penalty)
-        return float(best[present] @ instance.count[present]) / instance.agents
 
-
-def _fractional_bound(cost: Floats) -> float:
-    """Least mean penalty of a fractional perfect matching: an assignment of agents to co-runners, both ways at once."""
-    from scipy.optimize import linear_sum_assignment
-
-    both = np.where(np.isfinite(cost) & np.isfinite(cost.T), (cost + cost.T) / 2, len(cost) * 4.0)  # dearer than any without
-    row, column = linear_sum_assignment(both)
-    return float(both[row, column].mean())
+def _large(instance: Colocation) -> bool:
+    """Whether HiGHS may not keep its time limit on the program of these agents."""
+    return int(instance.allowed.sum()) > MOST_PAIRS

@@ -6,13 +6,14 @@ import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
 from ...models.program import LinearProgram
-from ..outcome import Report, validate_time_limit
-from .answer import ENGINES, LOCK, EngineAnswer, validate_engine
+from ..outcome import LEAST_SECONDS, Report, Status, Stop, validate_time_limit
+from .answer import ENGINES, LOCK, EngineAnswer, settle, validate_engine
 from .apart import call_apart, solve_apart
 from .child import START_LIMIT, Child
 from .convex import ConvexAnswer, solve_convex
 from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
 from .highs import LivingProgram, solve_with_highs
+from .refined import solve_refined
 
 __all__ = [
     "ENGINES",
@@ -28,8 +29,13 @@ __all__ = [
     "solve_convex",
     "solve_cp_sat",
     "solve_program",
+    "solve_refined",
     "validate_engine",
 ]
+
+
+_LARGE = 10**5
+"""Nonzeros from which loading and presolving take tenths of a second, in which an engine looks at no clock."""
 
 
 def solve_program(
@@ -47,7 +53,8 @@ def solve_program(
     program : the arrays.
     engine : "highs", or "cp-sat" (columns with finite bounds; numbers become whole ones, see `WholeProgram`).
     time_limit : seconds, more than 0.
-    start : (columns,) a point to begin with; ignored when it breaks a row.
+    start : (columns,) a point to begin with; ignored when it breaks a row. When no time is left (`LEAST_SECONDS`, as from
+        `Clock.share`) for a program that an engine takes long to load, it is the answer.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C ends the run with its best answer.
 
     Returns
@@ -64,6 +71,9 @@ def solve_program(
     """
     validate_engine(engine)
     validate_time_limit(time_limit)
+    if time_limit is not None and time_limit <= LEAST_SECONDS and program.matrix.nnz > _LARGE:
+        out_of_time = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time was left")
+        return settle(program, out_of_time, None if start is None or not program.holds(program.rounded(start)) else start)
     if engine == "cp-sat":
         return solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
     if len(program.products):

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import EngineError, InvalidOption
+from ...instances.problem.errors import EngineError, InvalidOption, ShortOfMemory
 from ...models.program import LinearProgram
+from ..interrupts import deferred
+from ..memory import sentence
 from ..outcome import Report, Status, Stop
 
 Floats = npt.NDArray[np.float64]
@@ -25,7 +27,7 @@ NOISE = 1e-6
 """A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a contradiction."""
 
 _POLL = 0.05  # seconds between two looks at a running solver
-_GRACE = 1.0  # seconds a solver may pass its own time limit before it is told to stop
+_GRACE = 0.5  # seconds a solver may pass its own time limit before it is told to stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,23 @@ def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | No
     return replace(answer, status=status, point=point, objective=objective, bound=bound, message=message)
 
 
+def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
+    """Start a thread that ends with the process; an interrupt comes before or after, not in between.
+
+    Raises
+    ------
+    ShortOfMemory
+        The machine starts no more threads.
+    """
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    with deferred():
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise ShortOfMemory(sentence(str(error))) from None
+    return thread
+
+
 def run_interruptibly(
     work: Callable[[], None],
     stop: Callable[[], None],
@@ -116,25 +135,29 @@ def run_interruptibly(
         finally:
             done.set()
 
-    with LOCK:
+    interrupted = False
+    with LOCK, deferred() as came:
         deadline = None if time_limit is None else time.perf_counter() + time_limit + _GRACE
-        thread = threading.Thread(target=guarded, name="cotenant-engine", daemon=True)
-        thread.start()
-        interrupted = False
-        try:
-            while not done.wait(_POLL):
-                if poll is not None:
+        thread = start_thread(guarded, "cotenant-engine")
+        waiting = True
+        abandoned: BaseException | None = None
+        while waiting:
+            waiting = not done.wait(_POLL)
+            try:
+                came.deliver()
+                if poll is not None and not interrupted:
                     poll()
-                if deadline is not None and time.perf_counter() > deadline:
-                    stop()
-            if poll is not None:
-                poll()
-        except KeyboardInterrupt:
-            interrupted = True
-            while not done.is_set():  # asked again and again, since a solver that has not begun yet does not hear it
-                stop()
-                done.wait(_POLL)
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                interrupted = True
+            except BaseException as error:  # the solver is not left running behind it
+                interrupted, abandoned = True, error
+            if waiting and (interrupted or (deadline is not None and time.perf_counter() > deadline)):
+                stop()  # asked again and again, since a solver that has not begun yet does not hear it
         thread.join()
+        if abandoned is not None:
+            raise abandoned
     if failure:
         raise EngineError(f"{type(failure[0]).__name__} in the solver library: {failure[0]}") from failure[0]
     return interrupted

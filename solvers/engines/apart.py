@@ -14,7 +14,7 @@ from .highs import solve_with_highs
 
 Answer = TypeVar("Answer")
 
-GRACE = 5.0
+GRACE = 1.0
 """Seconds a process may pass its time limit before it is ended."""
 
 

@@ -16,13 +16,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Literal
 
+from ..cores import sharing
+from ..interrupts import SIGNALS
+from ..memory import said_short_of_memory, short_of_memory
+from ..stopwatch import ImportWatch, paused, starting, stopwatch
+from .answer import start_thread
+
 START_LIMIT = 120.0
 """Seconds an interpreter may take to start; a loaded machine needs several."""
+
+PAUSE_LIMIT = 600.0
+"""Seconds a call may take at once to load a library or to compile a kernel, which count in no other limit."""
 
 IDLE_LIMIT = 600.0
 """Seconds after which a child that is asked nothing leaves: whoever started it may have forgotten it."""
@@ -30,22 +39,27 @@ IDLE_LIMIT = 600.0
 ORPHAN_GRACE = 60.0
 """Seconds past its limit after which a child ends itself: its parent is gone, and its own threads may not get to see that."""
 
+_PATH = "PYTHONPATH"
 _POLL = 0.2
 _LEAVE = 2.0
 
 # Requests and answers keep the pipes for themselves: what a method or a library prints goes to the file of last words.
+# Neither the current folder (-P) nor the user's site (-s) nor PYTHONPATH is looked at before the parent's own path has come,
+# and that holds only what the parent imports from too.
 _BOOT = """
 import os, pickle, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
 requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 os.dup2(2, 1)
-sys.path[:] = pickle.load(requests)
+sys.path[:], given = pickle.load(requests)
+os.environ.update(given)
 from {module} import serve
 serve(requests, answers, leads={leads})
 """
 
-Kind = Literal["ready", "done", "raised", "interrupted", "died", "overran"]
+Kind = Literal["ready", "paused", "resumed", "done", "raised", "interrupted", "died", "overran"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,8 @@ class Reply:
     Attributes
     ----------
     kind : "done" (`value` is what the function returned), "raised" (`value` says what), "interrupted", "died" (the
-        process ended in the middle; `Child.end` says how), or "overran" (its time is up and it must be ended).
+        process ended in the middle; `Child.end` says how), or "overran" (its time is up and it must be ended). On the way
+        there: "ready" when it takes calls, "paused" and "resumed" around what is not counted (see `stopwatch`).
     value : as above.
     """
 
@@ -69,8 +84,9 @@ class Child:
     Parameters
     ----------
     leads : whether it begins a process group of its own: it is then ended with every process it started, the terminal's
-        Ctrl-C does not reach it, and `interrupt` raises KeyboardInterrupt in its call. Otherwise it belongs to the group
-        of this process and ignores Ctrl-C.
+        Ctrl-C does not reach it, and `interrupt` raises KeyboardInterrupt in its call, as does a batch system's SIGTERM to
+        every process of a job. Otherwise it belongs to the group of this process and ignores both.
+    processes : among how many like it the cores of this process are divided.
 
     Raises
     ------
@@ -78,13 +94,14 @@ class Child:
         The machine starts no more processes.
     """
 
-    def __init__(self, *, leads: bool = False) -> None:
+    def __init__(self, *, leads: bool = False, processes: int = 1) -> None:
         self._leads = leads
         self._errors = tempfile.TemporaryFile()
         boot = _BOOT.format(module=__name__, leads=leads)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", boot],
+                [sys.executable, "-P", "-s", "-c", boot],
+                env={name: value for name, value in sharing(processes).items() if name != _PATH},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -102,8 +119,12 @@ class Child:
         self._ending = threading.Lock()
         self._since = time.monotonic()
         # A pipe has no time limit of its own: a thread waits at it, and this one waits for the thread.
-        self._thread = threading.Thread(target=self._talk, name="cotenant-child", daemon=True)
-        self._thread.start()
+        try:
+            self._thread = start_thread(self._talk, "cotenant-child")
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
 
     @property
     def fresh(self) -> bool:
@@ -117,27 +138,44 @@ class Child:
         self._requests.put(frame)
 
     def answer(self, limit: float | None = None) -> Reply:
-        """What came of the call; after `limit` seconds (its start not counted), or the patience of `interrupt`, "overran"."""
-        ends = time.monotonic() + (START_LIMIT if not self._ready else float("inf") if limit is None else limit)
+        """What came of the call; after `limit` seconds, or the patience of `interrupt`, "overran".
+
+        Its start is not counted, nor what it takes to load libraries and to compile kernels; nor are they by the clock of
+        the thread that waits.
+        """
+        left = float("inf") if limit is None else limit
+        with ExitStack() as pause:
+            if not self._ready:
+                pause.enter_context(paused())
+            ends = time.monotonic() + (left if self._ready else START_LIMIT)
+            while (reply := self._reply(ends)).kind in ("ready", "paused", "resumed"):
+                if reply.kind == "paused":
+                    left = ends - time.monotonic()
+                    ends = time.monotonic() + PAUSE_LIMIT
+                    pause.enter_context(paused())
+                else:
+                    ends = time.monotonic() + left
+                    pause.close()
+                self._ready = True
+        self._asked = False
+        self._since = time.monotonic()
+        return reply
+
+    def _reply(self, ends: float) -> Reply:
+        """What it says next; "overran" at `ends`, of the monotonic clock, or when the patience of `interrupt` is."""
         while True:
             last = ends if self._patience is None else min(ends, self._patience)
             left = last - time.monotonic()
             if left <= 0:
                 return Reply("overran")
             try:
-                reply = self._replies.get(timeout=min(left, _POLL))
+                return self._replies.get(timeout=min(left, _POLL))
             except Empty:
                 if self._process.poll() is None or not self._replies.empty():
                     continue
                 # A process of its own may still hold its end of the pipe, which then never closes.
                 self._thread.join(_POLL)
-                reply = self._replies.get() if not self._replies.empty() else Reply("died")
-            if reply.kind != "ready":
-                self._asked = False
-                self._since = time.monotonic()
-                return reply
-            self._ready = True
-            ends = float("inf") if limit is None else time.monotonic() + limit
+                return self._replies.get() if not self._replies.empty() else Reply("died")
 
     @property
     def started(self) -> bool:
@@ -145,8 +183,11 @@ class Child:
         return self._ready
 
     def interrupt(self, patience: float) -> None:
-        """Raise KeyboardInterrupt in its call, once; it then has `patience` seconds to answer. From any thread."""
-        self._patience = time.monotonic() + patience
+        """Raise KeyboardInterrupt in its call, once; it then has `patience` seconds to answer. From any thread.
+
+        A child that does not take calls yet has nothing to answer.
+        """
+        self._patience = time.monotonic() + (patience if self._ready else 0.0)
         if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGINT)
@@ -175,19 +216,25 @@ class Child:
         with self._errors as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - 4000))
             lines = stream.read().decode(errors="replace").strip().splitlines()
-        return f": {lines[-1].strip()}" if lines else ""
+        if not lines:
+            return ""
+        return f": {said_short_of_memory(lines[-1]) or lines[-1].strip()}"
 
     def _talk(self) -> None:
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
         try:
-            pickle.dump([entry for entry in sys.path if isinstance(entry, str)], requests)
+            given = {_PATH: os.environ[_PATH]} if _PATH in os.environ else {}  # for what a method starts
+            pickle.dump(([entry for entry in sys.path if isinstance(entry, str)], given), requests)
             requests.flush()
             self._replies.put(_understood(_receive(answers)))
             while (frame := self._requests.get()) is not None:
                 _send(requests, frame)
-                self._replies.put(_understood(_receive(answers)))
+                reply = Reply("paused")
+                while reply.kind in ("paused", "resumed"):
+                    reply = _understood(_receive(answers))
+                    self._replies.put(reply)
         except (OSError, EOFError, ValueError):
             self._replies.put(Reply("died"))
         finally:
@@ -200,16 +247,19 @@ def serve(requests: IO[bytes], answers: IO[bytes], *, leads: bool) -> None:
     """The child's part: call what is asked until the parent closes the pipe."""
     state = _State(leads)
     if leads:
-        signal.signal(signal.SIGINT, state.hear)
+        for number in SIGNALS:
+            signal.signal(number, state.hear)
     inbox: SimpleQueue[bytes | None] = SimpleQueue()
-    threading.Thread(target=_listen, args=(requests, inbox, state), name="cotenant-parent", daemon=True).start()
+    start_thread(lambda: _listen(requests, inbox, state), "cotenant-parent")
+    watch = ImportWatch()
     _send(answers, pickle.dumps(Reply("ready")))
     with suppress(Empty), open(os.devnull, "w") as nowhere:
         while (frame := inbox.get(timeout=IDLE_LIMIT)) is not None:
-            reply = _called(frame, state, nowhere)
+            reply = _called(frame, state, nowhere, answers)
             state.asked = False
             with suppress(BrokenPipeError):
                 _send(answers, reply)
+    del watch
 
 
 class _State:
@@ -219,11 +269,14 @@ class _State:
         self.leads = leads
         self.asked = False
         self.calling = False
+        self.heard = False
 
     def hear(self, number: int, frame: object) -> None:
-        """Ctrl-C from the parent: for a call, and nothing when there is none."""
-        if self.calling:
-            raise KeyboardInterrupt
+        """An interrupt, once: for the call that is going on, or the next; the second of a job's and its parent's is the same."""
+        if not self.heard:
+            self.heard = True
+            if self.calling:
+                raise KeyboardInterrupt
 
 
 def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State) -> None:
@@ -241,24 +294,39 @@ def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State
         inbox.put(None)
 
 
-def _called(frame: bytes, state: _State, nowhere: IO[str]) -> bytes:
-    """The pickled reply to a request."""
-    try:
-        state.calling = True
-        limit, function, arguments, keywords = pickle.loads(frame)
-        if limit is not None:  # compiled code may keep every Python thread from running, this timer it cannot
+def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -> bytes:
+    """The pickled reply to a request. While nothing counts the parent is told, and the last resort against an orphan waits."""
+
+    def watch(stopped: bool) -> None:
+        if stopped:
+            faulthandler.cancel_dump_traceback_later()
+        elif limit is not None:  # compiled code may keep every Python thread from running, this timer it cannot
             faulthandler.dump_traceback_later(limit + ORPHAN_GRACE, exit=True, file=nowhere)
-        reply = pickle.dumps(Reply("done", function(*arguments, **keywords)))
+        with suppress(BrokenPipeError):
+            _send(answers, pickle.dumps(Reply("paused" if stopped else "resumed")))
+
+    limit: float | None = None
+    watch_here = stopwatch()
+    try:
+        watch_here.watcher = watch
+        with starting():  # the modules that the request names
+            limit, function, arguments, keywords = pickle.loads(frame)
+        state.calling = True
+        if state.heard:
+            raise KeyboardInterrupt
+        value = function(*arguments, **keywords)
         state.calling = False
+        packed = pickle.dumps(Reply("done", value))
     except KeyboardInterrupt:
-        reply = pickle.dumps(Reply("interrupted"))
+        packed = pickle.dumps(Reply("interrupted"))
     except BaseException as error:
         state.calling = False
-        reply = pickle.dumps(Reply("raised", f"{type(error).__name__}: {error}"))
+        packed = pickle.dumps(Reply("raised", short_of_memory(error) or f"{type(error).__name__}: {error}"))
     finally:
-        state.calling = False
+        state.calling = state.heard = False
+        watch_here.watcher = None
         faulthandler.cancel_dump_traceback_later()
-    return reply
+    return packed
 
 
 def _send(stream: IO[bytes], frame: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,19 @@ import numpy.typing as npt
 
 from ...instances.problem.errors import EngineError
 from ...models.program import LinearProgram
-from ..outcome import Report, Status, Stop
+from ..cores import cores
+from ..outcome import Clock, Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-LARGEST_SCALE = 10**9
-"""Coefficients are multiplied by at most this to become whole numbers."""
+LARGEST_SCALE, FINEST_OBJECTIVE = 10**9, 10**12
+"""Coefficients of rows, and of the objective, are multiplied by about this at most to become whole numbers, by more where all of
+them are below 1. The objective's rounding is what the bound is loose by: below the 1e-9 of a value that proofs are held to."""
+
+MOST_WORKERS = 8
+"""Search threads when nothing else is said, where there are as many cores."""
 
 _ROOM = 2**60  # the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
 _ULPS = 4.0  # so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
@@ -61,7 +65,7 @@ def solve_cp_sat(
     ----------
     model : a `CpModel` with a minimisation, a maximisation, or no objective.
     time_limit : seconds.
-    workers : search threads; as many as the processor has cores this process may use, at most 8, when not given.
+    workers : search threads; as many as this process may use cores, at most `MOST_WORKERS`, when not given.
     seed : of the search. With several workers the optimum is the same, the optimal point may differ.
     report : progress.
     hints : variable index -> value, a start that need not be complete.
@@ -74,7 +78,7 @@ def solve_cp_sat(
         model.proto.solution_hint.values.extend(hints.values())
     solver = library.CpSolver()
     settings = solver.parameters
-    settings.num_workers = workers or min(8, _cores())
+    settings.num_workers = workers or min(MOST_WORKERS, cores())
     settings.random_seed = seed
     settings.catch_sigint_signal = False  # Ctrl-C is heard by the waiting thread, for every engine alike
     settings.log_search_progress = False
@@ -107,9 +111,11 @@ def solve_with_cp_sat(
     workers: int | None = None,
 ) -> EngineAnswer:
     """Minimise a linear program with CP-SAT; see `solve_program`."""
+    clock = Clock(time_limit)  # translating a large program takes seconds too
     translated = WholeProgram(program)
     hints = None if start is None else translated.hints(start)
-    answer = solve_cp_sat(translated.model, time_limit=time_limit, workers=workers, report=translated.report(report), hints=hints)
+    report = translated.report(report)
+    answer = solve_cp_sat(translated.model, time_limit=clock.share(), workers=workers, report=report, hints=hints)
     bound = None if answer.bound is None else translated.true_bound(answer.bound)
     raw = None if answer.values is None else answer.values / translated.grid
     trace = tuple((seconds, translated.value(o), translated.value(b)) for seconds, o, b in answer.trace)
@@ -122,9 +128,10 @@ class WholeProgram:
     Every feasible point of the given program is feasible here at no higher cost, so CP-SAT's bound holds for it too:
 
     - a column that is not integer becomes multiples of 1/grid; its rows are widened by the half step lost in rounding;
-    - a row is multiplied by the smallest power of ten that makes its coefficients whole, at most `LARGEST_SCALE` and
-      as much as int64 holds; what is left over is rounded and the row widened by what that can amount to;
-    - the objective likewise, with what is left over rounded down.
+    - a row is multiplied by the smallest power of ten that makes its coefficients whole, at most by `LARGEST_SCALE` (over
+      its largest coefficient, if that is below 1) and as much as int64 holds; what is left over is rounded and the row
+      widened by what that can amount to;
+    - the objective likewise, up to `FINEST_OBJECTIVE`, with what is left over rounded down.
 
     A point found here is checked against the given program before it counts.
 
@@ -210,7 +217,7 @@ class WholeProgram:
         where = np.flatnonzero(program.cost)
         exact = program.cost[where] / self.grid[where]
         extent = np.maximum(np.abs(self._low), np.abs(self._high)).astype(float)[where]
-        self.scale = _scale(exact, extent, self.grid[where], "the objective")
+        self.scale = _scale(exact, extent, self.grid[where], "the objective", FINEST_OBJECTIVE)
         scaled = exact * self.scale
         nearest = np.round(scaled)
         whole = np.where(_leftover(scaled, nearest) == 0.0, nearest, np.floor(scaled))
@@ -223,10 +230,10 @@ class WholeProgram:
             objective.coeffs.extend(whole.astype(np.int64).tolist())
 
 
-def _scale(coefficients: Floats, extent: Floats, grid: Floats, what: str) -> float:
-    """The smallest power of ten that makes the coefficients whole, at most `LARGEST_SCALE` steps and within int64."""
+def _scale(coefficients: Floats, extent: Floats, grid: Floats, what: str, most: int = LARGEST_SCALE) -> float:
+    """The smallest power of ten that makes the coefficients whole, at most about `most` steps and within int64."""
     total = float(np.abs(coefficients) @ extent)
-    largest = LARGEST_SCALE * float(np.max(grid, initial=1.0))
+    largest = most * float(np.max(grid, initial=1.0)) / min(1.0, float(np.abs(coefficients).max(initial=0.0)) or 1.0)
     scale = 1.0
     while scale < largest and _leftover(coefficients * scale, np.round(coefficients * scale)).any():
         scale *= 10.0
@@ -256,11 +263,6 @@ def _grid(program: LinearProgram, reach: Floats) -> Floats:
 
 def _outward(bound: float) -> int:
     return int(np.clip(bound, -(2**62), 2**62))
-
-
-def _cores() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _read(solver: Any, has_objective: bool, interrupted: bool, progress: Progress) -> CpSatAnswer:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...models.program import LinearProgram
-from ..outcome import Report, Status, Stop
+from ..outcome import LEAST_SECONDS, Clock, Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
-from .stray import c_output_on_stderr
+from .stray import c_output_nowhere
 
 if TYPE_CHECKING:
     import highspy
@@ -54,16 +54,17 @@ def solve_with_highs(
     """Minimise a linear program; see `solve_program`."""
     import highspy
 
-    solver = _solver(time_limit, options)
+    clock = Clock(time_limit)  # handing a large program over takes seconds too
+    solver = _solver(options)
     loaded = solver.passModel(_model(program))
     if loaded == highspy.HighsStatus.kError:
         return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="HiGHS refused the program")
     if start is not None:
         _hint(solver, program, start)
-    answer = _run(solver, time_limit, report)
+    answer = _run(solver, clock.share(), report)
     if answer.message == "kUnboundedOrInfeasible":  # presolve could not tell; the simplex can
         solver.setOptionValue("presolve", "off")
-        answer = _run(solver, time_limit, report)
+        answer = _run(solver, clock.share(), report)
     return settle(program, answer, _point(solver, program))
 
 
@@ -75,7 +76,7 @@ class LivingProgram:
     """
 
     def __init__(self, program: LinearProgram, *, options: dict[str, Any] | None = None) -> None:
-        self._solver = _solver(None, options)
+        self._solver = _solver(options)
         self._solver.passModel(_model(program))
 
     def add_columns(self, cost: Floats, upper: Floats, starts: npt.ArrayLike, rows: npt.ArrayLike, values: Floats) -> None:
@@ -94,10 +95,16 @@ class LivingProgram:
             np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), values,
         )  # fmt: skip
 
+    def again(self, program: LinearProgram, time_limit: float | None = None) -> EngineAnswer:
+        """Solve a program of the same shape instead, from the last basis."""
+        basis = self._solver.getBasis()
+        self._solver.passModel(_model(program))
+        if basis.valid:
+            self._solver.setBasis(basis)
+        return self.solve(time_limit)
+
     def solve(self, time_limit: float | None = None) -> EngineAnswer:
         """Solve again; the point is HiGHS's own (the caller's bound rests on `row_dual`, not on it)."""
-        if time_limit is not None:  # HiGHS counts from the first run of this solver
-            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(time_limit, 1e-3))
         answer = _run(self._solver, time_limit, None)
         found = self._solver.getSolution()
         if not found.value_valid or not found.dual_valid:
@@ -109,14 +116,12 @@ class LivingProgram:
         )  # fmt: skip
 
 
-def _solver(time_limit: float | None, options: dict[str, Any] | None) -> highspy.Highs:
+def _solver(options: dict[str, Any] | None) -> highspy.Highs:
     import highspy
 
     solver = highspy.Highs()
     for name, value in {**_OPTIONS, **(options or {})}.items():
         solver.setOptionValue(name, value)
-    if time_limit is not None:
-        solver.setOptionValue("time_limit", float(time_limit))
     solver.HandleUserInterrupt = True
     return solver
 
@@ -166,8 +171,11 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
     if report is not None:
         solver.cbMipImprovingSolution.subscribe(improved)
 
+    # HiGHS counts from the first run of a solver.
+    solver.setOptionValue("time_limit", np.inf if time_limit is None else solver.getRunTime() + max(time_limit, LEAST_SECONDS))
+
     def work() -> None:
-        with c_output_on_stderr():
+        with c_output_nowhere():
             outcome.append(solver.run())
 
     interrupted = run_interruptibly(work, solver.cancelSolve, time_limit=time_limit, poll=progress.tell)
@@ -178,7 +186,9 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
     if outcome and outcome[0] == highspy.HighsStatus.kError:
         status = Status.UNKNOWN
         word = f"{word} with an error from run()"
-    if stop is Stop.INTERRUPTED and not interrupted:
+    if interrupted:  # it may have ended by itself at the same moment: the interrupt is for the whole method all the same
+        stop = Stop.INTERRUPTED
+    elif stop is Stop.INTERRUPTED:
         stop = Stop.TIME_LIMIT  # only our own watch asks it to stop
     return EngineAnswer(status, stop, bound=_bound(solver, status), message=word, trace=tuple(progress.trace))
 

@@ -1,13 +1,14 @@
-"""Keep what HiGHS prints past its own switch off standard output.
+"""Keep what HiGHS prints past its own switch off the terminal.
 
 HiGHS 1.12 prints "HighsMipSolverData::transformNewIntegerFeasibleSolution tmpSolver.run();" with C's printf whenever it
 solves an integer program again with its whole numbers fixed, whatever `output_flag` says: about once in a thousand small
-programs, more often without presolve. In a program that writes its own output there the line is dirt.
+programs, more often without presolve. It says nothing to anybody, in a pipe or beside a progress bar.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,15 +21,15 @@ _inside: list[int | None] = []  # the stream to put back, once per run that is g
 
 class _Streams(NamedTuple):
     out: ctypes.c_void_p
-    error: ctypes.c_void_p
+    nowhere: int
 
 
 @contextmanager
-def c_output_on_stderr() -> Iterator[None]:
-    """Let C's printf write to stderr meanwhile.
+def c_output_nowhere() -> Iterator[None]:
+    """Let C's printf write to the null device meanwhile.
 
     C's own variable `stdout` is pointed elsewhere, not the descriptor: what Python prints, in this thread or another, goes
-    where it always went. Only glibc is known to allow it; elsewhere nothing is done.
+    where it always went. glibc and macOS allow it; elsewhere nothing is done.
     """
     streams = _streams()
     if streams is None:
@@ -36,7 +37,7 @@ def c_output_on_stderr() -> Iterator[None]:
         return
     with _lock:  # runs may overlap when Ctrl-C gave one up: the first saves the stream, the last puts it back
         _inside.append(streams.out.value)
-        streams.out.value = streams.error.value
+        streams.out.value = streams.nowhere
     try:
         yield
     finally:
@@ -49,10 +50,13 @@ def c_output_on_stderr() -> Iterator[None]:
 
 @cache
 def _streams() -> _Streams | None:
-    """glibc's variables `stdout` and `stderr`; None with another C library, where they may be constants."""
+    """C's variable `stdout` and a stream to the null device; None with a C library that may hold `stdout` constant."""
     try:
         library = ctypes.CDLL(None)
-        library.gnu_get_libc_version  # noqa: B018  # only glibc has it
-        return _Streams(ctypes.c_void_p.in_dll(library, "stdout"), ctypes.c_void_p.in_dll(library, "stderr"))
+        name = "stdout" if hasattr(library, "gnu_get_libc_version") else "__stdoutp"  # glibc's, macOS's
+        out = ctypes.c_void_p.in_dll(library, name)
+        library.fopen.restype = ctypes.c_void_p
+        nowhere = library.fopen(os.devnull.encode(), b"w")
+        return _Streams(out, nowhere) if nowhere else None
     except (OSError, AttributeError, TypeError, ValueError):
         return None

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.market.envy import envy_index
+from ...instances.market.envy import envy_index, pairs_on_servers, places
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import speedup
+from ...instances.problem.errors import InvalidOption
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .rounding import round_cores, split, validate_rounding
+from .quick_rounding import Rule, round_by, split
+
+MOST_PAIRS = 20_000
+"""Ordered pairs of users on a server beyond which the least envy is not sought."""
+
+UNHURRIED_PAIRS = 1_000
+"""Pairs beyond which a time limit must be given to seek it."""
+
+_RULES: tuple[Rule, ...] = ("user-deficit", "largest-remainder")
+
+
+def validate_least_envy(market: Market, time_limit: float | None) -> None:
+    """Refuse a market whose least envy is not defined or out of reach, or one that may take for ever without a time limit."""
+    number = np.bincount(places(market).of_job[market.useful])
+    if number.max(initial=0) > 1:
+        raise InvalidOption("rounding least-envy needs at most one job per user and server; use user-deficit")
+    pairs = pairs_on_servers(market)
+    if pairs > MOST_PAIRS:
+        raise InvalidOption(f"least-envy takes at most {MOST_PAIRS} pairs of users on a server, not {pairs}")
+    if time_limit is None and pairs > UNHURRIED_PAIRS:
+        raise InvalidOption(f"least-envy over {pairs} pairs of users on a server; beyond {UNHURRIED_PAIRS} give a time limit")
 
 
 def least_envy(
@@ -23,10 +44,10 @@ def least_envy(
     better index, which becomes theta; at 0 or below no rounding is better (Dinkelbach's method, a few MIPs). The bound is
     theta then, and 1 before.
     """
-    validate_rounding(market, "least-envy", time_limit)
+    validate_least_envy(market, time_limit)
     clock = Clock(time_limit, report)
     best = max(
-        (round_cores(market, allocation, rule) for rule in ("user-deficit", "largest-remainder")),
+        (round_by(market, allocation, rule) for rule in _RULES),
         key=lambda rounded: envy_index(market, rounded),
     )
     theta = envy_index(market, best)

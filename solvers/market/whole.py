@@ -1,17 +1,14 @@
-"""Whole cores, exactly, for small markets: the most Nash welfare, and the leximin of the sharing ratios."""
+"""Whole cores with the most Nash welfare, exactly, for small markets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Integers, Market
-from ...instances.market.sharing import sharing_ratios, static_utilities
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
-from ...instances.problem.errors import InvalidOption
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
@@ -62,127 +59,6 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
     certificate = {"tangents": len(cuts)}
     known = float(max(bound, value)) if np.isfinite(bound) else None
     return Outcome(best, known, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, tuple(clock.trace))
-
-
-def leximin(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
-) -> Outcome:
-    """Whole cores by leximin: the least sharing ratio as large as possible, then as few users there as possible, and so on.
-
-    The ratio is a user's utility over that of its endowment (`sharing_index`). For each level one MIP finds the level and
-    another the fewest users at it; users above a level exceed it by one part in ten million. Small cases: the program has
-    a column for every core of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached
-    stand in `certificate["levels"]`.
-    """
-    require_small(instance, time_limit)
-    clock = Clock(time_limit, report)
-    static = static_utilities(instance)
-    users = np.flatnonzero(static > 0)
-    first = greedy_cores(instance)
-    if len(users) == 0:
-        raise InvalidOption("no user has a useful job, so there is nothing to share; use ES")
-    state = _Levels(instance, users, static, first)
-    status, stop = Status.OPTIMAL, Stop.FINISHED
-    try:
-        while sum(state.numbers) < len(users):
-            answer = state.raise_level(clock)
-            if answer.status is Status.OPTIMAL:
-                answer = state.count(clock)
-            if answer.status is not Status.OPTIMAL:
-                status, stop = Status.FEASIBLE, answer.stop
-                break
-    except KeyboardInterrupt:
-        status, stop = Status.FEASIBLE, Stop.INTERRUPTED
-    certificate = {"levels": state.document()}
-    least = float(np.nanmin(sharing_ratios(instance, state.best)))
-    bound = max(least, state.bound) if state.bound is not None else None
-    return Outcome(state.best, bound, status, stop, certificate, tuple(clock.trace))
-
-
-@dataclass
-class _Levels:
-    """The levels found so far: value, how many users may stand there."""
-
-    market: Market
-    users: Integers
-    static: Floats
-    best: Allocation
-    values: list[float] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    bound: float | None = None
-    pending: float = 0.0
-
-    def raise_level(self, clock: Clock) -> EngineAnswer:
-        """The largest value that all users not at an earlier level can reach."""
-        columns, level, program = self._program(counting=False)
-        answer = _solved(program, clock)
-        if answer.bound is not None and not self.values:
-            self.bound = -answer.bound
-        if answer.point is not None:
-            self.best = Allocation(columns.cores(self.market, answer.point))
-            self.pending = float(answer.point[level])
-        return answer
-
-    def count(self, clock: Clock) -> EngineAnswer:
-        """The fewest users that must stand at the value found."""
-        columns, _, program = self._program(counting=True)
-        answer = _solved(program, clock)
-        if answer.point is not None and answer.objective is not None:
-            self.best = Allocation(columns.cores(self.market, answer.point))
-            self.values.append(self.pending)
-            self.numbers.append(max(round(answer.objective), 1))
-            clock.note(self.values[0], self.bound, f"level {len(self.values)}")
-        return answer
-
-    def document(self) -> list[dict[str, Any]]:
-        """The levels as JSON values."""
-        pairs = zip(self.values, self.numbers, strict=True)
-        return [{"objective": "sharing ratio", "value": v, "users": n, "bound": v, "status": "optimal"} for v, n in pairs]
-
-    def _program(self, counting: bool) -> tuple[CoreColumns, int, Any]:
-        columns = core_columns(self.market)
-        builder = columns.builder
-        number = len(self.users)
-        top = float(np.max(self._most() / self.static[self.users]))
-        level = int(builder.columns(1, upper=top, cost=0.0 if counting else -1.0)[0])
-        at = [builder.columns(number, upper=1.0, integer=True) for _ in self.values]
-        now = builder.columns(number, upper=1.0, integer=True, cost=1.0) if counting else None
-        for marks, most in zip(at, self.numbers, strict=True):
-            builder.row(marks, upper=float(most))
-        for place, user in enumerate(self.users.tolist()):
-            mine = np.flatnonzero(columns.user == user)
-            own, gain = columns.column[mine], columns.gain[mine] / self.static[user]
-            earlier = np.array([marks[place] for marks in at], dtype=np.int64)
-            values = np.array(self.values)
-            if len(earlier):
-                builder.row(earlier, upper=1.0)
-            if counting:
-                assert now is not None
-                above = self.pending * (1 + _CLOSE)
-                low = self.pending * (1 - 1e-9)
-                unit = self.pending if self.pending > 0 else 1.0  # a small level's entries would fall below the engine's least
-                # ratio >= above, unless at this level (>= pending) or at an earlier one (>= its value)
-                builder.row(
-                    np.concatenate([own, [now[place]], earlier]),
-                    np.concatenate([gain, [above - low], above - values * (1 - 1e-9)]) / unit,
-                    lower=above / unit,
-                )
-            else:
-                builder.row(
-                    np.concatenate([own, [level], earlier]), np.concatenate([gain, [-1.0], np.full(len(earlier), top)]), lower=0.0
-                )
-                if len(earlier):
-                    builder.row(np.concatenate([own, earlier]), np.concatenate([gain, -values * (1 - 1e-9)]), lower=0.0)
-        return columns, level, builder.build()
-
-    def _most(self) -> Floats:
-        """(users,) utility with whole servers to itself."""
-        whole = np.floor(self.market.capacity + 1e-9)[self.market.server]
-        return user_utilities(self.market, np.where(self.market.useful, whole, 0.0))[self.users]
 
 
 def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:

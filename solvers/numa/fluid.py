@@ -7,16 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.numa.answer import POLICIES, ROUNDING, Flow, flow_by_distance, processor_work, reach
-from ...instances.numa.bounds import link_energy, power_bound, throughput_bound
+from ...instances.numa.bounds import link_energy, most_power, power_bound, scale, throughput_bound
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError, InvalidOption
-from ...models.numa import FluidProgram, power_program, throughput_program
-from ..engines import EngineAnswer, LivingProgram
-from ..outcome import Clock, Outcome, Status, Stop
+from ...models.numa import ON_FACE, FluidProgram, most_power_program, off_face, power_program, throughput_program
+from ..engines import EngineAnswer, solve_refined
+from ..outcome import Clock, Outcome, Status, Stop, agree
 
 CLOSE = 1e-7
-"""A flow that misses its bound by no more than this fraction is optimal."""
+"""Two bounds, or rates, that differ by no more than this fraction are as good as each other."""
+
+NEAR = 1e-9
+"""A throughput below the most by no more than this fraction leaves no room to speak of: the flow of the most, slowed down."""
+
+ROUNDED = 5e-10
+"""A throughput that passes the most by no more than this fraction is the most, rounded."""
 
 
 def fluid(
@@ -40,7 +46,8 @@ def fluid(
     -------
     Outcome
         A Flow; the bound is on `served_rate` and rests on processor prices alone (`throughput_bound`), which the
-        certificate holds. `certificate["levels"]` has throughput and the link power at it, `certificate["mix"]` for each
+        certificate holds. `certificate["levels"]` has throughput and the link power at it (with the prices that prove it,
+        see `power_bound`), `certificate["mix"]` for each
         class the share of its tasks by the least tolerant policy that allows where they run. When the time is up before the
         program is solved: all tasks at home, and the bound that the server's cores alone prove.
 
@@ -58,14 +65,13 @@ def fluid(
     clock = Clock(time_limit)
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
-    most = best.flow.throughput
-    flow, power, stop = _least_power(instance, most, energy, best.flow, clock, best.stop)
-    levels = [_level("served_rate", most, best.bound), {**power, "objective": "flow_power"}]
-    status = Status.OPTIMAL if _agree(most, best.bound) else Status.FEASIBLE
+    flow, power, stop = _least_power_at_most(instance, energy, best, clock)
+    level = _level("served_rate", flow.throughput, best.bound, scale(instance, "served_rate"))
+    levels = [level, {**power, "objective": "flow_power"}]
     certificate: dict[str, Any] = {"prices": best.price.tolist(), "levels": levels, "mix": mix_table(instance, flow)}
     if best.message:
         certificate["engine"] = best.message
-    return Outcome(flow, best.bound, status, stop, certificate)
+    return Outcome(flow, best.bound, Status(level["status"]), stop, certificate)
 
 
 def fluid_power(
@@ -82,7 +88,8 @@ def fluid_power(
 
     Parameters
     ----------
-    throughput : tasks a second; the instance's rate when not given.
+    throughput : tasks a second; the instance's rate when not given. One that passes the most by rounding (`ROUNDED`) is
+        the most.
     ht_energy, pcie_energy, pcie_hops : see `link_energy`.
 
     Returns
@@ -101,15 +108,23 @@ def fluid_power(
         raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
-    if asked > best.flow.throughput * (1 + CLOSE):
-        status = Status.INFEASIBLE if asked > best.bound * (1 + CLOSE) else Status.UNKNOWN
+    if asked > best.flow.throughput * (1 + ROUNDED):
+        status = Status.INFEASIBLE if asked > best.bound * (1 + ROUNDED) else Status.UNKNOWN
         why = f"{asked:g} tasks/s; no placement sustains more than {best.bound:.6g} in the long run"
         return Outcome(None, None, status, best.stop, {"throughput": why, "prices": best.price.tolist()})
-    start = Flow(asked, best.flow.flow * (asked / best.flow.throughput))
-    flow, level, stop = _least_power(instance, asked, energy, start, clock, best.stop)
-    status = Status.OPTIMAL if _agree(level["value"], level["bound"]) else Status.FEASIBLE
+    stop, found = best.stop, []
+    if asked >= best.flow.throughput * (1 - NEAR):
+        flow, level, stop = _least_power_at_most(instance, energy, best, clock)
+        if asked < flow.throughput:
+            flow = _slower(flow, asked)
+            level = _power_level(instance, flow, np.array(level["prices"]), energy)
+        found.append((flow, level))
+    if asked < best.flow.throughput:
+        flow, level, stop = _least_power(instance, asked, energy, _slower(best.flow, asked), clock, stop)
+        found.append((flow, level))
+    flow, level = min(found, key=lambda one: (one[1]["status"] != Status.OPTIMAL, one[1]["value"]))
     certificate = {"prices": level["prices"], "mix": mix_table(instance, flow)}
-    return Outcome(flow, level["bound"], status, stop, certificate)
+    return Outcome(flow, level["bound"], Status(level["status"]), stop, certificate)
 
 
 def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
@@ -143,7 +158,7 @@ def _solved(program: FluidProgram, clock: Clock) -> EngineAnswer | None:
     if left is not None and left <= 0:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
     try:
-        return LivingProgram(program.program).solve(left)
+        return solve_refined(program.program, time_limit=left)
     except EngineError:
         return None
 
@@ -172,8 +187,9 @@ def _most(instance: Numa, clock: Clock) -> _Most:
         message, stop = ("the engine failed", Stop.FINISHED) if answer is None else (answer.message, answer.stop)
         return _at_home(instance, stop, message)
     price = _prices(answer, program) / unit
+    price[price <= ON_FACE * price.max()] = 0.0
     bound = throughput_bound(instance, price)
-    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[-1]) / unit))
+    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[program.total]) / unit))
     home = _at_home(instance, answer.stop, f"not solved to the end: {answer.message}")
     if not bound <= home.bound * (1 + CLOSE) or not flow.throughput >= home.flow.throughput * (1 - ROUNDING):
         return home
@@ -203,6 +219,40 @@ def _feasible(instance: Numa, flow: Flow) -> Flow:
     return flow if excess <= 1 else Flow(flow.throughput / excess, flow.flow / excess)
 
 
+def _least_power_at_most(instance: Numa, energy: Floats, best: _Most, clock: Clock) -> tuple[Flow, dict[str, Any], Stop]:
+    """The flow of least link power among those of most throughput, its level, and why it ended.
+
+    At the most there is no room left, and a program with that throughput in its rows is feasible or not by rounding. The
+    face of optima is given by complementary slackness instead (`most_power_program`); its prices, added to those of the
+    throughput as often as it takes to keep tasks off what is not on the face, prove the least power.
+    """
+    scaled, unit = _in_units_of_service(instance)
+    joule = float(energy.max()) or 1.0
+    program = most_power_program(scaled, best.price, energy / joule)
+    answer = _solved(program, clock) if best.stop is Stop.FINISHED and not best.message else None
+    if answer is None or answer.point is None or answer.row_dual is None or not answer.point[program.total] > 0:
+        stop = best.stop if answer is None else answer.stop
+        return _least_power(instance, best.flow.throughput, energy, best.flow, clock, stop)
+    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[program.total]) / unit))
+    if flow.throughput < best.flow.throughput * (1 - ROUNDED):
+        return _least_power(instance, best.flow.throughput, energy, best.flow, clock, best.stop)
+    price = _with_throughput_prices(instance, best.price, -answer.row_dual[program.capacity] * (joule / unit), energy)
+    return flow, _power_level(instance, flow, price, energy), answer.stop
+
+
+def _with_throughput_prices(instance: Numa, first: Floats, second: Floats, energy: Floats) -> Floats:
+    """(P,) second + M first, with the least M that makes the prices 0 or more and the face's processors the cheapest."""
+    off = off_face(instance, first)
+    time = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
+    more = time * first
+    more -= more.min(axis=2, keepdims=True)
+    cost = energy[:, instance.distance] + time * second
+    short = np.where(off, np.inf, cost).min(axis=2, keepdims=True) - cost
+    priced = first > 0
+    times = [0.0, float((short[off] / more[off]).max(initial=0.0)), float((-second[priced] / first[priced]).max(initial=0.0))]
+    return np.maximum(second + max(times) * first, 0.0)
+
+
 def _least_power(
     instance: Numa, throughput: float, energy: Floats, known: Flow, clock: Clock, stop: Stop
 ) -> tuple[Flow, dict[str, Any], Stop]:
@@ -219,8 +269,17 @@ def _least_power(
         found = program.flow(instance, answer.point, throughput)
         if _fits(instance, found) and _power(instance, found, energy) <= _power(instance, known, energy):
             flow = found
-    level = _level("link_power", _power(instance, flow, energy), power_bound(instance, throughput, price, energy))
-    return flow, {**level, "prices": price.tolist()}, stop
+    return flow, _power_level(instance, flow, price, energy), stop
+
+
+def _power_level(instance: Numa, flow: Flow, price: Floats, energy: Floats) -> dict[str, Any]:
+    bound = power_bound(instance, flow.throughput, price, energy)
+    level = _level("link_power", _power(instance, flow, energy), bound, most_power(instance, flow.throughput, energy))
+    return {**level, "prices": price.tolist()}
+
+
+def _slower(flow: Flow, throughput: float) -> Flow:
+    return Flow(throughput, flow.flow * (throughput / flow.throughput))
 
 
 def _fits(instance: Numa, flow: Flow) -> bool:
@@ -231,10 +290,6 @@ def _power(instance: Numa, flow: Flow, energy: Floats) -> float:
     return float((flow_by_distance(instance, flow) * energy).sum())
 
 
-def _level(objective: str, value: float, bound: float) -> dict[str, Any]:
-    status = Status.OPTIMAL if _agree(value, bound) else Status.FEASIBLE
+def _level(objective: str, value: float, bound: float, unit: float) -> dict[str, Any]:
+    status = Status.OPTIMAL if agree(value, bound, unit) else Status.FEASIBLE
     return {"objective": objective, "value": value, "bound": bound, "status": status.value}
-
-
-def _agree(value: float, bound: float) -> bool:
-    return abs(value - bound) <= CLOSE * max(abs(value), abs(bound))

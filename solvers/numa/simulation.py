@@ -12,8 +12,9 @@ from ...instances.numa.bounds import saturated_throughput
 from ...instances.numa.instance import Floats, Numa
 from ...instances.problem.errors import InvalidOption
 from ..outcome import Clock, Outcome, Report, Status, Stop, validate_time_limit
+from .confidence import BATCHES
 from .draws import Draws, draw
-from .statistics import BATCHES, measure
+from .statistics import measure
 from .trajectory import Trajectory
 
 Placement = Literal["nearest", "random"]
@@ -134,10 +135,14 @@ def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dic
         )
     if run.stable:
         named = zip(("p50", "p95", "p99"), run.response, run.response_error, strict=True)
-        said["intervals"] = f"95 %, {BATCHES} batch means"
-        said |= {f"{name} [s]": f"{value:.5f} +- {error:.5f}" for name, value, error in named}
-        said["mean response [s]"] = f"{run.mean_response:.5f} +- {run.mean_response_error:.5f}"
+        said["intervals"] = f"95 %, {BATCHES} correlated batches"
+        said |= {f"{name} [s]": _with_error(value, error) for name, value, error in named}
+        said["mean response [s]"] = _with_error(run.mean_response, run.mean_response_error)
     return said
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:.5f} +- {error:.5f}" if error < np.inf else f"{value:.5f}, too few tasks for an interval"
 
 
 def _load(instance: Numa, run: Simulation) -> str:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.numa.answer import CURVE, LEVELS, Simulation
+from ...instances.numa.answer import CURVE, Simulation
 from ...instances.numa.instance import Floats, Numa
+from .confidence import mean_error, quantiles, wait_error
 from .draws import Draws
 from .trajectory import Trajectory
-
-BATCHES = 20
-"""Batches of tasks in a row, of equal size, whose means are taken as independent."""
-
-STUDENT = 2.0930240544082634
-"""The 97.5 % quantile of Student's law with BATCHES - 1 degrees of freedom."""
 
 SAMPLES = 200
 """Points in time at which the number of waiting tasks is looked at."""
@@ -28,8 +23,7 @@ def measure(
     """What happened between the arrivals of task `first` and task `last` (exclusive), and how the batches correlate.
 
     Response times are those of the tasks that arrived in the window, wherever they end; everything else is counted at
-    the moment it happens. Confidence intervals: batch means (BATCHES batches of consecutive tasks, Student's law); for a
-    quantile, the quantiles of the batches.
+    the moment it happens. Confidence intervals: see `confidence`.
 
     Parameters
     ----------
@@ -52,7 +46,7 @@ def measure(
     growth = _growth(arrival, np.sort(start), begin, end)
     kept = growth * (end - begin)
     stable = not instance.overloaded and not (kept > GROWING * (last - first) and kept > instance.all_cores)
-    levels, level_error, correlation = _quantiles(response)
+    levels, level_error, correlation = quantiles(response)
     simulation = Simulation(
         policy=policy,
         window=end - begin,
@@ -67,32 +61,12 @@ def measure(
         response=levels,
         response_error=level_error,
         mean_response=float(response.mean()),
-        mean_response_error=_half_width(_batches(response).mean(axis=1)),
+        mean_response_error=mean_error(response),
         mean_wait=float(wait.mean()),
-        mean_wait_error=_half_width(_batches(wait).mean(axis=1)),
+        mean_wait_error=wait_error(wait, response),
         curve=np.maximum.accumulate(np.quantile(response, CURVE)),  # interpolation may fall short of the one before by rounding
     )
     return simulation, {"batch_correlation": correlation}
-
-
-def _quantiles(response: Floats) -> tuple[Floats, Floats, float]:
-    """Quantiles at LEVELS, half-widths of their intervals, and the lag-one correlation of the batches' 95th percentiles."""
-    each = np.quantile(_batches(response), LEVELS, axis=1)
-    error = np.array([_half_width(row) for row in each])
-    deviation = each[1] - each[1].mean()
-    spread = float(deviation @ deviation)
-    correlation = float(deviation[1:] @ deviation[:-1]) / spread if spread > 0 else 0.0
-    return np.quantile(response, LEVELS), error, correlation
-
-
-def _batches(values: Floats) -> Floats:
-    """(BATCHES, size) consecutive values; a rest smaller than a batch is left out."""
-    size = len(values) // BATCHES
-    return values[: size * BATCHES].reshape(BATCHES, size)
-
-
-def _half_width(means: Floats) -> float:
-    return float(STUDENT * means.std(ddof=1) / np.sqrt(len(means)))
 
 
 def _growth(arrival: Floats, start: Floats, begin: float, end: float) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ...instances.packing.instance import Integers
@@ -14,9 +12,7 @@ from ..outcome import Status, Stop
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import Counts, trimmed
 from .patterns import all_patterns
-
-if TYPE_CHECKING:
-    from .minimum import Search
+from .search import Search
 
 MOST_PATTERNS = 6_000
 """So many patterns are listed for one integer programme at effort 1."""

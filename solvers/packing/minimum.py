@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,9 +15,9 @@ from .cluster import validate_whole
 from .diving import dive
 from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
-from .generation import Relaxation, generate
-from .patterns import Pool
-from .reduction import Reduced, reduce
+from .generation import generate
+from .reduction import reduce
+from .search import Search
 
 
 def min_servers(
@@ -84,59 +83,6 @@ _DIVES = 12
 
 _MOST_STEPS = 50_000_000
 """VMs times types up to which all rules are tried when time is limited."""
-
-
-@dataclass
-class Search:
-    """Where the portfolio stands: the best answer, the best bound, and who found them."""
-
-    problem: Reduced
-    clock: Clock
-    rng: np.random.Generator
-    master: str = "highs"
-    best: Counts | None = None
-    upper: int = 0
-    lower: int = 1
-    found_by: str = ""
-    bound_by: str = "a server at least"
-    proof: dict[str, Any] = field(default_factory=dict)
-    pool: Pool = field(init=False)
-    relaxation: Relaxation | None = None
-
-    def __post_init__(self) -> None:
-        self.pool = Pool(self.problem.types)
-        self.upper = self.problem.budget + 1  # no answer costs more than all servers
-
-    @property
-    def open(self) -> bool:
-        """Whether there is anything left to decide, and time to do it."""
-        return self.lower < self.upper and not self.clock.over
-
-    def offer(self, counts: Counts | None, by: str) -> None:
-        """Keep an answer if it is the best so far; its patterns join the pool."""
-        if counts is None:
-            return
-        for row, kind in zip(*counts, strict=True):
-            self.pool.add(np.minimum(row, self.problem.request), int(kind))
-        cost = self.problem.cost(counts[1])
-        if cost < self.upper:
-            self.best, self.upper, self.found_by = counts, cost, by
-            self._note(by)
-
-    def raise_bound(self, value: int, by: str, proof: dict[str, Any] | None = None) -> None:
-        """Keep a bound if it is the best so far."""
-        if value > self.lower:
-            self.lower, self.bound_by, self.proof = value, by, proof or {}
-            self._note(by)
-
-    def slice(self, share: float, least: float = 1.0) -> float | None:
-        """Seconds for one part: a share of what is left, at least `least`; None without a limit."""
-        left = self.clock.left
-        return None if left is None else min(left, max(least, share * left))
-
-    def _note(self, by: str) -> None:
-        value = None if self.best is None else float(self.upper)
-        self.clock.note(value, float(min(self.lower, self.upper)), by)
 
 
 def _minimum(

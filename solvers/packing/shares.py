@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ...instances.packing.game import FairShare
-from ...instances.packing.instance import Floats, Integers, Packing, Placement
+from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
-from ...models.packing.shares import share_program, utilization_program
+from ...models.packing.shares import level_program, share_program, utilization_program
+from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
 from .cluster import Cluster, fixed_cluster, validate_whole
 from .game.strategies import pre_combination
 
@@ -20,10 +23,13 @@ MOST_COLUMNS = 50_000
 """Maximal combinations of one server class."""
 
 TOLERANCE = 1e-6
-"""Shares are compared to this part of the least dominant share of one VM."""
+"""Sums of shares that an engine reports may be wrong by this part of themselves and of the least share of one VM."""
 
-VM_NOISE = 1e-9
-"""A share that misses what is owed by this part of a VM is enough: shares are quotients, rounded."""
+PRECISION = 1e-9
+"""The utilization that HiGHS reports may be wrong by this part of itself and of what one VM adds at most."""
+
+MOST_SECONDS = 30.0
+"""For CP-SAT to decide between utilizations that differ by less than that, where time is not limited."""
 
 
 def max_utilization(
@@ -39,7 +45,7 @@ def max_utilization(
 
     Parameters
     ----------
-    least_share : dominant share that every user who wants something must have, to 1e-9 of a VM; 0 for whatever they get.
+    least_share : dominant share that every user who wants something must have (see `vms_owed`); 0 for whatever they get.
 
     Raises
     ------
@@ -51,23 +57,46 @@ def max_utilization(
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
     owed = vms_owed(instance, least_share)
-    tables, servers = _tables(instance, cluster), instance.available.astype(np.int64)
-    space = (instance.start * servers[:, None]).sum(axis=0)
-    present = space > 0
-    weight = (instance.demand[:, present] / space[present]).mean(axis=1)
-    unit = float(weight.max())
-    cap = instance.wanted.astype(float)
-    program, number, _ = utilization_program(tables, servers, cap, weight / unit, owed)
+    tables, servers, cap = _tables(instance, cluster), instance.available.astype(np.int64), instance.wanted.astype(float)
+    space = [int(amount) for amount in (instance.start * servers[:, None]).sum(axis=0)]
+    busy = [int(amount) for amount in ((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)]
+    there = [j for j, amount in enumerate(space) if amount > 0]
+    weight = [sum((Fraction(int(row[j]), space[j]) for j in there), Fraction(0)) / len(there) for row in instance.demand]
+    step = Fraction(math.gcd(*(part.numerator for part in weight)), math.lcm(*(part.denominator for part in weight)))
+    begin = sum((Fraction(busy[j], space[j]) for j in there), Fraction(0)) / len(there)
+    unit = max(weight)
+
+    def worth(placement: Placement) -> Fraction:
+        return sum((n * part for n, part in zip(placement.totals(instance.types).tolist(), weight, strict=True)), Fraction(0))
+
+    shares = np.array([float(part / unit) for part in weight])
+    program, number, _ = utilization_program(tables, servers, cap, shares, owed)
     answer = solve_program(program, time_limit=clock.share(), report=report)
-    busy = float((((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)[present] / space[present]).mean())
+    status, stop = answer.status, answer.stop
     best = _placement(instance, tables, number, answer, cluster)
-    if start is not None and (start.totals(instance.types) < owed).any():
-        start = None
-    bound = None if answer.bound is None else busy - answer.bound * unit
-    for candidate in (best, start):
-        if candidate is not None and bound is not None:
-            bound = max(bound, busy + float(candidate.totals(instance.types) @ weight))
-    return _outcome(answer, best, start, weight, bound, instance, {"engine": answer.message})
+    if start is not None and (start.totals(instance.types) >= owed).all() and (best is None or worth(start) > worth(best)):
+        best = start
+    certificate = {"engine": answer.message}
+    if answer.bound is None or best is None:
+        known = None if status is Status.INFEASIBLE or answer.bound is None else float(begin - Fraction(answer.bound) * unit)
+        return Outcome(best, known, status if best is None else Status.FEASIBLE, stop, certificate, answer.trace)
+    near = Fraction(-answer.bound) * unit
+    highest = (near + Fraction(PRECISION * (1 + abs(answer.bound))) * unit) // step * step  # whole VMs are worth whole steps
+    whole = [int(part / step) for part in weight]
+    most = sum(n * int(row.max(initial=0)) for n, row in zip(whole, np.concatenate(tables).T, strict=True)) * int(servers.sum())
+    if worth(best) < highest and most < 2**53 and stop is Stop.FINISHED:  # too near for floats: once more in whole numbers
+        program, number, _ = utilization_program(tables, servers, cap, np.array(whole, dtype=float), owed, whole=True)
+        answer = solve_program(program, engine="cp-sat", time_limit=clock.share() or MOST_SECONDS)
+        better, stop = _placement(instance, tables, number, answer, cluster), answer.stop
+        best = best if better is None or worth(better) <= worth(best) else better
+        if answer.bound is not None:
+            most_whole = math.floor(-answer.bound + 0.5) * step
+            near, highest = min(near, most_whole), min(highest, most_whole)
+    value = worth(best)
+    bound = value if highest <= value else max(near, value)
+    proved = highest <= value or (status is Status.OPTIMAL and bound - value <= AGREE)
+    stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
+    return Outcome(best, float(begin + bound), Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, answer.trace)
 
 
 def max_min_share(
@@ -81,9 +110,10 @@ def max_min_share(
 ) -> Outcome:
     """Leximin dominant shares on whole VMs: the least share as large as can be, then the second least, and so on.
 
-    The exact counterpart of `DRF`, which fills greedily. Shares are of what the cluster has free in all; two are equal when
-    they differ by less than 1e-6 of one VM's share. The bound belongs to the least share; the further levels (sums of the
-    k least) stand in `certificate["levels"]`.
+    The exact counterpart of `DRF`, which fills greedily. Shares are of what the cluster has free in all, and are compared as the
+    rationals they are: a program over sums of shares leads to a placement and a bound, and where some user's whole VMs would
+    make a share between the two, a program in whole numbers says whether that is possible. The bound belongs to the least
+    share; the further levels (sums of the k least) stand in `certificate["levels"]`.
 
     Parameters
     ----------
@@ -99,55 +129,114 @@ def max_min_share(
     clock = Clock(time_limit, report)
     if levels is not None:
         validate_whole("levels", levels, 1, "levels to settle")
-    cluster = fixed_cluster(instance)
-    tables, servers = _tables(instance, cluster), instance.available.astype(np.int64)
-    dominant = FairShare.of(instance).dominant_unit
-    wants = instance.wanted > 0
-    smallest = float(dominant[wants].min())
-    unit = np.where(wants, dominant / smallest, 0.0)
-    cap = instance.wanted.astype(float)
-    reached: list[float] = []
+    search = _Leximin(instance, clock, start, report)
+    users = len(search.users)
     told: list[dict[str, Any]] = []
-    best, bound, stop, first = start, None, Stop.FINISHED, Status.UNKNOWN
-    point = None
-    for level in range(int(wants.sum()) if levels is None else min(levels, int(wants.sum()))):
-        program, number, _ = share_program(tables, servers, cap, unit, reached, TOLERANCE)
-        begin = point if point is not None and len(point) == program.columns else None
-        answer = solve_program(program, time_limit=clock.share(), start=begin, report=report)
-        found = _placement(instance, tables, number, answer, cluster)
-        proved = None if answer.bound is None else -answer.bound * smallest
-        if found is not None and (
-            best is None or _sorted_shares(instance, found, dominant) >= _sorted_shares(instance, best, dominant)
-        ):
-            best = found
-        value = None if found is None else sum(_sorted_shares(instance, found, dominant)[: level + 1])
+    bound = None
+    for level in range(users if levels is None else min(levels, users)):
+        highest = search.settle(level)
+        settled = search.shares is not None and highest == search.shares[level]
+        before = sum(search.shares[:level], Fraction(0)) if search.shares is not None else Fraction(0)
         told.append(
             {
                 "objective": f"sum of the {level + 1} least dominant shares",
-                "value": value,
-                "bound": proved,
-                "status": answer.status.value,
+                "value": None if search.shares is None else float(before + search.shares[level]),
+                "bound": None if highest is None else float(before + highest),
+                "status": (Status.OPTIMAL if settled else Status.UNKNOWN if search.shares is None else Status.FEASIBLE).value,
             }
         )
-        if level == 0:
-            first, bound = answer.status, proved
-        if answer.status is not Status.OPTIMAL or answer.objective is None:
-            stop = answer.stop
+        if level == 0 and highest is not None:
+            bound = float(highest)
+        if not settled:
             break
-        reached.append(-answer.objective)
-    value = None if best is None else float(_sorted_shares(instance, best, dominant)[0])
-    if bound is not None and value is not None:
-        bound = value if abs(bound - value) <= TOLERANCE * smallest else max(bound, value)
-    status = first if best is not None else Status.UNKNOWN
-    complete = len(reached) == int(wants.sum())
-    certificate = {"levels": told, "leximin": complete}
-    if status is Status.OPTIMAL and (not complete or value is None or bound != value):
-        status = Status.FEASIBLE if value is None or bound != value else status
-    return Outcome(best, bound, status, stop, certificate, tuple(clock.trace))
+    complete = len(told) == users and told[-1]["status"] == Status.OPTIMAL
+    status = Status(told[0]["status"])
+    stop = Stop.FINISHED if told[-1]["status"] == Status.OPTIMAL else search.stop
+    return Outcome(search.best, bound, status, stop, {"levels": told, "leximin": complete}, tuple(clock.trace))
+
+
+class _Leximin:
+    """The best placement so far, its shares in increasing order, and the programs that improve on it level by level."""
+
+    def __init__(self, instance: Packing, clock: Clock, start: Placement | None, report: Report | None) -> None:
+        self.instance, self.clock, self.report = instance, clock, report
+        self.cluster = fixed_cluster(instance)
+        self.tables, self.servers = _tables(instance, self.cluster), instance.available.astype(np.int64)
+        self.unit = FairShare.of(instance).unit
+        self.users = np.flatnonzero(instance.wanted > 0).tolist()
+        self.smallest = min(self.unit[user] for user in self.users)
+        self.cap = instance.wanted.astype(float)
+        self.best: Placement | None = None
+        self.shares: list[Fraction] | None = None
+        self.stop = Stop.TIME_LIMIT
+        self._offer(start)
+
+    def settle(self, level: int) -> Fraction | None:
+        """Improve the share of this level, those before it kept; returns what it cannot pass, None when nothing is known."""
+        reached = [] if self.shares is None else self.shares[:level]
+        highest = self._estimate(reached)
+        while highest is not None and self.shares is not None and self.shares[level] < highest and not self.clock.over:
+            if self.stop is Stop.INTERRUPTED:
+                break
+            program, number, _ = level_program(self.tables, self.servers, self.cap, self._steps(self.shares[: level + 1]))
+            answer = self._solved(program)
+            if answer.status is Status.INFEASIBLE:
+                highest = self.shares[level]
+            elif not self._offer(_placement(self.instance, self.tables, number, answer, self.cluster)):
+                break
+        return highest
+
+    def _estimate(self, reached: list[Fraction]) -> Fraction | None:
+        """A placement by the program over sums of shares; returns the most its bound leaves for the next share."""
+        unit = np.zeros(self.instance.types)
+        unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
+        sums = [float(sum(reached[: place + 1], Fraction(0)) / self.smallest) for place in range(len(reached))]
+        slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
+        program, number, _ = share_program(self.tables, self.servers, self.cap, unit, sums, slack)
+        answer = self._solved(program)
+        self._offer(_placement(self.instance, self.tables, number, answer, self.cluster))
+        if answer.bound is None:
+            return None
+        most = Fraction(-answer.bound + TOLERANCE * (1 + abs(answer.bound))) * self.smallest - sum(reached, Fraction(0))
+        return max(math.floor(most / self.unit[user]) * self.unit[user] for user in self.users)  # shares are of whole VMs
+
+    def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
+        """What users must have for shares as large as these in order, and a larger one in the place of the last."""
+        steps = []
+        for place, share in enumerate(reached[:-1]):
+            if place == 0 or share > reached[place - 1]:
+                steps.append((self._vms(share), len(self.users) - place))
+        return [*steps, (self._vms(reached[-1], above=True), len(self.users) - len(reached) + 1)]
+
+    def _vms(self, share: Fraction, above: bool = False) -> Integers:
+        """(s,) the fewest VMs that give a user this share, or more than it."""
+        owed = np.zeros(self.instance.types, dtype=np.int64)
+        for user in self.users:
+            owed[user] = math.floor(share / self.unit[user]) + 1 if above else math.ceil(share / self.unit[user])
+        return owed
+
+    def _solved(self, program: LinearProgram) -> EngineAnswer:
+        answer = solve_program(program, time_limit=self.clock.share(), report=self.report)
+        if answer.stop is Stop.INTERRUPTED:
+            self.stop = Stop.INTERRUPTED
+        return answer
+
+    def _offer(self, placement: Placement | None) -> bool:
+        """Keep a placement whose shares are the larger in the order of leximin."""
+        if placement is None:
+            return False
+        total = placement.totals(self.instance.types).tolist()
+        shares = sorted(total[user] * self.unit[user] for user in self.users)
+        if self.shares is not None and shares <= self.shares:
+            return False
+        self.best, self.shares = placement, shares
+        return True
 
 
 def vms_owed(instance: Packing, least_share: float) -> Integers:
-    """(s,) fewest VMs that give every user who wants something a dominant share, to 1e-9 of a VM.
+    """(s,) fewest VMs that give every user who wants something a dominant share.
+
+    A share is large enough when the float it rounds to is: 3 of 10 VMs are .3 of them.
 
     Raises
     ------
@@ -156,9 +245,11 @@ def vms_owed(instance: Packing, least_share: float) -> Integers:
     """
     if isinstance(least_share, bool) or not isinstance(least_share, Real) or not 0 <= least_share < np.inf:
         raise InvalidOption(f"least_share is {least_share}; expected a dominant share, a number of 0 or more")
-    wants = instance.wanted > 0
-    vms = np.ceil(np.minimum(least_share / FairShare.of(instance).dominant_unit - VM_NOISE, 2.0**53))
-    owed: Integers = np.where(wants, np.maximum(vms, 0), 0).astype(np.int64)
+    owed = np.zeros(instance.types, dtype=np.int64)
+    for user, unit in enumerate(FairShare.of(instance).unit):
+        if instance.wanted[user] > 0:
+            vms = math.ceil(Fraction(least_share) / unit)
+            owed[user] = min(vms - (vms > 0 and float((vms - 1) * unit) >= least_share), 2**53)
     return owed
 
 
@@ -187,25 +278,3 @@ def _placement(
     count, kind = np.concatenate(rows), np.concatenate(kinds)
     before = np.cumsum(count, axis=0) - count
     return Placement(np.clip(np.minimum(cluster.cap, 2**53) - before, 0, count), kind)
-
-
-def _sorted_shares(instance: Packing, placement: Placement, dominant: Floats) -> list[float]:
-    return sorted((placement.totals(instance.types) * dominant)[instance.wanted > 0].tolist())
-
-
-def _outcome(
-    answer: EngineAnswer,
-    best: Placement | None,
-    start: Placement | None,
-    weight: Floats,
-    bound: float | None,
-    instance: Packing,
-    certificate: dict[str, Any],
-) -> Outcome:
-    """The better of the answer and the start; optimal only when the engine proved its own answer."""
-    candidates = [entry for entry in (best, start) if entry is not None]
-    chosen = max(candidates, key=lambda entry: float(entry.totals(instance.types) @ weight), default=None)
-    if chosen is None:
-        status = Status.INFEASIBLE if answer.status is Status.INFEASIBLE else Status.UNKNOWN
-        return Outcome(None, None if status is Status.INFEASIBLE else bound, status, answer.stop, certificate, answer.trace)
-    return Outcome(chosen, bound, answer.status if best is not None else Status.FEASIBLE, answer.stop, certificate, answer.trace)

@@ -4,23 +4,26 @@ Everything works on one array: `rank`, (n, n) integers, `rank[i, j]` the positio
 `UNRANKED` for whom i does not accept and on the diagonal. A pair ranked on one side only is not acceptable.
 """
 
-from .almost_stable import AlmostStable, fewest_blocking_pairs, warm_up
+from .almost_stable import AlmostStable, fewest_blocking_pairs
 from .blocking import blocking_pairs
 from .irving import RoommatesTable, irving
 from .partition import StablePartition, is_stable_partition, stable_partition
-from .ranks import UNRANKED, ranks_from_cost, ranks_from_lists
+from .ranks import UNRANKED, WeakLists, ranks_from_cost, ranks_from_lists, weak_lists
+from .with_ties import fewest_with_ties
 
 __all__ = [
     "UNRANKED",
     "AlmostStable",
     "RoommatesTable",
     "StablePartition",
+    "WeakLists",
     "blocking_pairs",
     "fewest_blocking_pairs",
+    "fewest_with_ties",
     "irving",
     "is_stable_partition",
     "ranks_from_cost",
     "ranks_from_lists",
     "stable_partition",
-    "warm_up",
+    "weak_lists",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,7 @@ from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch, Pair
 from .partition import Goal, StablePartition, lower_bound, partition_from
 from .perfect import perfect_matching
-from .ranks import UNRANKED, Ranks, as_ranks, lists_of, mutual_ranks, ranks_from_lists
+from .ranks import UNRANKED, Ranks, as_ranks, lists_of, mutual_ranks
 
 REPORT_SECONDS = 0.2
 
@@ -39,6 +38,8 @@ class AlmostStable:
     finished : the numbers k for which the search has proved that k blocking pairs are not enough.
     nodes : sets of deletions looked at, in the proof and in the search for better matchings.
     trace : (seconds, value, bound), one for every better matching or bound.
+    tie_breaking : for lists with ties (`fewest_with_ties`), ranks under which the matching blocks no more; None without ties.
+    unsettled : the agents whose ties could unsettle `partition`: each lowers its bound by one.
     """
 
     partner: Ranks | None
@@ -52,6 +53,8 @@ class AlmostStable:
     finished: tuple[int, ...] = ()
     nodes: int = 0
     trace: tuple[tuple[float, int, int], ...] = ()
+    tie_breaking: Ranks | None = None
+    unsettled: tuple[int, ...] = ()
 
     @property
     def deleted(self) -> tuple[Pair, ...]:
@@ -107,7 +110,6 @@ def fewest_blocking_pairs(
     """
     lower_bound(0, 0, goal)  # refuses an unknown goal
     validate_time_limit(time_limit)
-    warm_up()
     generator = np.random.default_rng(0) if rng is None else rng
     return _Run(as_ranks(rank), goal, generator, Clock(time_limit, report)).result(start)
 
@@ -264,19 +266,3 @@ class _Run:
             raise _TimeUp
         if self.clock.seconds - self.reported > REPORT_SECONDS:
             self._note(text)
-
-
-@cache
-def warm_up() -> None:
-    """Compile every kernel on a tiny instance, so that no clock runs meanwhile."""
-    # no stable matching (Irving 1985), and without the pair (0, 5) incomplete lists
-    lists = [[1, 5, 3, 2, 4], [2, 4, 0, 5, 3], [0, 5, 1, 4, 3], [4, 1, 2, 5, 0], [5, 0, 2, 3, 1], [3, 1, 4, 0, 2]]
-    rank = ranks_from_lists(lists)
-    rank[0, 5] = UNRANKED
-    run = _Run(rank, "perfect", np.random.default_rng(0), Clock())
-    perfect_matching(run.lists, np.full(6, -1, dtype=np.int32))
-    search = run.new_search()
-    run.offer(np.full(6, -1, dtype=np.int32))
-    search.start(1, 0)
-    search.run(1)
-    search.abandon()

@@ -6,16 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
-from .ranks import UNRANKED, Ranks, mutual_ranks
+from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
 
-def blocking_pairs(rank: ArrayLike, partner: ArrayLike) -> NDArray[np.int64]:
+def blocking_pairs(rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None = None) -> NDArray[np.int64]:
     """List the acceptable pairs who both strictly prefer each other to what they have. O(n²), plain numpy.
 
     Parameters
     ----------
     rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
     partner : (n,), -1 = without partner, which is worse than anyone acceptable.
+    better : (n, n), for lists with ties: `better[i, j]` agents, the first so many by rank, i prefers to j (see `WeakLists`).
 
     Returns
     -------
@@ -34,7 +35,8 @@ def blocking_pairs(rank: ArrayLike, partner: ArrayLike) -> NDArray[np.int64]:
     own = mutual_ranks(rank)
     chosen = valid_partner(own, partner)
     agents = np.arange(len(own))
-    what_it_has = np.where(chosen >= 0, own[agents, chosen] if len(own) else 0, UNRANKED)
+    limit = own if better is None else as_ranks(better)
+    what_it_has = np.where(chosen >= 0, limit[agents, chosen] if len(own) else 0, UNRANKED)
     prefers = own < what_it_has[:, None]
     return np.argwhere(np.triu(prefers & prefers.T))
 

@@ -109,6 +109,60 @@ class DeletionSearch:
             self._back[i, self._rank[i, j]] = self._rank[j, i]
             self._back[j, self._rank[j, i]] = self._rank[i, j]
 
+    @property
+    def choice(self) -> Ranks:
+        """Who stands at each position of each list."""
+        return self._choice
+
+    @property
+    def back(self) -> Ranks:
+        """The position of an agent in the list of whom it has at each position; UNRANKED where the pair is deleted."""
+        return self._back
+
+    @property
+    def partition(self) -> tuple[Ranks, Ranks, NDArray[np.int64]]:
+        """Predecessors, their positions and the counts of parties, to be set again when the lists are what they were."""
+        return self._predecessors[0].copy(), self._helds[0].copy(), self._parties[0].copy()
+
+    @partition.setter
+    def partition(self, partition: tuple[Ranks, Ranks, NDArray[np.int64]]) -> None:
+        self._predecessors[0], self._helds[0], self._parties[0] = partition
+
+    def without(self, agent: int) -> tuple[int, Ranks]:
+        """What `value` would be were the pair of an agent and its predecessor deleted, and that partition's predecessors."""
+        trial, held = self._predecessors[-1], self._helds[-1]
+        trial[:], held[:] = self._predecessors[0], self._helds[0]
+        self._counts[:2] = self._parties[0]
+        pair = [(agent, int(trial[agent]))]
+        self._kernels.forgive(
+            self._choice,
+            self._back,
+            self._length,
+            trial,
+            held,
+            agent,
+            self._memory,
+            self._turn,
+            self._scratch,
+            self._counts,
+            self._table_counts,
+        )
+        self.restore(pair)
+        return int(self._counts[0] + self._weight * self._counts[1]), trial
+
+    def reorder(self, agent: int, first: int, others: list[int]) -> None:
+        """Put these of the list of an agent, who stand there in another order, at the positions from `first` on.
+
+        The arrays given to this search are changed. Call `reduce` afterwards.
+        """
+        back = [int(self._back[agent, self._rank[agent, other]]) for other in others]
+        for position, (other, where) in enumerate(zip(others, back, strict=True), start=first):
+            self._choice[agent, position] = other
+            self._rank[agent, other] = position
+            self._back[agent, position] = where
+            if where != self._kernels.UNRANKED:
+                self._back[other, where] = position
+
     def start(self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0) -> None:
         """Begin a search for `least` to `limit` deletions that bring `value` to `target` or below.
 
@@ -157,7 +211,7 @@ class DeletionSearch:
         partition = self._predecessors[depth].copy(), self._helds[depth].copy(), self._parties[depth].copy()
         self.abandon()
         self.delete(found)
-        self._predecessors[0], self._helds[0], self._parties[0] = partition
+        self.partition = partition
         return found
 
     def abandon(self) -> None:

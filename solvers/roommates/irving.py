@@ -34,9 +34,14 @@ class RoommatesTable:
 def irving(rank: ArrayLike) -> RoommatesTable:
     """Find a stable matching, or prove that there is none and keep what is settled by then. O(n²).
 
-    Proposals first, each agent down its list; then rotations are eliminated, the lowest-numbered agent with a choice left
-    starting each search, until every list is one entry, or the next elimination would empty a list: then no stable matching
-    exists. Agents rejected by everyone stay single, which on incomplete lists (or with an odd number) is no failure.
+    Proposals first, each agent down its list; then rotations are eliminated, until every list is one entry, or the next
+    elimination would empty a list: then no stable matching exists. Agents rejected by everyone stay single, which on incomplete
+    lists (or with an odd number) is no failure.
+
+    Which rotation is next decides what is unsettled when there is no stable matching, so it is fixed. A path of agents leads
+    from each to the last in the list of the second in its list. Once it comes back to one of its agents, those from there on
+    are a rotation; when that has been eliminated, the path goes on from the agent before it, or the last one before that has two
+    entries left. Only an empty path begins again, at the lowest-numbered agent with two entries or more.
 
     Parameters
     ----------

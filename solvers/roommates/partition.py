@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidOption
-from .ranks import UNRANKED, Lists, Ranks, lists_of, mutual_ranks
+from .ranks import UNRANKED, Lists, Ranks, as_ranks, lists_of, mutual_ranks
 
 Goal = Literal["perfect", "any"]
 
@@ -129,13 +130,21 @@ def partition_from(predecessor: Ranks) -> StablePartition:
     return StablePartition(successor)
 
 
-def is_stable_partition(rank: ArrayLike, successor: ArrayLike) -> bool:
+def is_stable_partition(
+    rank: ArrayLike, successor: ArrayLike, better: ArrayLike | None = None, unsettled: Sequence[int] = ()
+) -> bool:
     """Check the definition of a stable partition, sharing nothing with the algorithm that finds one. O(n²), plain numpy.
+
+    With ties: whether it is stable under every tie-breaking, the lists of the `unsettled` agents put aside. They have one
+    list each: the successor right before the predecessor, and this as high up as it can be. As a new list for one agent changes
+    the number of odd parties by two at most, that number less two for each of them holds under every tie-breaking at all.
 
     Parameters
     ----------
     rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
     successor : (n,), the agent after i in its party.
+    better : (n, n), with ties: how many agents, the first by rank, i likes better than j for certain (see `WeakLists`).
+    unsettled : agents whose lists are put aside.
 
     Examples
     --------
@@ -150,11 +159,25 @@ def is_stable_partition(rank: ArrayLike, successor: ArrayLike) -> bool:
     if following.shape != agents.shape or not np.array_equal(np.sort(following), agents):
         return False
     previous = np.argsort(following)
-    to_successor, to_predecessor = own[agents, following], own[agents, previous]
-    together = following != agents
-    if (to_successor[together] >= UNRANKED).any():
+    together, party = following != agents, following != previous
+    if (own[agents, following][together] >= UNRANKED).any():
         return False
-    if (to_successor > to_predecessor).any() or (to_successor == to_predecessor)[following != previous].any():
+    certain = own if better is None else as_ranks(better)
+    held = np.isin(agents, unsettled)
+
+    def better_than(who: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(n, n): whom each certainly likes better than this one; everyone acceptable when it is the agent itself."""
+        limit = np.where(who != agents, certain[agents, who], UNRANKED)
+        return np.asarray(own < limit[:, None])
+
+    def worse_than(who: NDArray[np.int64]) -> NDArray[np.bool_]:
+        place = np.where(who != agents, own[agents, who], UNRANKED)
+        return np.asarray(place[:, None] < certain)
+
+    above, below = better_than(previous), worse_than(previous)
+    in_order = np.where(held, ~below[agents, following], above[agents, following])
+    if not in_order[party].all():
         return False
-    prefers = own < to_predecessor[:, None]
+    prefers = np.where(held[:, None], above | better_than(following), (own < UNRANKED) & ~below)
+    prefers[agents, previous] = False
     return not (prefers & prefers.T).any()

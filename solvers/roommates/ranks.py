@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,85 @@ class Lists:
         return int(np.count_nonzero(self.back < UNRANKED)) == self.agents * (self.agents - 1)
 
 
+@dataclass(frozen=True, eq=False)
+class WeakLists:
+    """Preference lists with ties: who likes whom better for certain, and a strict order that agrees with it.
+
+    For certain means by more than what counts as a tie; being tied need not be transitive (an interval order: a gain of less
+    than alpha is none, two of them may be one). A *tie-breaking* is a strict list for every agent that keeps what is certain.
+
+    Attributes
+    ----------
+    place : (n, n), a tie-breaking as ranks: position of j in i's list, UNRANKED where the pair is not acceptable to both.
+    better : (n, n), how many agents i likes better than j for certain: those at positions below this. UNRANKED as in `place`.
+    """
+
+    place: Ranks
+    better: Ranks
+
+    @cached_property
+    def order(self) -> Ranks:
+        """(n, longest list): who stands at a position of the list, -1 behind its end."""
+        length = (self.place < UNRANKED).sum(axis=1)
+        who = np.argsort(self.place, axis=1, kind="stable")[:, : int(length.max(initial=0))].astype(np.int32)
+        who[np.arange(who.shape[1]) >= length[:, None]] = -1
+        return who
+
+    @property
+    def strict(self) -> bool:
+        """Whether there are no ties: `place` is the only tie-breaking."""
+        return bool((self.better == self.place).all())
+
+    def tie_breaking(self, keys: NDArray[Any], favoured: Ranks | None = None) -> Ranks:
+        """The ranks in which everyone has moved up past a share of those who are not better for certain.
+
+        Parameters
+        ----------
+        keys : (n, n) shares from 0, all as in `place`, to 1.
+        favoured : (n,) partners, -1 for none, each as far up as can be in the other's list: who does not like somebody else
+            better for certain then prefers its partner, and what blocks this matching here blocks it in the lists with ties.
+        """
+        ranked = self.place < UNRANKED
+        position = np.where(ranked, self.place - keys * (self.place - self.better), np.inf)
+        if favoured is not None:
+            paired = np.flatnonzero(favoured >= 0)
+            limit = self.better[paired, favoured[paired]]
+            rest = self.place[paired] >= limit[:, None]
+            position[paired] = np.where(rest, np.maximum(position[paired], limit[:, None]), position[paired])
+            position[paired, favoured[paired]] = limit - 0.5
+        return ranks_from_cost(position)
+
+
+def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[Any]]) -> WeakLists:
+    """Turn costs into lists with ties.
+
+    Parameters
+    ----------
+    cost : as in `ranks_from_cost`; equal costs are ordered by the lower index in `place`.
+    better : from the ascending costs of one list to how many of them, a prefix, each would certainly be left for; ascending.
+
+    Raises
+    ------
+    InvalidInstance : not a square matrix, not a number, or `better` says what cannot be. O(n² log n).
+
+    Examples
+    --------
+    >>> lists = weak_lists([[0, 2, 2], [5, 0, 5], [1, 2, 0]], lambda costs: np.searchsorted(costs, costs))
+    >>> lists.better[0].tolist(), lists.strict
+    ([1073741824, 0, 0], False)
+    """
+    prices, order, place = _ranked(cost)
+    certain = np.full_like(place, UNRANKED)
+    for i, length in enumerate((place < UNRANKED).sum(axis=1).tolist()):
+        who = order[i, :length]
+        counts = np.asarray(better(prices[i, who]))
+        if counts.shape != who.shape or (np.diff(counts, prepend=0) < 0).any() or (counts > np.arange(length)).any():
+            seen = f"{counts.tolist()} for the costs {prices[i, who].tolist()} of agent {i}"
+            raise InvalidInstance("better", seen, "ascending numbers of lower costs, one for each")
+        certain[i, who] = counts
+    return WeakLists(place, certain)
+
+
 def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     """Turn costs into strict ranks; equal costs are ordered by `keys`, then by the lower index.
 
@@ -59,6 +139,11 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     >>> ranks_from_cost([[0, 2, 1], [5, 0, 5], [1, 2, 0]]).tolist()
     [[1073741824, 1, 0], [0, 1073741824, 1], [0, 1, 1073741824]]
     """
+    return _ranked(cost, keys)[2]
+
+
+def _ranked(cost: ArrayLike, keys: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
+    """The costs with inf for every forbidden pair, the order of each row, and the ranks."""
     prices = _square(cost, "cost")
     agents = len(prices)
     forbidden = np.isposinf(prices)
@@ -72,7 +157,7 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     rank = np.empty((agents, agents), dtype=np.int32)
     np.put_along_axis(rank, order, np.arange(agents, dtype=np.int32)[None, :], axis=1)
     rank[forbidden] = UNRANKED
-    return rank
+    return prices, order, rank
 
 
 def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[np.float64]:

@@ -1,33 +1,34 @@
-"""Which pairs a stable matching can contain: the table after the first phase of Irving's algorithm."""
+"""Which pairs a stable matching can contain: the table after the first phase of Irving's algorithm, ties or not."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .ranks import UNRANKED, lists_of, mutual_ranks
+from .ranks import UNRANKED, WeakLists
 
 
-def possible_pairs(rank: ArrayLike) -> NDArray[np.bool_]:
+def possible_pairs(lists: WeakLists) -> NDArray[np.bool_]:
     """The pairs left after the first phase: every stable matching uses only these, and no other pair can block one of them.
 
-    An agent keeps whoever it likes no better than the one that holds its proposal (it was refused by all before) and no
-    worse than the one whose proposal it holds (it refuses all after). A pair outside has a member whose whole remaining
-    list is better. O(n²).
+    If agent i likes one of those left to it, c, better than all the others for certain, then in a stable matching it has c or
+    would have c rather; so c has nobody whom it likes less than i for certain, and refuses all of these. Nor does a pair
+    refused by c block a matching of the pairs that are left: whom c refused it likes less than i, and what it has it does not
+    like less than i. Without ties this is Irving's first phase, each agent's first choice being certain. O(n²).
 
     Parameters
     ----------
-    rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
+    lists : being without partner is worse than anyone acceptable, for certain.
 
     References
     ----------
     R. W. Irving, J. Algorithms 6 (1985) 577-595, section 3; incomplete lists cf. Gusfield and Irving (1989), section 4.5.
     """
-    from . import kernels
+    from . import tie_kernels
 
-    lists = lists_of(rank)
-    first, last = np.empty((2, lists.agents), dtype=np.int32)
-    kernels.propose_all(lists.choice, lists.back, lists.length, first, last)
-    own = mutual_ranks(rank)
-    kept = (own < UNRANKED) & (own >= first[:, None]) & (own <= last[:, None])
+    place, agents = lists.place, len(lists.place)
+    last = np.empty(agents, dtype=np.int32)
+    length = (place < UNRANKED).sum(axis=1).astype(np.int32)
+    tie_kernels.refuse(lists.order, place, lists.better, length, last, np.empty((2, agents), dtype=np.int32))
+    kept = place < last[:, None]
     return np.asarray(kept & kept.T)

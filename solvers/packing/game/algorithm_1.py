@@ -6,6 +6,7 @@ import numpy as np
 
 from ....instances.packing.instance import Integers, Packing
 from ...outcome import Outcome, Stop, validate_time_limit
+from .result import played
 from .states import Space
 from .strategies import Eta, Game, game_of
 
@@ -28,8 +29,6 @@ def fuga_algorithm_1(
     Options, ties and errors as for `FUGA`. O(servers x eta) after the strategies are listed.
     Source: Xu and Yu (2014), Algorithm 1.
     """
-    from .play import played
-
     validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     told = {"equilibrium": "Algorithm 1 claims it; proved only for one or two servers"}
@@ -43,33 +42,36 @@ def algorithm_1_choice(game: Game) -> Integers:
     total = np.zeros(game.instance.types, dtype=np.int64)
     last = game.players - 1
     if last == 0:
-        chosen[0] = _reply(space, 0, total)[0]
+        chosen[0] = reply(space, 0, total)
         return chosen
-    moves = _possible(space, last - 1, total)
-    replies = [_reply(space, last, total + move) for move in moves[0]]  # lines 18-21
-    ends = np.array([total + move + reply for move, (reply, _) in zip(moves[0], replies, strict=True)])
-    worth = -space.variance(space.keys(ends)) - moves[1]
-    best = int(np.argmax(worth))  # line 22; the first of equals is the lexicographically smallest
-    chosen[last - 1], chosen[last] = moves[0][best], replies[best][0]  # line 23
+    moves = space.moves(last - 1)
+    possible = space.possible(last - 1, total)
+    if len(possible):
+        first = moves.combination[possible]
+        replies = np.array([reply(space, last, total + move) for move in first])  # lines 18-21
+        best = _best(space, last - 1, possible, total + first + replies)  # line 22
+        chosen[last - 1], chosen[last] = first[best], replies[best]  # line 23
+    else:
+        chosen[last] = reply(space, last, total)
     total = total + chosen[last - 1] + chosen[last]
     for place in range(last - 2, -1, -1):  # line 25
-        chosen[place] = _reply(space, place, total)[0]
+        chosen[place] = reply(space, place, total)
         total = total + chosen[place]
     return chosen
 
 
-def _possible(space: Space, place: int, total: Integers) -> tuple[Integers, np.ndarray]:
-    """Moves (lexicographic) and their skewness that caps allow given the total; the empty one when none is."""
-    moves, _, uneven, _ = space.moves(place)
-    fits = (total + moves < space.radix).all(axis=1)
-    if not fits.any():
-        return np.zeros((1, moves.shape[1]), dtype=np.int64), np.array([space.idle(place)])
-    return moves[fits], uneven[fits]
+def reply(space: Space, place: int, total: Integers) -> Integers:
+    """(s,) the player's best move given the total of the others; zeros when caps allow none."""
+    possible = space.possible(place, total)
+    moves = space.moves(place).combination
+    if not len(possible):
+        return np.zeros(moves.shape[1], dtype=np.int64)
+    own: Integers = moves[possible][_best(space, place, possible, total + moves[possible])]
+    return own
 
 
-def _reply(space: Space, place: int, total: Integers) -> tuple[Integers, float]:
-    """The player's best move given the total of the others, and its utility."""
-    moves, uneven = _possible(space, place, total)
-    worth = -space.variance(space.keys(total + moves)) - uneven
-    best = int(np.argmax(worth))
-    return moves[best], float(worth[best])
+def _best(space: Space, place: int, possible: Integers, ends: Integers) -> int:
+    """Which of the player's possible moves is best, given the totals (n, s) they end with; ties lexicographically."""
+    worths, moves = space.game.worths, space.moves(place)
+    keys = worths.keys(ends)
+    return worths.best(worths.variance(keys), keys, moves.uneven[possible], [moves.squared[a] for a in possible.tolist()])

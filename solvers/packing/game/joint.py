@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, get_args
+from fractions import Fraction
+from random import Random
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from ....instances.packing.game import skewness
+from ....instances.packing.game import scale
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
 from ...engines import solve_cp_sat
-from ...outcome import Clock, Outcome, Report, Status, Stop
+from ...outcome import Clock, Outcome, Report, Status, Stop, agree
 from ..cluster import fixed_cluster, validate_whole
-from .algorithm_1 import algorithm_1_choice
+from .algorithm_1 import algorithm_1_choice, reply
+from .play import followed
+from .radicals import root
 from .states import MOST_STATES, OutOfTime, Space
 from .strategies import Eta, Game, Strategies, game_of, pre_combination, rejected
+from .worth import Multiset
 
 Over = Literal["top", "all"]
 Engine = Literal["cp-sat", "counts"]
 
 MOST_LISTED = 20_000
 """Strategies of one class, when all combinations are allowed."""
-
-PROVED = 1e-7
-"""A bound this close to the value, relative to 1 + |value|, proves it: what rounding the tabulated v costs."""
 
 
 def joint_optimum(
@@ -42,17 +48,20 @@ def joint_optimum(
     engine: Engine = "cp-sat",
     most_states: int = MOST_STATES,
 ) -> Outcome:
-    """The least total disutility of all servers together over the strategy sets of the game, with a bound.
+    """The least total disutility of all servers together over the plays of the game, with a bound.
 
     Total disutility is servers x v + the sum of skewness, the negative of the utilities of eq. 14 added up: what the servers
-    would choose if they acted as one. The ratio of `FUGA`'s disutility to it is the price of anarchy of that play.
+    would choose if they acted as one. The ratio of `FUGA`'s disutility to it is the price of anarchy of that play: both choose
+    among the same plays, in which a server stays empty only where caps allow it nothing after the moves before it.
 
     Parameters
     ----------
     alpha, eta, overload : of the game, as for `FUGA`.
-    over : "top", the strategy sets of the game; "all", every combination that fits (and the empty one).
-    engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to 1e-7; "counts", dynamic
-        programming over total counts, exact, for few VM types.
+    over : "top", the strategy sets of the game; "all", every combination that fits and the empty one: another game, against
+        which no price of anarchy is measured.
+    engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to 1e-7, any of the optima;
+        "counts", dynamic programming over total counts, exact, the lexicographically smallest of the optima (in the order of
+        moves), for few VM types.
     start : not used: an answer outside the strategy sets would not count.
     most_states : of engine "counts".
 
@@ -77,7 +86,9 @@ def joint_optimum(
 
 
 def least_disutility(game: Game, clock: Clock | None = None, most_states: int = MOST_STATES) -> tuple[float, Integers]:
-    """The least servers x v + skewness over all plays, and a play (P, s) that has it, by dynamic programming over counts.
+    """The least servers x v + skewness over all plays, and the lexicographically smallest play (P, s) that has it.
+
+    By backward dynamic programming over total counts; sums that floats do not tell apart are compared exactly.
 
     Raises
     ------
@@ -86,59 +97,119 @@ def least_disutility(game: Game, clock: Clock | None = None, most_states: int = 
     OutOfTime
         The clock ran out.
     """
-    from .kernels import least_sums
+    from .kernels import least_totals
 
     watch = clock or Clock()
-    space = Space.of(game)
-    levels = _levels_with_idle(space, watch, most_states) if game.capped else space.levels(watch, most_states)
-    cost = np.zeros(1)
-    chosen = []
-    for place in range(game.players):
-        moves, steps, uneven, _ = space.moves(place)
-        cost, choice = least_sums(
+    space, worths, players = Space.of(game), game.worths, game.players
+    levels = space.levels(watch, most_states)
+    marks, idle_marks = _marks(space)
+    value, end = players * worths.variance(levels[-1]), levels[-1]
+    mark = np.zeros(len(end), dtype=np.uint64)
+    chosen: list[Integers] = []
+    for place in range(players - 1, -1, -1):
+        c, moves, after = int(game.kind[place]), space.moves(place), (levels[place + 1], value, end, mark)
+        value, end, mark, choice, doubtful = least_totals(
             levels[place],
-            cost,
-            levels[place + 1],
-            moves,
-            steps,
-            uneven,
-            space.idle(place),
-            space.stride,
-            space.radix,
+            *after,
+            moves.combination,
+            moves.steps,
+            moves.uneven,
+            marks[c],
+            math.sqrt(game.idle[c]),
+            idle_marks[c],
+            worths.stride,
+            worths.radix,
             game.capped,
+            worths.digits,
+            worths.first,
+            worths.slack,
+            worths.floor,
         )
-        chosen.append(choice)
-        if watch.over and place + 1 < game.players:
+        for at in doubtful.tolist():
+            key = int(levels[place][at])
+            a = _first_least(space, levels, chosen, place, key, after)
+            there = int(np.searchsorted(after[0], key + moves.steps[a]))
+            value[at], end[at], choice[at] = after[1][there] + moves.uneven[a], after[2][there], a
+            mark[at] = (int(after[3][there]) + int(marks[c][a])) % 2**64
+            if watch.over:
+                raise OutOfTime
+        chosen.insert(0, choice)
+        if watch.over and place:
             raise OutOfTime
-    total = game.players * space.variance(levels[-1]) + cost
-    end = int(np.argmin(total))
-    result = np.zeros((game.players, game.instance.types), dtype=np.int64)
-    key = int(levels[-1][end])
-    for place in range(game.players - 1, -1, -1):
-        moves, steps, _, _ = space.moves(place)
-        taken = int(chosen[place][np.searchsorted(levels[place + 1], key)])
-        if taken >= 0:
-            result[place] = moves[taken]
-            key -= int(steps[taken])
-    return float(total[end]), result
+    result = followed(space, levels, chosen)
+    return _disutility(game, _by_class(game, result)), result
 
 
-def _levels_with_idle(space: Space, clock: Clock, most: int) -> list[Integers]:
-    """As `Space.levels`, where every player may also stay empty."""
-    from .kernels import following_keys
+def least_total(game: Game, options: Mapping[str, Any], most_states: int) -> float:
+    """The least disutility of the game that `joint_optimum` has these options for, by counts."""
+    return least_disutility(_unrestricted(game, options["overload"]) if options["over"] == "all" else game, None, most_states)[0]
 
-    reached = [np.zeros(1, dtype=np.int64)]
-    total = 1
-    for place in range(space.game.players):
-        moves, steps, _, _ = space.moves(place)
-        moved = following_keys(reached[-1], moves, steps, space.stride, space.radix, True)
-        reached.append(np.union1d(moved, reached[-1]))
-        total += len(reached[-1])
-        if total > most:
-            raise InvalidOption(f"there are more than {most} states; use engine='cp-sat', or raise most_states")
-        if clock.over:
-            raise OutOfTime
-    return reached
+
+def _first_least(
+    space: Space, levels: list[Integers], chosen: list[Integers], place: int, key: int, after: tuple[npt.NDArray[np.generic], ...]
+) -> int:
+    """The first of the moves at a key that lead to the least total, by exact comparison of those that floats leave open."""
+    game, moves = space.game, space.moves(place)
+    worths = game.worths
+    keys, value, end = after[0], after[1], after[2]
+    possible = space.possible(place, np.array(worths.counts(key), dtype=np.int64))
+    there = np.searchsorted(keys, key + moves.steps[possible])
+    worth = value[there].astype(float) + moves.uneven[possible]
+    near = np.flatnonzero(worth <= worth.min() + worths.slack * worth.min() + worths.floor)
+    best, best_end, best_roots = -1, 0, Counter[Fraction]()
+    for a, stop in zip(possible[near].tolist(), there[near].tolist(), strict=True):
+        rest = followed(space, levels, chosen, place + 1, key + int(moves.steps[a]))
+        roots = _roots(game, rest, place + 1) + Counter([moves.squared[a]])
+        last = int(end[stop])
+        if best < 0 or worths.order(last, roots, best_end, best_roots, game.players) < 0:
+            best, best_end, best_roots = a, last, roots
+    return best
+
+
+def _roots(game: Game, choice: Integers, place: int = 0) -> Multiset:
+    """The squared skewnesses of the servers that move from a place on."""
+    squares = [dict(zip(map(tuple, entry.combination.tolist()), entry.squared, strict=True)) for entry in game.strategies]
+    return Counter(
+        squares[c].get(tuple(row), game.idle[c]) for c, row in zip(game.kind[place:].tolist(), choice.tolist(), strict=True)
+    )
+
+
+def _marks(space: Space) -> tuple[list[npt.NDArray[np.uint64]], list[np.uint64]]:
+    """A 64-bit number for every move's skewness, and for that of idle servers: equal sums of skewness have equal sums of them.
+
+    Skewnesses with rational ratios are multiples of one root and get the same multiples of one random number; with more than
+    200 different ones each gets its own, and equal sums that are made of others are left to the exact comparison. That unequal
+    sums which floats do not tell apart have equal marks is left to a chance of 2**-64.
+    """
+    squares = sorted({square for moves in space.by_class for square in moves.squared} | set(space.game.idle))
+    random, number = Random(0), {Fraction(0): 0}
+    classes: list[list[tuple[Fraction, Fraction]]] = []  # (square, its root over the root of the first of its class)
+    for square in squares:
+        if not square:
+            continue
+        for members in classes if len(squares) <= 200 else []:
+            times = root(square / members[0][0], 2)
+            if times is not None:
+                members.append((square, times))
+                break
+        else:
+            classes.append([(square, Fraction(1))])
+    for members in classes:
+        own, common = random.getrandbits(64) | 1, math.lcm(*(times.denominator for _, times in members))
+        number |= {square: int(times * common) * own % 2**64 for square, times in members}
+    marks = [np.array([number[square] for square in moves.squared], dtype=np.uint64) for moves in space.by_class]
+    return marks, [np.uint64(number[square]) for square in space.game.idle]
+
+
+def _first_play(game: Game) -> Integers:
+    """(P, s) a play to begin with: Algorithm 1's, or, where caps may not allow that, each player's best reply in turn."""
+    if not game.capped:
+        return algorithm_1_choice(game)
+    space = Space.of(game)
+    chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
+    for place in range(game.players):
+        chosen[place] = reply(space, place, chosen[:place].sum(axis=0))
+    return chosen
 
 
 def _by_counts(game: Game, clock: Clock, most_states: int) -> Outcome:
@@ -146,19 +217,20 @@ def _by_counts(game: Game, clock: Clock, most_states: int) -> Outcome:
         value, choice = least_disutility(game, clock, most_states)
     except (OutOfTime, KeyboardInterrupt) as reason:
         stop = Stop.TIME_LIMIT if isinstance(reason, OutOfTime) else Stop.INTERRUPTED
-        return Outcome(Placement(algorithm_1_choice(game), game.kind), None, Status.FEASIBLE, stop, {"engine": "counts"})
+        return Outcome(Placement(_first_play(game), game.kind), None, Status.FEASIBLE, stop, {"engine": "counts"})
     certificate = {"engine": "counts", "choices": choice.tolist(), "order": game.player.tolist()}
     return Outcome(Placement(choice, game.kind), value, Status.OPTIMAL, Stop.FINISHED, certificate)
 
 
 def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
     """Solve with v tabulated coarsely, then finer where the answers lie, until the bound meets the value."""
-    best = _by_class(game, algorithm_1_choice(game))
+    best = _by_class(game, _first_play(game))
     value = _disutility(game, best)
     lower, rounds, stop = 0.0, 0, Stop.FINISHED
     points = _first_points(game, value)
     seen: set[int] = set()
-    while value - lower > PROVED * (1 + abs(value)):
+    unit = scale(game.instance, "disutility", alpha=game.alpha)
+    while value > lower and not agree(value, lower, unit):
         built, before = _built(game, points, best), len(points)
         answer = solve_cp_sat(built.model, time_limit=clock.left)
         rounds += 1
@@ -182,7 +254,7 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
         if answer.stop is not Stop.FINISHED or clock.over:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
-    proved = value - lower <= PROVED * (1 + abs(value))
+    proved = value <= lower or agree(value, lower, unit)
     bound = value if proved and value - lower <= 0 else min(lower, value)
     certificate = {
         "engine": "cp-sat",
@@ -197,14 +269,13 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
 
 
 def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:
-    """Per class the strategies, with the empty one last where requests are capped, and their skewness."""
+    """Per class the strategies, with the empty one last where caps may leave a server nothing, and their skewness."""
     tables, skews = [], []
-    for c, entry in enumerate(game.strategies):
+    for entry, idle in zip(game.strategies, game.idle, strict=True):
         table, skew = entry.combination, entry.uneven
         if game.capped and table.any(axis=1).all():
-            empty = np.zeros((1, table.shape[1]), dtype=np.int64)
-            idle = skewness(game.instance.capacity[c], game.instance.start[c], empty @ game.instance.demand)
-            table, skew = np.concatenate([table, empty]), np.concatenate([skew, idle])
+            table = np.concatenate([table, np.zeros((1, table.shape[1]), dtype=np.int64)])
+            skew = np.append(skew, math.sqrt(idle))
         tables.append(table)
         skews.append(skew)
     return tables, skews
@@ -213,7 +284,14 @@ def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:
 def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
     tables, skews = _tables(game)
     servers = game.instance.available.astype(np.int64)
-    return joint_model(tables, skews, servers, game.deviations(), game.alpha, points, hint)
+    stuck = [len(table) > len(entry.combination) for table, entry in zip(tables, game.strategies, strict=True)]
+    order = list(dict.fromkeys(game.kind.tolist()))
+    return joint_model(tables, skews, servers, _deviations(game), game.alpha, points, hint, order, stuck)
+
+
+def _deviations(game: Game) -> list[Floats]:
+    """For each user, its part of eq. 5 by its number of VMs, from 0 to the most."""
+    return np.split(game.worths.deviation, game.worths.first[1:])
 
 
 def _by_class(game: Game, choice: Integers) -> list[Integers]:
@@ -234,10 +312,9 @@ def _totals(game: Game, number: list[Integers]) -> Integers:
 
 
 def _disutility(game: Game, number: list[Integers]) -> float:
-    space = Space.of(game)
     _, skews = _tables(game)
-    uneven = float(sum(row @ skew for row, skew in zip(number, skews, strict=True)))
-    return game.players * float(space.variance(space.keys(_totals(game, number)[None, :]))[0]) + uneven
+    uneven = math.fsum(count * skew for row, own in zip(number, skews, strict=True) for count, skew in zip(row, own, strict=True))
+    return game.players * game.fair.variance(_totals(game, number), game.alpha) + uneven
 
 
 def _deviation(game: Game, number: list[Integers]) -> int:
@@ -245,7 +322,7 @@ def _deviation(game: Game, number: list[Integers]) -> int:
     total = _totals(game, number)
     return sum(
         int(np.floor(part[n] * DEVIATION_SCALE * (1.0 - 1e-12)))
-        for part, n in zip(game.deviations(), total.tolist(), strict=True)
+        for part, n in zip(_deviations(game), total.tolist(), strict=True)
     )
 
 
@@ -276,8 +353,6 @@ def _placement(game: Game, number: list[Integers]) -> Placement:
 
 def _unrestricted(game: Game, overload: float | None) -> Game:
     """The same game where every server may choose any combination, or stay empty."""
-    from ....instances.packing.game import min_utilization
-
     instance = game.instance
     cap = fixed_cluster(instance).cap
     result = []
@@ -286,8 +361,6 @@ def _unrestricted(game: Game, overload: float | None) -> Game:
         table = pre_combination(instance.demand, free, cap)
         if len(table) > MOST_LISTED:
             raise InvalidOption(f"a server of class {c} has {len(table)} combinations, more than {MOST_LISTED}; use over='top'")
-        load = table @ instance.demand
-        table = np.concatenate([table[~rejected(free, start, load, overload)], np.zeros((1, instance.types), dtype=np.int64)])
-        load = table @ instance.demand
-        result.append(Strategies(table, min_utilization(free, start, load), skewness(free, start, load)))
+        kept = table[~rejected(free, start, table @ instance.demand, overload)]
+        result.append(Strategies.of(instance, c, np.concatenate([kept, np.zeros((1, instance.types), dtype=np.int64)])))
     return replace(game, strategies=tuple(result))

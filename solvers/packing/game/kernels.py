@@ -75,88 +75,172 @@ def following_keys(keys: Array, moves: Array, steps: Array, stride: Array, radix
 
 
 @compiled
+def order(one: int, two: int, digits: Array, first: Array, stride: Array, radix: Array) -> int:
+    """The sign of S of one key less S of another, from its users' parts in base 2**32; 2 where there are no digits.
+
+    From the highest digit down: with at most 62 users what is left below is less than 64 of the current digit's units.
+    """
+    if one == two:
+        return 0
+    if len(digits) == 0:
+        return 2
+    above = np.int64(0)
+    for place in range(len(digits) - 1, -1, -1):
+        above *= 4294967296
+        for i in range(len(stride)):
+            above += np.int64(digits[place, first[i] + (one // stride[i]) % radix[i]])
+            above -= np.int64(digits[place, first[i] + (two // stride[i]) % radix[i]])
+        if above > 128:
+            return 1
+        if above < -128:
+            return -1
+    if above > 0:
+        return 1
+    return -1 if above < 0 else 0
+
+
+@compiled
 def best_replies(
     keys: Array,
     after: Array,
     value: Array,
+    end: Array,
     moves: Array,
     steps: Array,
     uneven: Array,
-    idle: float,
+    rank: Array,
     stride: Array,
     radix: Array,
     capped: bool,
+    digits: Array,
+    first: Array,
+    slack: float,
+    floor: float,
 ) -> Any:
-    """For every key the move that leaves the player best off, given the v that play from `after` ends with.
+    """For every key the move that leaves the player best off, given v and the key that play from each of `after` ends with.
 
-    Moves are in lexicographic order and only a strictly better one replaces the one before. Returns (v of the end reached,
-    move; -1 where nothing can be chosen).
+    Moves are in lexicographic order and the first of equals is taken; `rank` orders their skewness exactly. Returns (v, end,
+    move; -1 where nothing can be chosen, the places where moves whose v and skewness differ in opposite ways are too near for
+    floats, or for which there are no digits: what stands there is only nearly best).
     """
     number = len(moves)
-    end = np.empty(len(keys))
+    ended = np.empty(len(keys))
+    reached = np.empty(len(keys), dtype=np.int64)
     choice = np.empty(len(keys), dtype=np.int32)
+    doubtful = np.empty(len(keys), dtype=np.int64)
+    doubts = 0
     place = np.zeros(number + 1, dtype=np.int64)
+    possible = np.zeros(number, dtype=np.bool_)
     for at in range(len(keys)):
-        best = -np.inf
-        chosen = -1
-        reached = 0.0
+        # the least disutility of all moves, in floats
+        least = np.inf
         for a in range(number):
-            if capped and not _allowed(keys[at], moves[a], stride, radix):
+            possible[a] = not capped or _allowed(keys[at], moves[a], stride, radix)
+            if not possible[a]:
                 continue
             target = keys[at] + steps[a]
             while after[place[a]] < target:
                 place[a] += 1
-            worth = -value[place[a]] - uneven[a]
-            if worth > best:
-                best = worth
-                chosen = a
-                reached = value[place[a]]
-        if chosen < 0:
+            least = min(least, value[place[a]] + uneven[a])
+        if least == np.inf:
             while after[place[number]] < keys[at]:
                 place[number] += 1
-            reached = value[place[number]]
-        end[at] = reached
-        choice[at] = chosen
-    return end, choice
+            ended[at], reached[at], choice[at] = value[place[number]], end[place[number]], -1
+            continue
+        # of those that floats do not set apart, the first best by whole numbers
+        limit = least + slack * least + floor
+        best = -1
+        doubt = False
+        for a in range(number):
+            if not possible[a] or value[place[a]] + uneven[a] > limit:
+                continue
+            if best < 0:
+                best = a
+                continue
+            in_variance = order(end[place[a]], end[place[best]], digits, first, stride, radix)
+            in_skewness = rank[a] - rank[best]
+            if in_variance == 2 or (in_variance < 0 < in_skewness) or (in_skewness < 0 < in_variance):
+                doubt = True
+            elif in_variance < 0 or in_skewness < 0:
+                best = a
+        ended[at], reached[at], choice[at] = value[place[best]], end[place[best]], best
+        if doubt:
+            doubtful[doubts] = at
+            doubts += 1
+    return ended, reached, choice, doubtful[:doubts].copy()
 
 
 @compiled
-def least_sums(
+def least_totals(
     keys: Array,
-    cost: Array,
     after: Array,
+    value: Array,
+    end: Array,
+    mark: Array,
     moves: Array,
     steps: Array,
     uneven: Array,
+    marks: Array,
     idle: float,
+    idle_mark: np.uint64,
     stride: Array,
     radix: Array,
     capped: bool,
+    digits: Array,
+    first: Array,
+    slack: float,
+    floor: float,
 ) -> Any:
-    """For every key of `after` the least sum of skewness that leads to it, and the move that does; -1: staying empty.
+    """For every key the least of P v + the skewness of this player and those after it, and the first move that has it.
 
-    Staying empty is always possible when requests are capped, never otherwise.
+    `value`, `end` and `mark` say of each of `after` what the best play from there costs, the key it ends with, and the sum of
+    the marks of its moves: equal marks (and ends of equal S) mean equal sums of skewness. Returns the same of the keys, the
+    moves (-1 where nothing can be chosen), and the places left in doubt, as `best_replies` does.
     """
     number = len(moves)
-    result = np.full(len(after), np.inf)
-    choice = np.full(len(after), -2, dtype=np.int32)
-    for a in range(number):
-        place = 0
-        for at in range(len(keys)):
-            if capped and not _allowed(keys[at], moves[a], stride, radix):
+    cost = np.empty(len(keys))
+    reached = np.empty(len(keys), dtype=np.int64)
+    marked = np.empty(len(keys), dtype=np.uint64)
+    choice = np.empty(len(keys), dtype=np.int32)
+    doubtful = np.empty(len(keys), dtype=np.int64)
+    doubts = 0
+    place = np.zeros(number + 1, dtype=np.int64)
+    possible = np.zeros(number, dtype=np.bool_)
+    for at in range(len(keys)):
+        least = np.inf
+        for a in range(number):
+            possible[a] = not capped or _allowed(keys[at], moves[a], stride, radix)
+            if not possible[a]:
                 continue
             target = keys[at] + steps[a]
-            while after[place] < target:
-                place += 1
-            if cost[at] + uneven[a] < result[place]:
-                result[place] = cost[at] + uneven[a]
-                choice[place] = a
-    if capped:
-        place = 0
-        for at in range(len(keys)):
-            while after[place] < keys[at]:
-                place += 1
-            if cost[at] + idle < result[place]:
-                result[place] = cost[at] + idle
-                choice[place] = -1
-    return result, choice
+            while after[place[a]] < target:
+                place[a] += 1
+            least = min(least, value[place[a]] + uneven[a])
+        if least == np.inf:
+            while after[place[number]] < keys[at]:
+                place[number] += 1
+            there = place[number]
+            cost[at], reached[at], choice[at] = value[there] + idle, end[there], -1
+            marked[at] = mark[there] + idle_mark
+            continue
+        limit = least + slack * least + floor
+        best = -1
+        doubt = False
+        for a in range(number):
+            if not possible[a] or value[place[a]] + uneven[a] > limit:
+                continue
+            if best < 0:
+                best = a
+                continue
+            in_variance = order(end[place[a]], end[place[best]], digits, first, stride, radix)
+            if in_variance == 2 or mark[place[a]] + marks[a] != mark[place[best]] + marks[best]:
+                doubt = True
+            elif in_variance < 0:
+                best = a
+        there = place[best]
+        cost[at], reached[at], choice[at] = value[there] + uneven[best], end[there], best
+        marked[at] = mark[there] + marks[best]
+        if doubt:
+            doubtful[doubts] = at
+            doubts += 1
+    return cost, reached, marked, choice, doubtful[:doubts].copy()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ....instances.packing.instance import Integers, Packing, Placement
-from ...outcome import Clock, Outcome, Report, Status, Stop
+from ....instances.packing.instance import Integers, Packing
+from ...outcome import Clock, Outcome, Report, Stop
 from ..cluster import validate_whole
 from .algorithm_1 import algorithm_1_choice
+from .result import played
 from .states import MOST_STATES, OutOfTime, Space
 from .strategies import Eta, Game, game_of
 
@@ -81,62 +80,50 @@ def equilibrium(game: Game, clock: Clock | None = None, most_states: int = MOST_
     from .kernels import best_replies
 
     watch = clock or Clock()
-    space = Space.of(game)
+    space, worths = Space.of(game), game.worths
     levels = space.levels(watch, most_states)
-    value = space.variance(levels[-1])
-    chosen: list[np.ndarray] = []
+    value, end = worths.variance(levels[-1]), levels[-1]
+    chosen: list[Integers] = []
     for place in range(game.players - 1, -1, -1):
-        moves, steps, uneven, _ = space.moves(place)
-        value, choice = best_replies(
+        moves, after = space.moves(place), (levels[place + 1], value, end)
+        value, end, choice, doubtful = best_replies(
             levels[place],
-            levels[place + 1],
-            value,
-            moves,
-            steps,
-            uneven,
-            space.idle(place),
-            space.stride,
-            space.radix,
+            *after,
+            moves.combination,
+            moves.steps,
+            moves.uneven,
+            moves.rank,
+            worths.stride,
+            worths.radix,
             game.capped,
+            worths.digits,
+            worths.first,
+            worths.slack,
+            worths.floor,
         )
+        for at in doubtful.tolist():
+            total = np.array(worths.counts(levels[place][at]), dtype=np.int64)
+            possible = space.possible(place, total)
+            there = np.searchsorted(after[0], levels[place][at] + moves.steps[possible])
+            squared = [moves.squared[a] for a in possible.tolist()]
+            best = worths.best(after[1][there], after[2][there], moves.uneven[possible], squared)
+            value[at], end[at], choice[at] = after[1][there[best]], after[2][there[best]], possible[best]
+            if watch.over:
+                raise OutOfTime
         chosen.append(choice)
         if watch.over and place:
             raise OutOfTime
     chosen.reverse()
-    result = np.zeros((game.players, game.instance.types), dtype=np.int64)
-    key = 0
-    for place, choice in enumerate(chosen):
-        moves, steps, _, _ = space.moves(place)
-        taken = int(choice[np.searchsorted(levels[place], key)])
+    return followed(space, levels, chosen), sum(len(level) for level in levels)
+
+
+def followed(space: Space, levels: list[Integers], choice: list[Integers], place: int = 0, key: int = 0) -> Integers:
+    """(P - place, s) the combinations that choices by level and key lead to, from a key at a place on."""
+    result = np.zeros((space.game.players - place, space.game.instance.types), dtype=np.int64)
+    for row, (keys, chosen) in enumerate(zip(levels[place:-1], choice, strict=True)):
+        moves = space.moves(place + row)
+        taken = int(chosen[np.searchsorted(keys, key)])
         if taken >= 0:
-            result[place] = moves[taken]
-            key += int(steps[taken])
-    return result, sum(len(level) for level in levels)
-
-
-def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
-    """v of a play (P, s), and each player's utility (eq. 14) in the order of moves."""
-    from ....instances.packing.game import skewness
-
-    instance = game.instance
-    space = Space.of(game)
-    variance = float(space.variance(space.keys(choice.sum(axis=0)[None, :]))[0])
-    uneven = skewness(instance.capacity[game.kind], instance.start[game.kind], choice @ instance.demand)
-    return variance, [float(-variance - part) for part in uneven]
-
-
-def played(game: Game, choice: Integers, stop: Stop, told: dict[str, Any]) -> Outcome:
-    """An outcome from the players' choices, in the order of moves."""
-    variance, worth = utilities(game, choice)
-    leaves = game.leaves
-    certificate = {
-        **told,
-        "order": game.player.tolist(),
-        "choices": choice.tolist(),
-        "utilities": worth,
-        "fairness_variance": variance,
-        "strategies": [len(entry.combination) for entry in game.strategies],
-        "leaves": leaves if leaves < 2**53 else f"about 10^{len(str(leaves)) - 1}",
-        "alpha": game.alpha,
-    }
-    return Outcome(Placement(choice, game.kind), None, Status.FEASIBLE, stop, certificate)
+            result[row] = moves.combination[taken]
+            key += int(moves.steps[taken])
+    return result

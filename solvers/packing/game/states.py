@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from ....instances.packing.game import skewness
 from ....instances.packing.instance import Floats, Integers
 from ....instances.problem.errors import InvalidOption
 from ...outcome import Clock
-from .strategies import Game
+from .strategies import Game, Strategies
+from .worth import Worths
 
 MOST_STATES = 60_000_000
-"""Keys of all levels together that are kept, about 10 bytes each."""
+"""Keys of all levels together that are kept, about 12 bytes each."""
 
 
 class OutOfTime(Exception):
@@ -21,62 +22,59 @@ class OutOfTime(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
-    """How total counts are written as keys.
+class Moves:
+    """What the players of one class may choose, in lexicographic order.
 
     Attributes
     ----------
-    stride, radix : (s,) key = sum n_i stride_i, n_i < radix_i.
-    deviation, first : the users' parts of eq. 5 by number of VMs, one user after the other, and where each begins.
+    combination, steps : (e, s) VMs, and (e,) their keys.
+    squared, uneven : (e,) squared skewness of the server with each, and skewness.
+    rank : (e,) the place of each skewness in their order; equal for equal ones.
+    """
+
+    combination: Integers
+    steps: Integers
+    squared: tuple[Fraction, ...]
+    uneven: Floats
+    rank: Integers
+
+    @classmethod
+    def of(cls, strategies: Strategies, worths: Worths) -> Moves:
+        """The moves that these strategies are."""
+        order = np.lexsort(strategies.combination.T[::-1])
+        combination = np.ascontiguousarray(strategies.combination[order])
+        squared = tuple(strategies.squared[place] for place in order.tolist())
+        rank = {square: place for place, square in enumerate(sorted(set(squared)))}
+        return cls(
+            combination, worths.keys(combination), squared, strategies.uneven[order], np.array([rank[entry] for entry in squared])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The positions of a game: which key follows which.
+
+    Attributes
+    ----------
+    game : of these positions.
+    by_class : the moves of each class of servers.
     """
 
     game: Game
-    stride: Integers
-    radix: Integers
-    deviation: Floats
-    first: Integers
+    by_class: tuple[Moves, ...]
 
     @classmethod
     def of(cls, game: Game) -> Space:
         """The space of a game; raises InvalidOption when its counts do not fit 62 bits or its tables memory."""
-        top = [int(number) for number in game.largest()]
-        if sum(top) > 20_000_000:
-            raise InvalidOption(f"up to {sum(top)} VMs could be chosen, too many to tabulate; use DRF or fewer servers")
-        radix = [number + 1 for number in top]
-        stride = [1] * len(radix)
-        for i in range(len(radix) - 2, -1, -1):
-            stride[i] = stride[i + 1] * radix[i + 1]
-        if stride[0] * radix[0] >= 2**62:
-            raise InvalidOption("the total counts of this game do not fit 62 bits; use fewer VM types, servers, or DRF")
-        parts = game.deviations()
-        first = np.cumsum([0, *(len(part) for part in parts[:-1])])
-        return cls(game, np.array(stride), np.array(radix), np.concatenate(parts), first.astype(np.int64))
+        return cls(game, tuple(Moves.of(entry, game.worths) for entry in game.strategies))
 
-    def keys(self, counts: Integers) -> Integers:
-        """(n,) keys of counts (n, s)."""
-        result: Integers = counts @ self.stride
-        return result
+    def moves(self, place: int) -> Moves:
+        """What the player at this place may choose."""
+        return self.by_class[int(self.game.kind[place])]
 
-    def variance(self, keys: Integers) -> Floats:
-        """(n,) fairness variance of each key; the tree and the dynamic programmes take it from here, equal to the last bit."""
-        from .kernels import variances
-
-        result: Floats = variances(self.deviation, self.first, self.stride, self.radix, keys, 1.0 / self.game.alpha)
-        return result
-
-    def moves(self, place: int) -> tuple[Integers, Integers, Floats, Integers]:
-        """What the player at this place may choose, in lexicographic order: moves (e, s), their keys, skewness, their places."""
-        strategies = self.game.moves(place)
-        order = np.lexsort(strategies.combination.T[::-1])
-        moves = np.ascontiguousarray(strategies.combination[order])
-        return moves, self.keys(moves), np.ascontiguousarray(strategies.uneven[order]), order
-
-    def idle(self, place: int) -> float:
-        """Skewness of the server of the player at this place when it stays empty."""
-        c = int(self.game.kind[place])
-        instance = self.game.instance
-        nothing = np.zeros(len(instance.resources), dtype=np.int64)
-        return float(skewness(instance.capacity[c], instance.start[c], nothing))
+    def possible(self, place: int, total: Integers) -> Integers:
+        """The places among these moves that caps allow given the total counts before."""
+        return np.flatnonzero((total + self.moves(place).combination < self.game.worths.radix).all(axis=1))
 
     def levels(self, clock: Clock, most: int = MOST_STATES) -> list[Integers]:
         """The keys that can be reached after 0, 1, ... moves.
@@ -90,11 +88,14 @@ class Space:
         """
         from .kernels import following_keys
 
+        worths = self.game.worths
         reached = [np.zeros(1, dtype=np.int64)]
         total = 1
         for place in range(self.game.players):
-            moves, steps, _, _ = self.moves(place)
-            reached.append(following_keys(reached[-1], moves, steps, self.stride, self.radix, self.game.capped))
+            moves = self.moves(place)
+            reached.append(
+                following_keys(reached[-1], moves.combination, moves.steps, worths.stride, worths.radix, self.game.capped)
+            )
             total += len(reached[-1])
             if total > most:
                 raise InvalidOption(

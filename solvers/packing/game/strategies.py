@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from ....instances.packing.game import FairShare, min_utilization, server_utilization, skewness, validate_alpha
-from ....instances.packing.instance import Floats, Integers, Packing
+from ....instances.packing.game import FairShare, as_written, squared_skewness, validate_alpha, whole_utilization
+from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ..cluster import UNCAPPED, fixed_cluster
+from .worth import Worths
 
 Eta = int | Literal["shrinking"]
 
@@ -50,18 +54,23 @@ def pre_combination(demand: Integers, free: Integers, cap: Integers, *, maximal:
     return result
 
 
-def ranked(combination: Integers, least: Floats) -> Integers:
-    """Step 2: places by decreasing least utilization (eq. 10); ties, which the paper ranks at random, lexicographically."""
-    keys = (*combination.T[::-1], -least)
-    return np.lexsort(keys)
+def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
+    """Step 2: places by decreasing least utilization (eq. 10); ties, which the paper ranks at random, lexicographically.
+
+    `least` holds whole numbers over one denominator, of any length.
+    """
+    if least.dtype == object:
+        least = np.unique(least, return_inverse=True)[1]
+    return np.lexsort((*combination.T[::-1], -least))
 
 
 def rejected(free: Integers, start: Integers, load: Integers, overload: float | None) -> np.ndarray:
-    """Step 2: which loads use more than `overload` of some resource and are rejected."""
+    """Step 2: which loads use more than `overload`, read as the decimal it is written as, of some resource: rejected."""
     if overload is None:
         return np.zeros(len(load), dtype=bool)
-    over: np.ndarray = np.nanmax(server_utilization(free, start, load), axis=1) > overload
-    return over
+    share = as_written(overload)
+    most = np.array([min(int(share * int(amount)), 2**53) for amount in start])
+    return np.asarray((start - free + load > most).any(axis=1))
 
 
 def shrunk_eta(players: int) -> int:
@@ -83,17 +92,30 @@ class Strategies:
     ----------
     combination : (e, s) VMs of each type, best least utilization first; the empty one alone when nothing can be held.
     least : (e,) least utilization of each, eq. 10.
-    uneven : (e,) skewness of the server with each, eq. 7.
+    squared, uneven : (e,) skewness of the server with each, eq. 7: its square exactly, and itself rounded from it.
+    lowest : min(O), eq. 11, exactly: the least utilization of the last one.
     """
 
     combination: Integers
     least: Floats
+    squared: tuple[Fraction, ...]
     uneven: Floats
+    lowest: Fraction
+
+    @classmethod
+    def of(cls, instance: Packing, c: int, combination: Integers) -> Strategies:
+        """Combinations of a server of class c, measured."""
+        free, start = instance.capacity[c], instance.start[c]
+        load = combination @ instance.demand
+        least, common = whole_utilization(free, start, load)
+        squared = tuple(squared_skewness(free, start, load))
+        uneven = np.array([math.sqrt(square) for square in squared])
+        return cls(combination, (least / common).astype(float), squared, uneven, Fraction(int(least[-1]), common))
 
     @property
     def threshold(self) -> float:
-        """min(O), eq. 11: the least utilization of the last one."""
-        return float(self.least[-1])
+        """min(O) as a float."""
+        return float(self.lowest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +162,40 @@ class Game:
         """What the player at this place in the order may choose."""
         return self.strategies[int(self.kind[place])]
 
-    def largest(self) -> Integers:
-        """(s,) the most VMs of each type that all players together can choose."""
-        total = np.zeros(self.instance.types, dtype=np.int64)
-        for c in self.kind.tolist():
-            total += self.strategies[c].combination.max(axis=0)
-        return np.minimum(total, self.cap)
+    def is_play(self, placement: Placement) -> bool:
+        """Whether some play ends with a placement on this cluster.
 
-    def deviations(self) -> list[Floats]:
-        """For each user, its part of eq. 5 by its number of VMs, from 0 to `largest`."""
-        most = self.largest()
-        return [
-            np.array([self.fair.deviation(user, number, self.alpha) for number in range(int(top) + 1)])
-            for user, top in enumerate(most.tolist())
-        ]
+        Every server must hold a combination of its strategy set, or be empty where caps allow none of them after the moves
+        before. A class moves together, and a server that caps leave nothing is followed by such of its class only.
+        """
+        total = np.zeros(self.instance.types, dtype=np.int64)
+        for c in dict.fromkeys(self.kind.tolist()):
+            table = self.strategies[c].combination
+            known = set(map(tuple, table.tolist()))
+            rows = placement.count[placement.server_class == c].reshape(-1, self.instance.types)
+            if not set(map(tuple, rows.tolist())) <= known:
+                return False
+            total += rows.sum(axis=0)
+            idle = len(rows) < self.instance.available[c] and table.any(axis=1).all()
+            if idle and (total + table <= self.cap).all(axis=1).any():
+                return False
+        return True
+
+    @cached_property
+    def worths(self) -> Worths:
+        """What outcomes are worth; raises InvalidOption when there are too many counts to tabulate."""
+        servers = np.bincount(self.kind, minlength=len(self.strategies))
+        most = np.array([entry.combination.max(axis=0) for entry in self.strategies])
+        return Worths.of(self.fair, np.minimum(servers @ most, self.cap), self.alpha, self.players)
+
+    @cached_property
+    def idle(self) -> tuple[Fraction, ...]:
+        """The squared skewness of an empty server of each class."""
+        instance = self.instance
+        nothing = np.zeros_like(instance.capacity[:1])
+        return tuple(
+            squared_skewness(free, start, nothing)[0] for free, start in zip(instance.capacity, instance.start, strict=True)
+        )
 
 
 def game_of(instance: Packing, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None) -> Game:
@@ -182,8 +224,9 @@ def game_of(instance: Packing, *, alpha: float = 2.0, eta: Eta = 5, overload: fl
     cluster = fixed_cluster(instance)
     number = shrunk_eta(cluster.servers) if eta == "shrinking" else int(eta)
     strategies = tuple(_strategies(instance, c, cluster.cap, number, overload) for c in range(instance.classes))
-    threshold = np.array([entry.threshold for entry in strategies])
-    order = np.argsort(threshold[cluster.kind], kind="stable")
+    lowest = [entry.lowest for entry in strategies]
+    rank = np.array([sorted(lowest).index(value) for value in lowest])
+    order = np.argsort(rank[cluster.kind], kind="stable")
     return Game(instance, strategies, order, cluster.kind[order], float(alpha), FairShare.of(instance), cluster.cap)
 
 
@@ -198,28 +241,21 @@ def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
         load = combination @ game.instance.demand
         if (load > game.instance.capacity[c]).any():
             raise InvalidOption(f"a combination of class {c} does not fit its capacity {game.instance.capacity[c].tolist()}")
-        own.append(_measured(game.instance, c, combination))
+        own.append(Strategies.of(game.instance, c, combination))
     return Game(game.instance, tuple(own), game.player, game.kind, game.alpha, game.fair, game.cap)
 
 
 def _strategies(instance: Packing, c: int, cap: Integers, eta: int, overload: float | None) -> Strategies:
     free, start = instance.capacity[c], instance.start[c]
+    nothing = np.zeros((1, instance.types), dtype=np.int64)
     if instance.available[c] == 0:
-        return _measured(instance, c, np.zeros((1, instance.types), dtype=np.int64))
+        return Strategies.of(instance, c, nothing)
     table = pre_combination(instance.demand, free, cap)
-    load = table @ instance.demand
-    keep = ~rejected(free, start, load, overload)
-    table, load = table[keep], load[keep]
+    table = table[~rejected(free, start, table @ instance.demand, overload)]
     if not len(table):
-        return _measured(instance, c, np.zeros((1, instance.types), dtype=np.int64))
-    top = ranked(table, min_utilization(free, start, load))[:eta]
-    return _measured(instance, c, table[top])
-
-
-def _measured(instance: Packing, c: int, combination: Integers) -> Strategies:
-    free, start = instance.capacity[c], instance.start[c]
-    load = combination @ instance.demand
-    return Strategies(combination, min_utilization(free, start, load), skewness(free, start, load))
+        return Strategies.of(instance, c, nothing)
+    least, _ = whole_utilization(free, start, table @ instance.demand)
+    return Strategies.of(instance, c, table[ranked(table, least)[:eta]])
 
 
 def _validate(eta: Eta, overload: float | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.errors import InvalidOption
 from ...outcome import Outcome, Stop, validate_time_limit
+from .result import played
 from .states import Space
 from .strategies import Eta, Game, game_of
 
@@ -31,8 +33,6 @@ def fuga_tree(
 
     Source: Xu and Yu (2014), section 4.3, steps 3 and 4, fig. 3.
     """
-    from .play import played
-
     validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     tree = game_tree(game)
@@ -70,30 +70,36 @@ def game_tree(game: Game) -> Any:
             )
     space = Space.of(game)
     tree = networkx.DiGraph(players=game.player.tolist())
-    tree.add_node(0, depth=0, action=None, total=(0,) * game.instance.types, uneven=())
+    tree.add_node(0, depth=0, action=None, total=(0,) * game.instance.types, uneven=(), squared=None)
     level = [0]
     for place in range(game.players):
         level = [child for node in level for child in _children(tree, space, node, place)]
-    totals = np.array([tree.nodes[leaf]["total"] for leaf in level], dtype=np.int64)
-    for leaf, variance in zip(level, space.variance(space.keys(totals)).tolist(), strict=True):
-        tree.nodes[leaf]["payoffs"] = tuple(-variance - uneven for uneven in tree.nodes[leaf]["uneven"])
+    ends = game.worths.keys(np.array([tree.nodes[leaf]["total"] for leaf in level], dtype=np.int64))
+    for leaf, key, variance in zip(level, ends.tolist(), game.worths.variance(ends).tolist(), strict=True):
+        data = tree.nodes[leaf]
+        data |= {"end": key, "variance": variance, "payoffs": tuple(-variance - uneven for uneven in data["uneven"])}
     for node in sorted(tree.nodes, reverse=True):  # children come after their parent
         _induce(tree, game, node)
+    for _, data in tree.nodes(data=True):
+        for name in ("uneven", "squared", "end", "variance"):
+            del data[name]
     return tree
 
 
 def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
-    """Add what the player at this place may do at a node, in lexicographic order."""
-    from .algorithm_1 import _possible
-
-    total = np.array(tree.nodes[node]["total"], dtype=np.int64)
-    moves, uneven = _possible(space, place, total)
+    """Add what the player at this place may do at a node, in lexicographic order; stay empty where caps allow nothing."""
+    before = tree.nodes[node]
+    total, moves = np.array(before["total"], dtype=np.int64), space.moves(place)
+    options = [(moves.combination[a], float(moves.uneven[a]), moves.squared[a]) for a in space.possible(place, total).tolist()]
+    if not options:
+        idle = space.game.idle[int(space.game.kind[place])]
+        options = [(np.zeros_like(total), math.sqrt(idle), idle)]
     children = []
-    for move, skew in zip(moves, uneven.tolist(), strict=True):
+    for move, uneven, squared in options:
         child = tree.number_of_nodes()
         tree.add_node(
             child, depth=place + 1, action=tuple(move.tolist()), total=tuple((total + move).tolist()),
-            uneven=(*tree.nodes[node]["uneven"], skew),
+            uneven=(*before["uneven"], uneven), squared=squared,
         )  # fmt: skip
         tree.add_edge(node, child, played=False)
         children.append(child)
@@ -103,19 +109,19 @@ def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
 def _induce(tree: Any, game: Game, node: int) -> None:
     """Backward induction at one node: the first child that is best for the player who moves."""
     data = tree.nodes[node]
-    data.pop("uneven", None)
     children = list(tree.successors(node))
     if not children:
         data["player"] = None
         return
     place = data["depth"]
     data["player"] = int(game.player[place])
-    best = children[0]
-    for child in children[1:]:
-        if tree.nodes[child]["payoffs"][place] > tree.nodes[best]["payoffs"][place]:
-            best = child
-    tree.edges[node, best]["played"] = True
-    data["payoffs"] = tree.nodes[best]["payoffs"]
+    below = [tree.nodes[child] for child in children]
+    best = game.worths.best(
+        np.array([entry["variance"] for entry in below]), [entry["end"] for entry in below],
+        np.array([math.sqrt(entry["squared"]) for entry in below]), [entry["squared"] for entry in below],
+    )  # fmt: skip
+    tree.edges[node, children[best]]["played"] = True
+    data |= {name: below[best][name] for name in ("payoffs", "end", "variance")}
 
 
 __all__ = ["MOST_NODES", "Integers", "fuga_tree", "game_tree"]

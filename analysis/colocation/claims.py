@@ -1,0 +1,75 @@
+"""What a certificate of colocation proves, looked over again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.problem.errors import NoSolution
+from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
+from ...solvers.colocation.bounds import least_penalty_bound
+from ...solvers.colocation.feasible import feasible_pairing
+from ...solvers.roommates.partition import StablePartition, is_stable_partition
+from ..findings import Findings, Stored
+
+
+def claims(instance: Colocation, stored: Stored) -> Findings:
+    """The list of blocking pairs, what a stable partition proves, the least penalty at all, and that no pairing exists."""
+    found = Findings(bounds={"blocking_pairs": 0.0, "slack": 0.0})
+    certificate = stored.certificate
+    if stored.solution is None:
+        try:
+            feasible_pairing(instance)
+            found.impossible = False
+        except NoSolution:
+            found.impossible = True
+        return found
+    assert isinstance(stored.solution, Pairing)
+    if stored.method == "stable":
+        expected = {name: stored.options[name] for name in ("alpha", "alpha_mode")}
+        expected["blocking_pairs"] = _listed(instance, stored.solution, stored.options)
+        found.compare(certificate, expected, expected)
+    if stored.bound is not None:
+        found.bounds["penalty"] = least_penalty_bound(instance)
+    if not certificate.keys().isdisjoint(("stable_partition", "odd_parties")):
+        _partition(found, instance, certificate, stored.options)
+    return found
+
+
+def _listed(instance: Colocation, pairing: Pairing, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The types of agents that block, and how many of each are willing."""
+    blocking = blocking_pairs(instance, pairing, options["alpha"], options["alpha_mode"])
+    names = instance.names
+    return [
+        {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
+        for a, c, left, right in zip(
+            blocking.first, blocking.second, blocking.willing_first, blocking.willing_second, strict=True
+        )
+    ]
+
+
+def _partition(found: Findings, instance: Colocation, certificate: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """The odd parties of a stable partition force so many blocking pairs (Tan 1991; Abraham, Biró, Manlove 2006)."""
+    read = {name: options[name] for name in ("alpha", "alpha_mode")}
+    lists = lists_of_agents(instance, **read)
+    if lists is None or not alone_is_worst(instance, **read):
+        found.witness("stable_partition", "proves nothing: who is alone is content, or likes to be")
+        return
+    found.compare(certificate, {}, ["stable_partition"])
+    given = found.numbers(certificate, "stable_partition", (instance.agents,))
+    aside = certificate.get("unsettled_agents", [])
+    held = found.numbers({"unsettled_agents": aside}, "unsettled_agents", (len(aside),))
+    if given is None or held is None:
+        return
+    successor, unsettled = given.astype(np.int64), sorted(set(held.astype(int).tolist()))
+    whole = (successor == given).all() and unsettled == sorted(held.tolist())
+    if not whole or not is_stable_partition(lists.place, successor, None if lists.strict else lists.better, unsettled):
+        found.witness("stable_partition", "is no stable partition of the agents")
+        return
+    partition = StablePartition(successor.astype(np.int32))
+    found.compare(certificate, {"odd_parties": [list(party) for party in partition.odd_parties]}, ["odd_parties"])
+    forced = partition.bound("perfect" if instance.unpaired is None else "any") - len(unsettled)
+    found.bounds["blocking_pairs"] = float(max(0, forced))

@@ -1,0 +1,1 @@
+"""Cooper: Task Colocation with Cooperative Games (2017), and chapter 2 of the thesis."""

@@ -1,0 +1,1 @@
+"""Skowron and Rzadca, Non-monetary fair scheduling: a cooperative game theory approach."""

@@ -1,0 +1,269 @@
+"""The paper's tables and figures, redone: what it prints beside what comes out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ....instances.problem.datasets import fetch
+from ....instances.problem.errors import InvalidOption
+from ....instances.scheduling.formats import read_swf
+from ....instances.scheduling.log import By, Log, Settings
+from ....solvers.scheduling.plain import Reading
+from ...report.picture import Chart, Picture, Series
+from ...scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
+from ..registry import Finding, Verdict, beyond, claim, decided, judged
+from .printed import MACHINES, TABLE_1, TABLE_2, Row
+
+Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
+Start = Literal["both", "empty", "warm"]
+
+
+def table_1(
+    *,
+    seed: int = 0,
+    log: str | None = None,
+    trace: Trace = "LPC-EGEE",
+    windows: int = 100,
+    organizations: int = 5,
+    machines: int | None = None,
+    split: str = "zipf",
+    by: By = "user",
+    initial: Start = "both",
+    length: int = 50_000,
+    reading: Reading = "figure",
+) -> list[Finding | Picture]:
+    """Table 1: delta psi / p_tot of each rule over random windows of 5e4 seconds of a trace.
+
+    Parameters
+    ----------
+    log : path of the trace's .swf or .swf.gz file; LPC-EGEE is fetched when not given.
+    trace : whose column of the paper's table to compare with.
+    windows, length : how many windows, and their seconds.
+    machines : the paper's number when not given.
+    split, by, organizations : see `instances.scheduling.log.Settings`.
+    initial : what was in the system when a window begins is not stated in the paper, and decides; "both" shows both.
+
+    A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
+    """
+    return _table("1", TABLE_1, length, seed, log, trace, windows, organizations, machines, split, by, initial, reading)[0]
+
+
+def table_2(
+    *,
+    seed: int = 0,
+    log: str | None = None,
+    trace: Trace = "LPC-EGEE",
+    windows: int = 100,
+    organizations: int = 5,
+    machines: int | None = None,
+    split: str = "zipf",
+    by: By = "user",
+    initial: Start = "both",
+    length: int = 500_000,
+    reading: Reading = "figure",
+) -> list[Finding | Picture]:
+    """Table 2: as table 1, over windows of 5e5 seconds; beside it, how much table 1's windows are less unfair."""
+    rows, means = _table("2", TABLE_2, length, seed, log, trace, windows, organizations, machines, split, by, initial, reading)
+    start: Literal["empty", "warm"] = "warm" if initial == "warm" else "empty"
+    shared = MACHINES[trace] if machines is None else machines
+    settings = Settings(
+        length=length // 10, organizations=organizations, machines=shared, split=split, by=by, initial=start
+    )  # fmt: skip
+    rules = tuple(TABLE_2[trace])
+    shorter = study(open_log(trace, log), settings, windows=windows, rules=rules, reading=reading, seed=seed).distance
+    pairs = {name: (float(shorter[name].mean()), means[start][name]) for name in rules}
+    grown = [name for name, (short, long) in pairs.items() if long > short]
+    ours = ", ".join(f"{name} {_short(short)} to {_short(long)}" for name, (short, long) in pairs.items())
+    total = Finding(
+        f"mean unfairness from windows of {length // 10} to {length} seconds, {start} start", "increasing", ours,
+        judged(len(grown) == len(rules)), f"grows for {len(grown)} of {len(rules)} rules",
+    )  # fmt: skip
+    return [*rows, total]
+
+
+def figure_10(
+    *,
+    seed: int = 0,
+    log: str | None = None,
+    windows: int = 100,
+    least: int = 2,
+    most: int = 8,
+    machines: int = 70,
+    split: str = "zipf",
+    initial: Literal["empty", "warm"] = "empty",
+    length: int = 50_000,
+) -> list[Finding | Picture]:
+    """Figure 10: unfairness grows with the number of organizations (the figure's values are not printed)."""
+    if not 2 <= least <= most <= 12:
+        raise InvalidOption(f"least is {least}, most {most}; expected numbers of organizations from 2 to 12")
+    opened = open_log("LPC-EGEE", log)
+    samples: dict[str, list[Floats]] = {name: [] for name in TABLE_RULES}
+    findings: list[Finding | Picture] = []
+    for k in range(least, most + 1):
+        settings = Settings(length=length, organizations=k, machines=machines, split=split, initial=initial)
+        found = study(opened, settings, windows=windows, seed=seed)
+        for name in TABLE_RULES:
+            samples[name].append(found.distance[name])
+        ours = ", ".join(f"{name} {_short(float(samples[name][-1].mean()))}" for name in TABLE_RULES)
+        note = f"{found.contended_windows} of {found.windows} windows contended"
+        findings.append(Finding(f"mean unfairness, {k} organizations", "only a picture", ours, "not in the paper", note))
+    for name in TABLE_RULES:
+        s = summarize(samples[name][-1] - samples[name][0])
+        printed = name in TABLE_1["LPC-EGEE"]
+        verdict = decided(s.low > 0, s.low, s.high)
+        note = "window by window it falls" if s.high < 0 else "" if s.low > 0 else "the interval holds 0"
+        findings.append(
+            Finding(
+                f"{name}: from {least} to {most} organizations, window by window",
+                "grows" if printed else "",
+                f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
+                verdict if printed else "not in the paper",
+                note,
+            )
+        )
+    numbers = tuple(range(least, most + 1))
+    lines = {name: [summarize(sample) for sample in samples[name]] for name in TABLE_RULES}
+    spread = [
+        max(lines[name][place].mean for name in lines) - min(lines[name][place].mean for name in lines) for place in (0, -1)
+    ]
+    spreads = Finding(
+        f"difference between the rules, {least} against {most} organizations", "more significant",
+        f"{_short(spread[0])} against {_short(spread[1])}", judged(spread[1] > spread[0]), "most less least of the rules' means",
+    )  # fmt: skip
+    ends = ", ".join(f"{name} {_short(line[0].mean)} to {_short(line[-1].mean)}" for name, line in lines.items())
+    picture = Chart(
+        "scheduling-figure-10", "Unfairness against the number of organizations", "organizations", "mean of delta psi / p_tot",
+        tuple(Series(name, numbers, tuple(entry.mean for entry in line), "line+points") for name, line in lines.items()),
+        alt=f"A line for each rule, from {least} to {most} organizations: {ends}.", y_scale="symlog",
+        note="means over few contended windows: their 95 % intervals overlap, see the differences window by window",
+    )  # fmt: skip
+    return [*findings, spreads, picture]
+
+
+def open_log(trace: str, log: str | None) -> Log:
+    """The trace named, from the user's file, or fetched where that is possible."""
+    if trace not in MACHINES:
+        raise InvalidOption(f"trace is {trace!r}; expected one of {', '.join(MACHINES)}")
+    if log is None and trace != "LPC-EGEE":
+        raise InvalidOption(f"log is not given; download {trace} from the Parallel Workloads Archive and give -o log=FILE")
+    return read_swf(fetch("lpc-egee") if log is None else log)
+
+
+def _table(
+    number: str,
+    paper: dict[str, dict[str, Row]],
+    length: int,
+    seed: int,
+    log: str | None,
+    trace: Trace,
+    windows: int,
+    organizations: int,
+    machines: int | None,
+    split: str,
+    by: By,
+    initial: Start,
+    reading: Reading,
+) -> tuple[list[Finding | Picture], dict[str, dict[str, float]]]:
+    """The rows of a table, and our means by start and rule."""
+    opened = open_log(trace, log)
+    settings = Settings(
+        length=length, organizations=organizations, machines=MACHINES[trace] if machines is None else machines, split=split, by=by
+    )
+    findings: list[Finding | Picture] = []
+    starts: tuple[Literal["empty", "warm"], ...] = ("empty", "warm") if initial == "both" else (initial,)
+    printed = {name: row[0] for name, row in paper[trace].items()}
+    means: dict[str, dict[str, float]] = {}
+    studies = {
+        start: study(opened, replace(settings, initial=start), windows=windows, reading=reading, seed=seed) for start in starts
+    }
+    for start, found in studies.items():
+        others = {other: summaries(one) for other, one in studies.items() if other != start}
+        findings += _rows(found, start, paper[trace], others)
+        findings += _differences(found, start, paper[trace])
+        means[start] = {name: float(found.distance[name].mean()) for name in printed}
+        findings += _conclusions(start, means[start], printed)
+    bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
+    said = "; ".join(
+        f"{label}: " + ", ".join(f"{name} {_short(value)}" for name, value in row.items()) for label, row in bars.items()
+    )
+    picture = Chart(
+        f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}", "rule", "mean of delta psi / p_tot",
+        tuple(Series(label, tuple(row), tuple(row.values()), "bars") for label, row in bars.items()),
+        alt=f"Bars of each rule's mean, printed and measured. {said}.", y_scale="symlog",
+    )  # fmt: skip
+    return [*findings, picture], means
+
+
+def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
+    """Section 7.3's (i), (iii) and (iv), each on our means, and whether the paper's own column bears it out."""
+    fast = [name for name in paper if name != "RAND15"]
+
+    def said(what: str, text: str, holds: Callable[[dict[str, float]], bool], words: str) -> Finding:
+        own = "by the means" if holds(paper) else "by the means; the printed column does not bear it out"
+        return Finding(f"{what}, {start} start", text, words, judged(holds(ours)), own)
+
+    ranked = ", ".join(sorted(ours, key=ours.__getitem__))
+    yield said("fairest of all", "RAND", lambda row: min(row, key=row.__getitem__) == "RAND15", ranked)
+    yield said(
+        "fairest of all but RAND", "DIRECTCONTR", lambda row: min(fast, key=row.__getitem__) == "DIRECTCONTR",
+        min(fast, key=ours.__getitem__),
+    )  # fmt: skip
+    yield said(
+        "ROUNDROBIN", "the most unfair", lambda row: max(row, key=row.__getitem__) == "ROUNDROBIN",
+        f"most unfair: {max(ours, key=ours.__getitem__)}",
+    )  # fmt: skip
+
+
+def summaries(found: Study) -> dict[str, Summary]:
+    """Each rule's sample in short."""
+    return {name: summarize(sample) for name, sample in found.distance.items()}
+
+
+def _rows(found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, dict[str, Summary]]) -> Iterator[Finding]:
+    """Each rule's mean beside the printed one; what was in the system at the start is not stated, so others are tried."""
+    counted = f"{found.contended_windows} of {found.windows} windows contended, {found.without_work} without work drawn again"
+    for place, (name, sample) in enumerate(found.distance.items()):
+        s = summarize(sample)
+        ours = (
+            f"mean {_short(s.mean)} [{_short(s.low)}, {_short(s.high)}], sd {_short(s.deviation)}, "
+            f"median {_short(s.median)} [{_short(s.quartile_1)}, {_short(s.quartile_3)}]"
+        )
+        what, counts = f"{name}, {start} start", "" if place else counted
+        if name not in paper:
+            yield beyond(what, ours, counts)
+            continue
+        mean, deviation = paper[name]
+        inside = s.low <= mean <= s.high
+        cures = [other for other, rows in others.items() if rows[name].low <= mean <= rows[name].high]
+        cause = f"the start: from {' or '.join(cures)} the printed mean is inside our interval" if cures else ""
+        note = "" if inside else "its mean is outside our interval"
+        note += f", also from {', '.join(others)}" if others and not inside and not cures else ""
+        yield claim(what, f"mean {mean:g}, sd {deviation:g}", ours, inside, "; ".join(filter(None, (note, counts))), cause)
+
+
+def _differences(found: Study, start: str, paper: dict[str, Row]) -> Iterator[Finding]:
+    """Paired differences to DIRECTCONTR, window by window: is a rule less fair, and by how much?"""
+    for name, sample in found.distance.items():
+        if name == "DIRECTCONTR":
+            continue
+        difference = sample - found.distance["DIRECTCONTR"]
+        s = summarize(difference)
+        ours = f"mean {_short(s.mean)} [{_short(s.low)}, {_short(s.high)}], median {_short(s.median)}"
+        more, less = int((difference > 0).sum()), int((difference < 0).sum())
+        verdict: Verdict = "not in the paper"
+        text = ""
+        if name in paper:
+            printed = paper[name][0] - paper["DIRECTCONTR"][0]
+            text = f"{printed:+g} (difference of the means)"
+            verdict = decided(bool(np.sign(printed) == np.sign(s.mean)), s.low, s.high)
+        note = f"farther in {more} windows, nearer in {less}"
+        note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
+        yield Finding(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note)
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

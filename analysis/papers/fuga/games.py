@@ -1,0 +1,203 @@
+"""The worked example of Xu and Yu (2014), fig. 2 and 3, and its theorems: what the paper prints beside what comes out here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....instances.packing import Packing
+from ....instances.packing.game import FairShare, min_utilization
+from ....instances.packing.generators import paper_example
+from ....instances.problem.errors import InvalidInstance, InvalidOption
+from ....solvers.packing.cluster import UNCAPPED
+from ....solvers.packing.game.algorithm_1 import fuga_algorithm_1
+from ....solvers.packing.game.play import fuga
+from ....solvers.packing.game.result import utilities
+from ....solvers.packing.game.strategies import game_of, pre_combination, with_strategies
+from ....solvers.packing.game.tree import game_tree
+from ...packing.audits import audit
+from ...packing.drawing import draw_tree, equilibrium_path
+from ...packing.metrics import metrics
+from ...report.picture import Chart, Drawing, Picture, Series
+from ...report.table import Column, Table
+from ..registry import Finding, beyond, claim
+
+PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
+"""The strategy sets that section 4.3 prints for its two servers."""
+
+
+LETTERS = {0: "abc", 1: "def"}
+"""How fig. 3 calls the combinations of the first and the second to move, server 2 and server 1."""
+
+
+def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
+    """The worked example of fig. 2 and section 4.3, number by number; nothing is random."""
+    instance = paper_example(rng=np.random.default_rng(seed))
+    fair = FairShare.of(instance)
+    table = pre_combination(instance.demand, instance.capacity[0], np.full(3, UNCAPPED))
+    true = game_of(instance, eta=3)
+    game = with_strategies(true, PRINTED)
+    second = np.array([[1, 0, 1], [1, 2, 0]])  # each its second combination, in the order of moves
+    variance, worth = utilities(game, second)
+    amounts = second.sum(axis=0)[:, None] * instance.demand
+    ours = [[tuple(row) for row in entry.combination.tolist()] for entry in true.strategies]
+    sets = [
+        same(
+            f"O({server + 1})", ", ".join(map(_angle, PRINTED[server])), ", ".join(map(_angle, map(list, own))),
+            set(own) == {tuple(row) for row in PRINTED[server]},
+            "", "<0, 4, 0> scores 0.9 by eq. 10, and four combinations 5/6; <0, 0, 2> has 0.75",
+        )
+        for server, own in enumerate(ours)
+    ]  # fmt: skip
+    least = [float(entry.threshold) for entry in true.strategies]
+    lengths = [
+        same(f"min O({server + 1})", f"{printed:g}", f"{value:.4g}", round(value, 4) == printed, "", "the least of the set above")
+        for server, (printed, value) in enumerate(zip((0.875, 0.75), least, strict=True))
+    ]
+    order = ", ".join(f"server {m + 1}" for m in true.player)
+    return [
+        same("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12),
+        same("combinations of server 1", "12", str(len(table)), len(table) == 12, "", "<1, 0, 0> fits too"),
+        *sets,
+        *lengths,
+        same("order of moves", "server 2, server 1", order, order == "server 2, server 1"),
+        same("total of the second combinations (eq. 15)", "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
+              ", ".join(f"({', '.join(map(str, row))})" for row in amounts.tolist()),
+              amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]]),
+        same("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
+        same("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}", round(float(worth[1]), 1) == -1.2,
+              "no reading of eq. 14 gives both"),
+        same("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}", round(float(worth[0]), 2) == -1.27,
+              "no reading of eq. 14 gives both"),
+        _combinations(instance),
+    ]  # fmt: skip
+
+
+def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
+    """The game tree of fig. 3 on the printed strategy sets: best replies, equilibrium, and the tree drawn; nothing is random."""
+    game = with_strategies(game_of(paper_example(rng=np.random.default_rng(seed)), eta=3), PRINTED)
+    tree = game_tree(game)
+    names = [
+        {tuple(row): letter for row, letter in zip(game.moves(place).combination.tolist(), LETTERS[place], strict=True)}
+        for place in range(2)
+    ]
+    printed = {"a": "f", "b": "e", "c": "e"}
+    found: list[Finding | Picture] = []
+    for child in tree.successors(0):
+        move = names[0][tuple(tree.nodes[child]["action"])]
+        reply = names[1][tuple(tree.nodes[_played(tree, child)]["action"])]
+        found.append(same(f"best reply of server 1 to {move}", printed[move], reply, reply == printed[move]))
+    path = equilibrium_path(tree)
+    play = [names[place][tuple(tree.nodes[node]["action"])] for place, node in enumerate(path[1:])]
+    payoffs = tree.nodes[path[-1]]["payoffs"]
+    leaves = [node for node in tree if tree.out_degree(node) == 0]
+    rows = []
+    for leaf in leaves:
+        parent = next(iter(tree.predecessors(leaf)))
+        first, second = (tuple(tree.nodes[node]["action"]) for node in (parent, leaf))
+        rows.append((names[0][first], names[1][second], *(round(value, 6) for value in tree.nodes[leaf]["payoffs"])))
+    columns = (Column("server 2"), Column("server 1"), Column("U(2)", numeric=True), Column("U(1)", numeric=True))
+    title = "The game tree of the worked example, with its equilibrium path"
+    return [
+        *found,
+        same("equilibrium", "(c, e)", f"({', '.join(play)})", play == ["c", "e"], 
+              f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}"),
+        same("leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"),
+        Drawing(
+            "packing-figure-3", title, lambda: draw_tree(tree, first=1),
+            alt=f"A tree of two moves and {len(leaves)} leaves: server 2 moves first, then server 1. Backward induction plays "
+            f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
+            numbers=Table("packing-figure-3", title, columns, tuple(rows)),
+        ),
+    ]  # fmt: skip
+
+
+def theorems(*, seed: int = 0, games: int = 100, servers: int = 4, eta: int = 5) -> list[Finding | Picture]:
+    """Random games: how often the claimed properties fail at the equilibrium, and Algorithm 1 is not it."""
+    if games < 1 or servers < 1:
+        raise InvalidOption(f"games and servers are {games}, {servers}; expected at least 1 each")
+    rng, rng_2 = np.random.default_rng(seed), np.random.default_rng([seed, 2])
+    split = pooled = envy = fits = differs = differs_2 = 0
+    play_ratio, printed_ratio = [], []
+    for _ in range(games):
+        instance = _random_game(rng, servers)
+        right, printed = fuga(instance, eta=eta), fuga_algorithm_1(instance, eta=eta)
+        found = audit(instance, right.solution, eta=eta)  # type: ignore[arg-type]
+        split += bool(found.below_server_split)
+        pooled += bool(found.below_pooled_split)
+        envy += bool(found.enviers)
+        fits += bool(found.still_fits)
+        differs += right.certificate["choices"] != printed.certificate["choices"]
+        two = _random_game(rng_2, 2)
+        differs_2 += fuga(two, eta=eta).certificate["choices"] != fuga_algorithm_1(two, eta=eta).certificate["choices"]
+        least = found.least_disutility
+        if least:
+            play_ratio.append(found.disutility / least)
+            printed_ratio.append(metrics(instance, printed.solution)["disutility"] / least)  # type: ignore[arg-type]
+    note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
+    return [
+        same("sharing incentive (Theorem 8), 1/s of every server", "always", f"fails in {split / games:.0%}", split == 0, note),
+        same("sharing incentive (Theorem 8), 1/s of the pool", "always", f"fails in {pooled / games:.0%}", pooled == 0, note),
+        same("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0, f"{note}; envy by amounts held"),
+        same(
+            "Pareto efficient (Theorem 10)",
+            "always",
+            f"one more VM fits in {fits / games:.0%}",
+            fits == 0,
+            f"{note}; the strategy sets leave room",
+        ),
+        same(
+            "Algorithm 1 finds the SPNE",
+            "always",
+            f"it does not in {differs / games:.0%}",
+            differs == 0,
+            "",
+            f"for three servers or more it is not backward induction: with two it differs in {differs_2 / games:.0%}",
+        ),
+        same("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
+        same("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}", None),
+    ]
+
+
+def _random_game(rng: np.random.Generator, servers: int) -> Packing:
+    """Servers of their own class each, of 4 to 12 units of three resources, VMs of 1 to 4."""
+    while True:
+        capacity = rng.integers(4, 13, (servers, 3))
+        try:
+            return Packing(capacity=capacity, initial=capacity + rng.integers(0, 5, (servers, 3)), servers=np.ones(servers),
+                           demand=rng.integers(1, 5, (3, 3)))  # fmt: skip
+        except InvalidInstance:  # a VM that fits no server
+            continue
+
+
+def _played(tree: Any, node: int) -> int:
+    played: int = next(child for _, child, chosen in tree.out_edges(node, data="played") if chosen)
+    return played
+
+
+def _combinations(instance: Packing) -> Chart:
+    """What each combination leaves least used on each server (eq. 10), as fig. 2's example ranks them."""
+    series = []
+    for server, name in enumerate(("server 1", "server 2")):
+        table = pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))
+        value = min_utilization(instance.capacity[server], instance.start[server], table @ instance.demand)
+        order = np.lexsort((*table.T[::-1], -value))
+        series.append(
+            Series(name, tuple(_angle(table[row].tolist()) for row in order), tuple(value[order].round(6).tolist()), "bars")
+        )
+    best = ", ".join(f"{one.name} {one.x[0]} at {one.y[0]:.3g}" for one in series)
+    return Chart(
+        "packing-figure-2", "Least utilization of each combination of VMs (eq. 10)", "combination", "least utilization",
+        tuple(series),
+        alt=f"Bars of the least utilization of every combination that fits each of the two servers; the best: {best}.",
+    )  # fmt: skip
+
+
+def _angle(row: list[int]) -> str:
+    return f"<{', '.join(map(str, row))}>"
+
+
+def same(what: str, paper: str, ours: str, holds: bool | None, note: str = "", cause: str = "") -> Finding:
+    """A finding on a claim of the paper; `holds` is None for what it does not say."""
+    return beyond(what, ours, note, paper) if holds is None else claim(what, paper, ours, holds, note, cause)

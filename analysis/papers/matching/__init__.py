@@ -1,0 +1,1 @@
+"""Hines and Romano, Matching Theory and Virtual Machines."""

@@ -1,0 +1,92 @@
+"""What each problem's analysis offers the runs, the tables and the report: one `ANALYSIS` a problem, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ..instances.problem.base import Instance
+from ..instances.problem.registry import problem_named, resolve
+from .findings import Findings, Stored
+from .frontier import PriceFrontier
+from .metric import Metric
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The functions of a problem's analysis, named by text ("module:function" inside the package) and resolved on use.
+
+    Only the metrics are a must; None says that a problem has no such thing, and a test that what is named is real.
+
+    Attributes
+    ----------
+    metric_table_at : the metrics of the problem, in the order of its tables.
+    metrics_at : f(instance, solution, **options) -> name: value.
+    claims_at : f(instance, stored) -> `Findings`: what of a result is borne out when its certificate is looked over.
+    record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
+    pictures_at : f(records) -> the report's pictures.
+    frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of efficiency against fairness.
+    predicted_at : f(instance, share, rng) -> the instance as a predictor that saw a share of it would have it.
+    """
+
+    metric_table_at: str
+    metrics_at: str
+    claims_at: str | None = None
+    record_at: str | None = None
+    pictures_at: str | None = None
+    frontiers_at: str | None = None
+    predicted_at: str | None = None
+
+    @property
+    def metric_table(self) -> tuple[Metric, ...]:
+        """The problem's metrics, in the order of its tables."""
+        table: tuple[Metric, ...] = resolve(self.metric_table_at)
+        return table
+
+    @property
+    def metrics(self) -> Callable[..., dict[str, float]]:
+        """What measures an answer."""
+        function: Callable[..., dict[str, float]] = resolve(self.metrics_at)
+        return function
+
+    @property
+    def claims(self) -> Callable[[Instance, Stored], Findings] | None:
+        """What looks a stored result's certificate over; where it is None, nothing of a certificate is looked at."""
+        return _named(self.claims_at)
+
+    @property
+    def record(self) -> Function | None:
+        """What keeps of an answer the numbers that pictures need."""
+        return _named(self.record_at)
+
+    @property
+    def pictures(self) -> Function | None:
+        """What draws the report's pictures."""
+        return _named(self.pictures_at)
+
+    @property
+    def frontiers(self) -> Callable[..., Sequence[PriceFrontier]] | None:
+        """What finds the proved frontiers."""
+        return _named(self.frontiers_at)
+
+    @property
+    def predicted(self) -> Callable[..., Instance] | None:
+        """What makes an instance of predicted values."""
+        return _named(self.predicted_at)
+
+
+def analysis_of(problem: str) -> Analysis:
+    """The analysis of the problem called so; raises UnknownName with the near ones."""
+    problem_named(problem)
+    found = import_module(f".{problem}", __package__).ANALYSIS
+    assert isinstance(found, Analysis)
+    return found
+
+
+def _named(path: str | None) -> Function | None:
+    function: Function | None = None if path is None else resolve(path)
+    return function

@@ -1,0 +1,1 @@
+"""Reporting: tables, pictures, and the page made of rows."""

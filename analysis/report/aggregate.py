@@ -1,0 +1,270 @@
+"""Many instances in one number each: shifted geometric means, wins, performance profiles, counts of proofs and failures.
+
+Everything here works on the lines of `Comparison.summary`: one per instance and method, averaged over seeds. A method has a
+value on an instance only if every one of its runs there gave an answer; otherwise it failed there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...solvers.outcome import AGREE, agree
+from ..metric import Metric, Sense
+from ..run.rows import Line
+
+SECONDS_SHIFT = 1.0
+"""Added to seconds before their logarithms are averaged, so that 1 and 3 milliseconds count as the same."""
+GAP_SHIFT = 0.01
+"""Added to gaps (fractions): 1 %."""
+EXCESS_SHIFT = 1.0
+"""Added to differences from a bound, in the metric's unit, where the bound is 0 on some instance and a fraction means nothing."""
+WIN_TOLERANCE = 1e-6
+"""A value within this share of the best (or within 1e-9) is as good as the best: answers of solvers carry such noise."""
+
+Values = Mapping[str, Sequence[float | None]]
+"""Method -> its value on each instance, in one order of instances; None where it failed."""
+
+
+def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | None:
+    """exp(mean(log(max(v, 0) + shift))) - shift: between an arithmetic mean (large shift) and a geometric one (small).
+
+    A negative value counts as 0 (a gap below 0 beats a bound that was proved under another objective's constraints, which
+    is not worth more than reaching it); whoever prints the mean says how many there were.
+
+    Parameters
+    ----------
+    values : finite numbers; None is returned for none.
+    shift : above 0, in the unit of the values.
+    """
+    if not values:
+        return None
+    logs = [math.log(max(value, 0.0) + shift) for value in values]
+    mean = math.exp(math.fsum(logs) / len(logs)) - shift
+    return min(max(mean, max(min(values), 0.0)), max(*values, 0.0))  # rounding must not leave the range of the values
+
+
+def reaches(value: float | None, best: float) -> bool:
+    """Whether a value is as good as the best one, but for the noise of solvers."""
+    return value is not None and abs(value - best) <= max(AGREE, WIN_TOLERANCE * abs(best))
+
+
+def best_of(values: Sequence[float | None], sense: Sense) -> float | None:
+    """The best value on one instance; None when every method failed."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return max(known) if sense == "max" else min(known)
+
+
+def wins(values: Values, sense: Sense) -> dict[str, int]:
+    """On how many instances each method is best; all that tie win."""
+    found = dict.fromkeys(values, 0)
+    for column in _columns(values):
+        best = best_of(list(column.values()), sense)
+        for method, value in column.items():
+            found[method] += best is not None and reaches(value, best)
+    return found
+
+
+def ratio(value: float | None, best: float | None, sense: Sense) -> float:
+    """How many times worse than the best of all methods on that instance: 1 for the best, infinite for a failure.
+
+    Where the best is 0 or less (or, when more is better, the value is) a ratio says nothing: 1 for who reaches the best,
+    infinite for everybody else.
+    """
+    if value is None or best is None:
+        return math.inf
+    if reaches(value, best):
+        return 1.0
+    worse, better = (best, value) if sense == "max" else (value, best)
+    return worse / better if better > 0 else math.inf
+
+
+def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]]]:
+    """Performance profiles: per method, the share of instances on which it is within each ratio of the best of all.
+
+    A step function as its corners (ratio, share), from ratio 1 (the share of wins) to its largest finite ratio (the share
+    answered); between corners the share is that of the corner before. Dolan and More, Benchmarking optimization software
+    with performance profiles (2002), eq. 2.
+
+    Instances on which every method failed count: nobody answered them.
+    """
+    columns = _columns(values)
+    found: dict[str, list[tuple[float, float]]] = {}
+    for method in values:
+        ratios = [ratio(column[method], best_of(list(column.values()), sense), sense) for column in columns]
+        corners = sorted({1.0, *(each for each in ratios if math.isfinite(each))})
+        ordered = sorted(ratios)
+        found[method] = [(corner, _share_within(ordered, corner)) for corner in corners]
+    return found
+
+
+def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
+    """Per method, the share of instances it has proved within each number of seconds: corners as of `profiles`."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for method, column in seconds.items():
+        done = sorted(value for value in column if value is not None)
+        found[method] = [(value, (place + 1) / len(column)) for place, value in enumerate(done)]
+    return found
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A shifted geometric mean and what it is over.
+
+    Attributes
+    ----------
+    value : the mean; None over nothing.
+    count : how many instances it is over.
+    negative : how many of their values were below 0 and counted as 0.
+    """
+
+    value: float | None
+    count: int
+    negative: int = 0
+
+
+@dataclass(frozen=True)
+class Score:
+    """One method over all instances of a problem.
+
+    Attributes
+    ----------
+    method : as tables call it.
+    instances : on how many it was run.
+    answered : on how many of them every run gave an answer.
+    proved : on how many of them every run proved its (first) objective, certified its equilibrium, or proved that there is
+        no answer.
+    certified : whether it is an equilibrium that it certifies.
+    runs, failed : runs, and those that ended in an error.
+    gaps : metric -> mean gap to the best proved bound, as a fraction, or as a difference for the metrics of `in_units`.
+    seconds : mean over the instances answered.
+    """
+
+    method: str
+    instances: int
+    answered: int
+    proved: int
+    runs: int
+    failed: int
+    gaps: Mapping[str, Mean]
+    seconds: Mean
+    certified: bool = False
+
+
+def label(line: Line) -> str:
+    """A method as tables call it: with the share that was sampled, when it ran on predictions."""
+    share = line.get("predict")
+    return line["method"] if share is None else f"{line['method']} ({100 * share:g} % sampled)"
+
+
+def instance_keys(lines: Sequence[Line]) -> list[tuple[str, str]]:
+    """(name, fingerprint) of every instance, in the order they come."""
+    return list(dict.fromkeys((line["instance"], line["fingerprint"]) for line in lines))
+
+
+def whole(line: Line) -> bool:
+    """Whether every run of the line gave an answer."""
+    return bool(line["metrics"]) and not line["failed"] and not line["unanswered"]
+
+
+def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None]]:
+    """Each method's value of a metric on every instance; methods that have it nowhere are left out."""
+    return _grid(lines, {place: line["metrics"].get(metric) if whole(line) else None for place, line in enumerate(lines)})
+
+
+def proof_seconds(lines: Sequence[Line], objective: str | None = None) -> dict[str, list[float | None]]:
+    """Seconds of each method on the instances where every one of its runs ended with a proof, None elsewhere.
+
+    Certified equilibria are no proofs of an optimum and are left out.
+
+    Parameters
+    ----------
+    objective : only methods that optimise this metric.
+    """
+    chosen = [line for line in lines if objective in (None, line["objective_name"]) and not line["certified"]]
+    return _grid(chosen, {place: line["seconds"] if _proved(line) else None for place, line in enumerate(chosen)}, lines)
+
+
+def in_units(lines: Sequence[Line], metric: str) -> bool:
+    """Whether some instance's best bound on a metric is 0, so that gaps are given as differences in its unit."""
+    return any(metric in line["bounds"] and agree(line["bounds"][metric], 0.0, _scale(line, metric)) for line in lines)
+
+
+def scores(lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Score]:
+    """Every method of one problem over all instances, in the order methods come."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(label(line), []).append(line)
+    units = {metric.name: in_units(lines, metric.name) for metric in metrics}
+    return [_score(method, own, metrics, units) for method, own in groups.items()]
+
+
+def _score(method: str, lines: Sequence[Line], metrics: Sequence[Metric], units: Mapping[str, bool]) -> Score:
+    good = [line for line in lines if whole(line)]
+    gaps: dict[str, Mean] = {}
+    for metric in metrics:
+        found = [_excess(line, metric) if units[metric.name] else line["gaps"].get(f"gap_{metric.name}") for line in good]
+        known = [value for value in found if value is not None]
+        if known:
+            gaps[metric.name] = _mean(known, EXCESS_SHIFT if units[metric.name] else GAP_SHIFT)
+    return Score(
+        method=method,
+        instances=len(lines),
+        answered=len(good),
+        proved=sum(map(_proved, lines)),
+        runs=sum(line["runs"] for line in lines),
+        failed=sum(line["failed"] for line in lines),
+        gaps=gaps,
+        seconds=_mean([line["seconds"] for line in good if line["seconds"] is not None], SECONDS_SHIFT),
+        certified=any(line["certified"] for line in lines),
+    )
+
+
+def _excess(line: Line, metric: Metric) -> float | None:
+    """How far a value is on the worse side of the best bound, in the metric's unit."""
+    value, bound = line["metrics"].get(metric.name), line["bounds"].get(metric.name)
+    if value is None or bound is None or metric.sense == "":
+        return None
+    excess: float = value - bound if metric.sense == "min" else bound - value
+    return 0.0 if agree(value, bound, _scale(line, metric.name)) else excess
+
+
+def _scale(line: Line, metric: str) -> float:
+    scale: float = line.get("scales", {}).get(metric, 1.0)
+    return scale
+
+
+def _mean(values: Sequence[float], shift: float) -> Mean:
+    return Mean(shifted_geometric_mean(values, shift), len(values), sum(value < 0 for value in values))
+
+
+def _proved(line: Line) -> bool:
+    """Whether every run proved its answer the best, or that there is none."""
+    return whole(line) if line["status"] == "optimal" else line["status"] == "infeasible" and not line["failed"]
+
+
+def _share_within(ordered: Sequence[float], limit: float) -> float:
+    """The share of ratios (in order) that are at most `limit`."""
+    import bisect
+
+    return bisect.bisect_right(ordered, limit) / len(ordered)
+
+
+def _columns(values: Values) -> list[dict[str, float | None]]:
+    """Per instance, method -> value."""
+    size = max(map(len, values.values()), default=0)
+    return [{method: row[place] for method, row in values.items()} for place in range(size)]
+
+
+def _grid(
+    lines: Sequence[Line], values: Mapping[int, float | None], universe: Sequence[Line] | None = None
+) -> dict[str, list[float | None]]:
+    places = {key: place for place, key in enumerate(instance_keys(lines if universe is None else universe))}
+    found: dict[str, list[float | None]] = {}
+    for number, line in enumerate(lines):
+        row = found.setdefault(label(line), [None] * len(places))
+        row[places[line["instance"], line["fingerprint"]]] = values[number]
+    return {method: row for method, row in found.items() if any(value is not None for value in row)}

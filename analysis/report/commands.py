@@ -1,0 +1,109 @@
+"""What a person types to get a row, a comparison or a page again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..run.rows import Row
+
+UNKNOWN = "FILE"
+"""Stands for an instance's file when nobody said where it was read from."""
+
+
+def run_command(row: Row) -> str:
+    """The command of one row; "" for a function of the user's own, which no command can name.
+
+    An instance whose file is unknown is called FILE. A run on predicted penalties and a frontier are cells of `compare`.
+    """
+    if own_function(row):
+        return ""
+    if row.get("kind", "run") == "frontier":
+        return _join(["compare", _file(row), "--frontier"], limit=row.get("time_limit"), options=row.get("options"))
+    if row.get("predict") is not None:
+        words = ["compare", _file(row), "-m", named(row)]
+        return _join(words, row.get("time_limit"), row.get("options"), predict=row["predict"], seeds=row.get("seed", 0) + 1)
+    words = ["solve", _file(row), "-m", named(row)]
+    words += ["--seed", str(row["seed"])] if row.get("seed") else []
+    return _join(words, row.get("time_limit"), row.get("options"))
+
+
+def compare_commands(rows: Iterable[Row]) -> list[str]:
+    """The comparisons that rows come from: one for each problem, time limit, set of options and sampled share.
+
+    Functions of the user's own are left out.
+    """
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if not own_function(row):
+            mark = json.dumps([row["problem"], row.get("time_limit"), row.get("predict")], default=str)
+            groups.setdefault(mark, []).append(row)
+    return [_compare_command(group) for group in groups.values()]
+
+
+def report_command(rows: Iterable[Row]) -> str:
+    """What runs rows again and makes a page of them; "" when they are all of functions of the user's own."""
+    commands = compare_commands(rows)
+    if len(commands) < 2:
+        return "".join(f"{each} --report REPORT.html" for each in commands)
+    return " && ".join([*(f"{each} --out RUNS.jsonl" for each in commands), "cotenant report RUNS.jsonl --out REPORT.html"])
+
+
+def own_function(row: Row) -> str:
+    """Where a function of the user's own lives ("module.name"); "" for a method of the catalogue."""
+    try:
+        key = json.loads(row["key"])
+        where = key[5] if isinstance(key, list) else None
+    except (ValueError, LookupError, TypeError):
+        return ""
+    return where if isinstance(where, str) else ""
+
+
+def named(row: Row) -> str:
+    """The method's own name: tables may add to it what tells it from another run of the same method."""
+    return str(row.get("named", row["method"]))
+
+
+def _compare_command(rows: Sequence[Row]) -> str:
+    runs = [row for row in rows if row.get("kind", "run") == "run"]
+    words = ["compare", *dict.fromkeys(map(_file, rows))]
+    for method in dict.fromkeys(map(named, runs)):
+        words += ["-m", method]
+    words += ["--frontier"] if len(runs) < len(rows) else []
+    options: dict[str, Any] = {}
+    for row in rows:
+        options |= row.get("options") or {}
+    seeds = max((row.get("seed", 0) for row in runs), default=0) + 1
+    return _join(words, rows[0].get("time_limit"), options, predict=rows[0].get("predict"), seeds=seeds)
+
+
+def _file(row: Row) -> str:
+    return str(row.get("file") or UNKNOWN)
+
+
+def _join(
+    words: Sequence[str],
+    limit: float | None = None,
+    options: Mapping[str, Any] | None = None,
+    predict: float | None = None,
+    seeds: int = 1,
+) -> str:
+    """A command quoted for a shell."""
+    every = ["cotenant", *words]
+    every += ["--seeds", str(seeds)] if seeds > 1 else []
+    every += ["--time-limit", f"{limit:.15g}"] if limit is not None else []
+    every += ["--predict", f"{predict:.15g}"] if predict is not None else []
+    for name, value in (options or {}).items():
+        every += ["-o", f"{name}={_text(value)}"]
+    return " ".join(word if word == UNKNOWN else shlex.quote(word) for word in every)
+
+
+def _text(value: Any) -> str:
+    """An option's value as `-o` reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text, value))
+    return "none" if value is None else str(value)

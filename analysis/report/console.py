@@ -1,0 +1,255 @@
+"""What the command line prints with: clean streams, tables, progress on stderr, and outputs tried before any work."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...instances.problem.errors import InvalidFile
+from ...instances.problem.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from ..run.rows import Row
+    from .table import Table
+
+WAIT_SECONDS = 2.0
+"""A wait longer than this shows what is going on (terminals only)."""
+
+
+class Form(StrEnum):
+    """How a command prints its tables."""
+
+    TABLE = "table"
+    CSV = "csv"
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+
+
+def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
+    """Tables on standard output, for people or as text in one of the formats; notes that CSV has no place for go to stderr."""
+    screen = console()
+    for number, table in enumerate(tables):
+        if form is Form.TABLE:
+            drawn = table.rich()
+            if any(column.numeric for column in table.columns) and _width(drawn, screen) > screen.width:
+                drawn.collapse_padding = True  # a narrow gap reads better than a number or a word in pieces
+            screen.print(drawn)
+            for note in table.notes:
+                screen.print(note)
+            continue
+        sys.stdout.write(("\n" if number else "") + table.write(form.value))
+        if form is Form.CSV:
+            for note in table.notes:
+                say(note)
+
+
+def _width(drawn: RichTable, screen: Console) -> int:
+    """Columns that a table would take if there were enough."""
+    from rich.measure import Measurement
+
+    return Measurement.get(screen, screen.options.update(max_width=10_000), drawn).maximum
+
+
+def console() -> Console:
+    """Where tables go: standard output, 160 columns when it is no terminal (rich would assume 80)."""
+    from rich.console import Console
+
+    # No markup: "[s]" is a unit, not a style.
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False)
+
+
+def say(words: object) -> None:
+    """A line for people, on stderr; when nothing can be written there, there is nobody to tell."""
+    try:
+        sys.stderr.write(f"{printable(str(words))}\n")
+        sys.stderr.flush()
+    except OSError:
+        _to_nowhere(2)  # or the end of Python would try again, and fail
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(content, allow_nan=False, indent=2) + "\n")
+
+
+def require_writable(path: Path | None, *inputs: str | Path) -> None:
+    """Refuse an output that cannot be written, or that is an input (or another output) too, before any work starts."""
+    if path is None:
+        return
+    if any(path.absolute() == Path(given).absolute() for given in inputs) or (
+        os.path.exists(path) and any(os.path.exists(given) and path.samefile(given) for given in inputs)
+    ):
+        raise InvalidFile(f"{path} is given as another file too and would be overwritten; choose another file")
+    folder = path.parent
+    if _too_long(path):
+        raise InvalidFile(f"{path} cannot be written: its name is too long; choose a shorter one")
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")
+
+
+def _too_long(path: Path) -> bool:
+    """Whether no file can have this path: looking at it is an error already."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    return False
+
+
+def require_folder(path: Path | None) -> None:
+    """Make an output folder, or refuse one that cannot be made or written, before any work starts."""
+    if path is None:
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be made: {error.strerror}; choose a folder that can be written") from None
+    if not os.access(path, os.W_OK):
+        raise InvalidFile(f"{path} cannot be written; choose another folder")
+
+
+def open_missing_streams() -> None:
+    """Put something in the place of standard streams that are closed (`>&-`): the next file opened would be taken for them.
+
+    What is written to a standard output that was closed is an error then; a stderr that was closed says nothing.
+    """
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.dup(2), "w")
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output: a disk that is full is an error with a sentence. A reader that left is not, and stays what it is."""
+
+    def write(self, text: str) -> int:
+        with _told():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with _told():
+            super().flush()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InvalidFile(f"standard output cannot be written: {error.strerror}; what was to be printed is lost") from None
+
+
+def _to_nowhere(descriptor: int) -> None:
+    """Have a descriptor lead to the null device."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+@contextmanager
+def quiet_stdout() -> Iterator[None]:
+    """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a duplicate of it."""
+    try:
+        keep = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # no such descriptors, as under some test runners
+        yield
+        return
+    original = sys.stdout
+    ours = _Output(open(keep, "wb"), encoding="utf-8", errors="replace", line_buffering=os.isatty(keep))
+    sys.stdout = ours
+    try:
+        yield
+    finally:
+        try:
+            ours.flush()
+        except BrokenPipeError:  # the reader left, as `| head` does
+            _to_nowhere(keep)
+        except InvalidFile:
+            _to_nowhere(keep)
+            raise
+        finally:
+            os.dup2(keep, 1)
+            ours.close()
+            sys.stdout = original
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr once the wait passes two seconds; yields a function that changes its words. Terminals only."""
+    if not sys.stderr.isatty():
+        yield lambda words: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    status = Console(stderr=True).status(Text(printable(title)))  # no markup: "[/x]" may be a name
+    timer = threading.Timer(WAIT_SECONDS, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda words: status.update(Text(printable(f"{title}: {words}")))
+    finally:
+        timer.cancel()
+        status.stop()
+
+
+@contextmanager
+def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
+    """A `report` for methods: shown while waiting, and written to a log file when asked for."""
+    lines: list[str] = []
+    with waiting(title) as show:
+
+        def report(seconds: float, objective: float | None, bound: float | None, text: str = "") -> None:
+            words = f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
+            if log is not None:
+                lines.append(printable(words))
+            show(words.strip())
+
+        try:
+            yield report
+        finally:
+            if log is not None:
+                from ...instances.problem.files import write_text
+
+                write_text(log, "".join(f"{line}\n" for line in lines))
+
+
+@contextmanager
+def counter(title: str) -> Iterator[Callable[[int, int, Row], None] | None]:
+    """A progress bar over runs, on stderr, for terminals."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def step(done: int, total: int, row: Row) -> None:
+            bar.update(task, completed=done, total=total, description=escape(printable(f"{row['instance']} {row['method']}")))
+
+        yield step
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

@@ -1,0 +1,300 @@
+"""What the page holds, as data: sentences, tables and pictures, section by section. No HTML, nothing drawn yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...instances.problem.registry import PROBLEM_NAMES
+from ..frontier import PriceFrontier
+from ..metric import Metric
+from ..registry import analysis_of
+from ..run.gaps import Comparison, InstanceKey, instance_key, reading
+from ..run.rows import Line, Row
+from . import aggregate
+from .commands import UNKNOWN, compare_commands, own_function, report_command, run_command
+from .gather import counted, distinguish
+from .overview import mean_gaps, profile_charts, win_table
+from .picture import Picture
+from .price_chart import price_chart
+from .summary import problem_sentences
+from .table import Column, Table
+from .tables import comparison_tables, proved, seconds_text, slug
+
+MOST_PICTURED = 20
+"""Instances of a problem whose pictures are drawn; their tables are all there."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture on the page, the table of its numbers, and what draws it again."""
+
+    picture: Picture
+    numbers: Table | None
+    command: str
+
+
+@dataclass(frozen=True)
+class InstancePart:
+    """One instance: its gap table, its maps and pictures, and what could not be shown."""
+
+    name: str
+    file: str
+    table: Table | None
+    pictures: tuple[Shown, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProblemPart:
+    """One problem: sentences, tables and profiles over its instances, then each of them, failures, and every run."""
+
+    name: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    pictures: tuple[Shown, ...]
+    instances: tuple[InstancePart, ...]
+    failures: Table | None
+    runs: Table
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Content:
+    """The whole page."""
+
+    title: str
+    ran: Table
+    versions: Table
+    commands: tuple[str, ...]
+    problems: tuple[ProblemPart, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def pictures(self) -> list[Shown]:
+        """Every picture, in the order of the page."""
+        return [
+            shown
+            for problem in self.problems
+            for part in (problem.pictures, *(each.pictures for each in problem.instances))
+            for shown in part
+        ]
+
+    def tables(self) -> list[Table]:
+        """Every table, in the order of the page, with those of the pictures' numbers."""
+        return list(self._tables())
+
+    def _tables(self) -> Iterator[Table]:
+        yield self.ran
+        for problem in self.problems:
+            yield from problem.tables
+            yield from (shown.numbers for shown in problem.pictures if shown.numbers is not None)
+            for each in problem.instances:
+                yield from [each.table] if each.table is not None else []
+                yield from (shown.numbers for shown in each.pictures if shown.numbers is not None)
+            yield from [problem.failures] if problem.failures is not None else []
+            yield problem.runs
+
+
+def content(rows: Sequence[Row], command: str = "") -> Content:
+    """Everything the page says about rows of comparisons.
+
+    Parameters
+    ----------
+    rows : checked, as `gather` and `compare` give them.
+    command : what a person types to get the page again; a comparison's own when "".
+    """
+    known = distinguish(rows)
+    commands = compare_commands(known)
+    problems = [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in known)]
+    parts = tuple(_problem(name, [row for row in known if row["problem"] == name], command) for name in problems)
+    notes = []
+    if own := sorted({own_function(row) for row in known} - {""}):
+        notes.append(f"Functions of the user's own, which no command can name: {', '.join(own)}.")
+    if any(not row.get("file") for row in known):
+        notes.append(f"{UNKNOWN} stands for an instance's file where the rows do not say it.")
+    title = f"Sharing a datacentre: {', '.join(problems)}"
+    every = [command] if command else []
+    return Content(title, _ran(known), _versions(known), (*every, *commands), parts, tuple(notes))
+
+
+def _problem(name: str, rows: Sequence[Row], command: str) -> ProblemPart:
+    again = command or report_command(rows)
+    metrics = analysis_of(name).metric_table
+    comparison = Comparison(list(rows))
+    lines = comparison.summary()
+    several = len(aggregate.instance_keys(lines)) > 1
+    tables = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
+    charts = tuple(_shown(chart, again) for chart in profile_charts(name, lines, metrics))
+    instances = _instances(name, rows, comparison, metrics, again)
+    notes = []
+    if not several:
+        notes.append("Means over instances and performance profiles need at least two instances.")
+    if len(instances) > MOST_PICTURED:
+        notes.append(f"Pictures are drawn for the first {MOST_PICTURED} of {len(instances)} instances; tables are there for all.")
+    sentences = tuple(problem_sentences(lines, metrics))
+    return ProblemPart(name, sentences, tables, charts, instances, _failures(name, rows), _runs(name, rows), tuple(notes))
+
+
+def _instances(
+    name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str
+) -> tuple[InstancePart, ...]:
+    """One part for each instance, in the order of the rows; those that only have a frontier come last."""
+    tables = comparison_tables(comparison)
+    lines: dict[InstanceKey, list[Line]] = {}
+    for line in comparison.summary():
+        lines.setdefault(instance_key(line), []).append(line)
+    runs: dict[InstanceKey, list[Row]] = {key: [] for key in lines}
+    frontiers: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.get("kind", "run") == "frontier":
+            frontiers.setdefault(row["fingerprint"], []).append(row)
+        else:
+            runs[instance_key(row)].append(row)
+    parts = []
+    used: set[int] = set()
+    for place, (key, members) in enumerate(runs.items()):
+        mine = [row for row in frontiers.get(key[2], []) if reading(row) == members[0].get("reading")]
+        used |= {id(row) for row in mine}
+        parts.append(_instance(name, key[1], members, mine, lines[key], metrics, again, tables[key], place < MOST_PICTURED))
+    for row in (row for each in frontiers.values() for row in each if id(row) not in used):
+        parts.append(_instance(name, row["instance"], [], [row], [], metrics, again, None, len(parts) < MOST_PICTURED))
+    return tuple(parts)
+
+
+def _instance(
+    problem: str,
+    instance: str,
+    runs: Sequence[Row],
+    frontiers: Sequence[Row],
+    lines: Sequence[Line],
+    metrics: Sequence[Metric],
+    again: str,
+    table: Table | None,
+    pictured: bool,
+) -> InstancePart:
+    file = next((str(row["file"]) for row in (*runs, *frontiers) if row.get("file")), "")
+    notes = [] if runs else ["Only a frontier: no method was run on this instance under the same options."]
+    found: list[Shown] = []
+    if pictured:
+        maps, said = _maps(problem, instance, frontiers, lines, {metric.name: metric for metric in metrics})
+        drawn, untold = _pictures(problem, instance, runs, again)
+        found = [*(_shown(chart, line) for chart, line in maps), *drawn]
+        notes += [*said, *untold]
+    return InstancePart(instance, file, table, tuple(found), tuple(notes))
+
+
+def _maps(
+    problem: str, instance: str, frontiers: Sequence[Row], lines: Sequence[Line], metrics: Mapping[str, Metric]
+) -> tuple[list[tuple[Picture, str]], list[str]]:
+    """The maps of what fairness costs with their commands, and what is to be said of frontiers that failed."""
+    charts: list[tuple[Picture, str]] = []
+    notes = []
+    for row in frontiers:
+        if row.get("error"):
+            notes.append(f"The frontier of efficiency against fairness failed: {row['error']}")
+        for number, document in enumerate(row.get("frontiers") or []):
+            frontier = PriceFrontier.from_document(document)
+            name = slug(f"{problem} {instance} price of {frontier.fairness} {number or ''}")
+            title = f"{instance}: {metrics[frontier.efficiency].label} against {metrics[frontier.fairness].label}"
+            charts.append((price_chart(frontier, lines, metrics, name, title), run_command(row)))
+    return charts, notes
+
+
+def _pictures(problem: str, instance: str, runs: Sequence[Row], again: str) -> tuple[list[Shown], list[str]]:
+    """The problem's own pictures of an instance, and why some are missing."""
+    unable: dict[str, list[str]] = {}
+    for row in runs:
+        if "error" in (record := row.get("record") or {}):
+            unable.setdefault(str(record["error"]), []).append(row["method"])
+    notes = [f"No picture of {', '.join(dict.fromkeys(methods))}: {why}" for why, methods in unable.items()]
+    good = [row for row in runs if row.get("record") is not None and "error" not in (row["record"] or {})]
+    draw = analysis_of(problem).pictures
+    if not good or draw is None:
+        return [], notes
+    drawn: list[Shown] = []
+    try:
+        for picture in draw(good):
+            shown = _shown(replace(picture, name=slug(f"{problem} {instance} {picture.name}")), again)
+            if shown.numbers is not None:
+                shown.numbers.texts()  # a record that was changed may have a number too many, which shows here first
+            drawn.append(shown)
+    except Exception as error:  # a picture never takes the page with it
+        return [], [*notes, f"The pictures of {problem} could not be made: {type(error).__name__}: {error}"]
+    return drawn, notes
+
+
+def _shown(picture: Picture, command: str) -> Shown:
+    return Shown(picture, picture.table(), picture.command or command)
+
+
+def _ran(rows: Sequence[Row]) -> Table:
+    """What was run, one row a problem."""
+    lines: list[tuple[Any, ...]] = []
+    frontiers = any(row.get("kind", "run") == "frontier" for row in rows)
+    for problem in [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in rows)]:
+        here = [row for row in rows if row["problem"] == problem]
+        runs = [row for row in here if row.get("kind", "run") == "run"]
+        limits = sorted({row.get("time_limit") for row in here}, key=lambda value: (value is None, value))
+        lines.append((
+            problem,
+            (len({row["fingerprint"] for row in here}), ", ".join(dict.fromkeys(row["instance"] for row in here))),
+            ", ".join(dict.fromkeys(row["method"] for row in runs)),
+            _seeds({row.get("seed", 0) for row in runs}),
+            ", ".join("none" if limit is None else f"{limit:g}" for limit in limits),
+            len(runs),
+            sum(bool(row.get("error")) for row in runs),
+            *([_frontiers(here)] if frontiers else []),
+        ))  # fmt: skip
+    columns = (
+        Column("problem", bold=True), Column("instances"), Column("methods"), Column("seeds"), Column("seconds for each run"),
+        Column("runs", numeric=True), Column("failed", numeric=True), *([Column("frontiers", numeric=True)] if frontiers else []),
+    )  # fmt: skip
+    return Table("what-was-run", "What was run", columns, tuple(lines))
+
+
+def _frontiers(rows: Sequence[Row]) -> tuple[int, str]:
+    """How many frontiers were looked for, and how many of them failed."""
+    found = [row for row in rows if row.get("kind", "run") == "frontier"]
+    failed = sum(bool(row.get("error")) for row in found)
+    return len(found), f"{len(found)} ({failed} failed)" if failed else str(len(found))
+
+
+def _seeds(seeds: set[int]) -> str:
+    ordered = sorted(seeds)
+    if len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1)):
+        return f"{ordered[0]} to {ordered[-1]}"
+    return ", ".join(map(str, ordered))
+
+
+def _versions(rows: Sequence[Row]) -> Table:
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        for library, version in (row.get("versions") or {}).items():
+            found.setdefault(library, set()).add(str(version))
+    lines = tuple((library, ", ".join(sorted(several))) for library, several in found.items())
+    return Table("versions", "Versions", (Column("library", bold=True), Column("version")), lines)
+
+
+def _failures(problem: str, rows: Sequence[Row]) -> Table | None:
+    groups: dict[tuple[str, str, str], list[Any]] = {}
+    for row in rows:
+        if error := row.get("error"):
+            groups.setdefault((row["instance"], row["method"], error), []).append(row.get("seed", 0))
+    columns = (Column("instance"), Column("method", bold=True), Column("seeds"), Column("reason"))
+    lines = tuple((instance, method, _seeds(set(seeds)), error) for (instance, method, error), seeds in groups.items())
+    return Table(f"{problem}-failures", f"{problem}: failures", columns, lines) if lines else None
+
+
+def _runs(problem: str, rows: Sequence[Row]) -> Table:
+    """Every run, with the command that does it again."""
+    columns = (
+        Column("instance"), Column("method", bold=True), Column("seed", numeric=True), Column("status"),
+        Column("seconds", seconds_text, numeric=True), Column("command"),
+    )  # fmt: skip
+    lines: list[tuple[Any, ...]] = []
+    for row in rows:
+        command = run_command(row) or f"(a function of the user's own: {own_function(row)})"
+        lines.append((row["instance"], row["method"], row.get("seed", 0), proved(row), row.get("seconds"), command))
+    said = counted(row["status"] for row in rows)
+    return Table(f"{problem}-runs", f"{problem}: every run", columns, tuple(lines), caption=f"Status: {said}.")

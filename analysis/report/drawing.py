@@ -1,0 +1,145 @@
+"""Pictures drawn by matplotlib: PDF and PNG for papers, and SVG that takes the colours of the page it stands in."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...instances.problem.errors import InvalidFile, InvalidOption
+from ...instances.problem.files import write_bytes
+from ...instances.problem.text import printable
+from .picture import Chart, HeatMap, Picture
+from .plotting import COLOURS, INK, chart_figure, heat_map_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("pdf", "png", "svg")
+
+
+def require_matplotlib() -> None:
+    """Refuse to draw without matplotlib, saying how to get it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InvalidOption("drawing needs matplotlib; pip install 'cotenant[plot]'") from None
+
+
+def figure(picture: Picture) -> Figure:
+    """The picture as a matplotlib figure; its title is left to the caption."""
+    require_matplotlib()
+    with _look(picture):
+        if isinstance(picture, Chart):
+            return chart_figure(picture)
+        if isinstance(picture, HeatMap):
+            return heat_map_figure(picture)
+        return picture.draw()
+
+
+def svg(picture: Picture, prefix: str = "") -> str:
+    """The picture as an SVG element for a page: titled, described, in the page's own text colour.
+
+    A page may give the colours of series as the custom properties `--series-1`, `--series-2`, ...; `--wide` of the element is
+    its width at which text is as large as in print.
+
+    Parameters
+    ----------
+    prefix : put before every id inside, so that several pictures can stand on one page.
+    """
+    drawn = figure(picture)
+    stream = io.StringIO()
+    with _look(picture):
+        drawn.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)  # a rule for the whole page, otherwise
+    text = _tipped(text, picture)
+    mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-"
+    used = set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{mark}{found[1]}"' if found[1] in used else "", text)
+    text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{mark}", text)
+    text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
+    for place, colour in enumerate(COLOURS, start=1):
+        text = re.sub(rf": {colour}\b", f": var(--series-{place},{colour.lower()})", text, flags=re.IGNORECASE)
+    text = re.sub(r" font-family: [^;\"]*;", "", text)  # the element's own, and with it the reader's
+    text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
+    text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
+    text = re.sub(r' (?:d|x|y|width|height)="[^"]*"', _rounded, text)
+    text = re.sub(r">\s*\n\s*<", "><", text)
+    title, description = f"{mark}title", f"{mark}description"
+    wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
+    style = f"font-family:system-ui,sans-serif;stroke-linejoin:round;--wide:{float(wide[1]) if wide else 400:.0f}px"
+    label = f' role="img" aria-labelledby="{title} {description}" style="{style}"'
+    inside = f'<title id="{title}">{_marked(picture.title)}</title><desc id="{description}">{_marked(picture.alt)}</desc>'
+    opening = text[: text.index(">")]
+    opening = re.sub(r' (width|height)="[^"]*"', "", opening)
+    return f"{opening}{label}>{inside}{text[text.index('>') + 1 :]}"
+
+
+def save(pictures: Iterable[Picture], folder: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+    """Write each picture into `folder` as NAME.pdf, NAME.png (or .svg), each whole or not at all."""
+    if unknown := [form for form in formats if form not in FORMATS]:
+        raise InvalidOption(f"format is {unknown[0]!r}; expected one of {', '.join(FORMATS)}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidFile(f"{folder} cannot be made: {error.strerror}; choose a folder that can be written") from None
+    written = []
+    for picture in pictures:
+        drawn = figure(picture)
+        for form in formats:
+            stream = io.BytesIO()
+            stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
+            with _look(picture):
+                drawn.savefig(stream, format=form, dpi=200, bbox_inches="tight", metadata=stamp, facecolor="white")
+            written.append(write_bytes(folder / f"{picture.name}.{form}", stream.getvalue()))
+    return written
+
+
+def _look(picture: Picture) -> AbstractContextManager[None]:
+    """The house's settings of matplotlib, for making a figure and for writing it."""
+    import matplotlib as mpl
+
+    ink: dict[Any, Any] = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
+    look: dict[Any, Any] = {
+        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+        **{"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False},
+        **{"axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.18, "grid.color": INK},
+        **{"svg.fonttype": "none", "svg.hashsalt": picture.name, "pdf.fonttype": 42},
+        "text.usetex": False,  # a matplotlibrc of the current folder may set it: names of others would be run by TeX
+    }
+    return mpl.rc_context({**ink, **look})
+
+
+def _tipped(text: str, picture: Picture) -> str:
+    """What a pointer is told: a <title> in each marker of the groups that `_points` marked."""
+    series = picture.series if isinstance(picture, Chart) else ()
+    for place, entry in enumerate(series):
+        start = text.find(f'id="tips-{place}"')
+        drawn = [x is not None and y is not None and math.isfinite(y) for x, y in zip(entry.x, entry.y, strict=True)]
+        tips = iter([tip for tip, there in zip(entry.tips, drawn, strict=False) if there])
+        if start < 0 or not any(drawn):
+            continue
+
+        def told(found: re.Match[str], tips: Iterator[str] = tips) -> str:
+            return f"<use{found[1]}><title>{_marked(next(tips, ''))}</title></use>"
+
+        text = text[:start] + re.sub(r"<use\b([^>]*)/>", told, text[start:], count=sum(drawn))
+    return text
+
+
+def _marked(text: str) -> str:
+    """Text as an SVG holds it."""
+    return escape(printable(text))
+
+
+def _rounded(found: re.Match[str]) -> str:
+    """Numbers of an attribute to a hundredth of a point."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", found[0]).replace("\n", "")

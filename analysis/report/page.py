@@ -1,0 +1,177 @@
+"""The page: what was run, how far everything is from what is proved, and the pictures, in one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ...instances.problem.errors import InvalidFile, InvalidOption
+from ...instances.problem.files import write_text
+from ...instances.problem.text import all_printable, printable
+from ..run.rows import Row
+from .console import require_writable
+from .content import Content, Shown, content
+from .drawing import require_matplotlib, save, svg
+from .gather import require_answers
+from .picture import Picture
+from .table import Table
+from .tables import slug
+
+_WIDE = 560
+"""Pictures wider than this, in points, take the page's whole width."""
+_PAGE = Path(__file__).resolve().parent / "assets"
+
+
+def require_report(path: Path | None, *inputs: str | Path) -> None:
+    """Refuse a page that could not be made, before any work: a library is missing, or its path cannot be written."""
+    if path is None:
+        return
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise InvalidOption("a report needs jinja2 and matplotlib; pip install 'cotenant[plot]'") from None
+    require_matplotlib()
+    require_writable(path, *inputs)
+
+
+def write_report(
+    rows: Iterable[Row],
+    path: str | os.PathLike[str],
+    *,
+    figures: str | os.PathLike[str] | None = None,
+    tables: str | os.PathLike[str] | None = None,
+    command: str = "",
+    progress: Callable[[str], None] | None = None,
+) -> list[Path]:
+    """Write rows of comparisons as one self-contained HTML page; returns the files written.
+
+    Parameters
+    ----------
+    rows : as `Comparison.rows` holds them or `gather.gather` reads them, of any problems.
+    path : of the page.
+    figures : folder for every picture as PDF and PNG.
+    tables : folder for every table as CSV and LaTeX.
+    command : what a person types to get the page again; the comparisons' own commands when not given.
+    progress : called with what is being drawn.
+
+    Raises
+    ------
+    InvalidFile
+        There is no row with an answer, or a path cannot be written; nothing half-written is left.
+    InvalidOption
+        jinja2 or matplotlib is missing.
+    """
+    listed: list[Row] = [all_printable(row) for row in rows]  # names of others stand everywhere on the page
+    require_report(Path(path))
+    require_answers(listed, "the report")
+    for folder in (figures, tables):
+        if folder is not None:
+            _make_folder(Path(folder))
+    made = content(listed, printable(command))
+    page = _html(made, progress or (lambda words: None))
+    written = [write_text(path, page)]
+    if figures is not None:
+        written += save(_named([shown.picture for shown in made.pictures()]), Path(figures))
+    if tables is not None:
+        written += _write_tables(made.tables(), Path(tables))
+    return written
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidFile(f"{folder} cannot be made: {error.strerror}; choose a folder that can be written") from None
+
+
+def _html(made: Content, progress: Callable[[str], None]) -> str:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    drawn: dict[int, str] = {}
+    for number, shown in enumerate(made.pictures(), start=1):
+        progress(shown.picture.title)
+        drawn[id(shown)] = _svg(shown, f"p{number}-")
+    style, script = _text("style.css"), _text("script.js")
+    # Styles stay 'unsafe-inline': every mark of an SVG carries its own. Nothing else is allowed, above all no address.
+    policy = f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'unsafe-inline'; img-src data:"
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    template = environment.from_string(_text("template.html"))
+    rendered: str = template.render(
+        made=made,
+        draw=lambda shown: Markup(drawn[id(shown)]),
+        wide=lambda shown: _width(drawn[id(shown)]) > _WIDE,
+        policy=f"{policy}; base-uri 'none'; form-action 'none'",
+        style=Markup(style),
+        script=Markup(script),
+        slug=slug,
+        plain=_plain,
+    )
+    return rendered
+
+
+def _svg(shown: Shown, prefix: str) -> str:
+    from html import escape
+
+    try:
+        return svg(shown.picture, prefix)
+    except Exception as error:  # a picture that cannot be drawn never takes the page with it
+        return f"<p class='problem'>This picture cannot be drawn: {escape(f'{type(error).__name__}: {error}')}</p>"
+
+
+def _width(drawn: str) -> int:
+    found = re.search(r"--wide:(\d+)px", drawn)
+    return int(found[1]) if found else 0
+
+
+def _text(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(sha256(script.encode()).digest()).decode()
+
+
+def _plain(value: Any, text: str) -> str:
+    """The attribute by which a cell of numbers is sorted; "" where its text is its value, or there is none."""
+    from markupsafe import Markup
+
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return ""
+    try:
+        same = float(text) == value
+    except ValueError:
+        same = False
+    return "" if same else Markup(f' data-value="{float(value)!r}"')
+
+
+def _named(pictures: Sequence[Picture]) -> list[Picture]:
+    """The pictures under names that are files of their own."""
+    names = _unique([picture.name for picture in pictures])
+    return [replace(picture, name=name) for picture, name in zip(pictures, names, strict=True)]
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    taken: dict[str, int] = {}
+    found = []
+    for name in names:
+        safe = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:120] or "unnamed"
+        taken[safe] = taken.get(safe, 0) + 1
+        found.append(safe if taken[safe] == 1 else f"{safe}-{taken[safe]}")
+    return found
+
+
+def _write_tables(tables: Sequence[Table], folder: Path) -> list[Path]:
+    """Every table as NAME.csv and NAME.tex."""
+    written = []
+    for table, name in zip(tables, _unique([table.name for table in tables]), strict=True):
+        named = replace(table, name=name)
+        written.append(write_text(folder / f"{name}.csv", named.csv()))
+        written.append(write_text(folder / f"{name}.tex", named.latex()))
+    return written

@@ -1,0 +1,214 @@
+"""The tables of the command line and the page: a result, a comparison, the catalogue, facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from ...instances.problem.options import described, option_names
+from ...solvers.outcome import Status
+from ..metric import Metric
+from ..registry import analysis_of
+from ..run.gaps import Comparison, InstanceKey, instance_key
+from ..run.result import Result
+from ..run.rows import Line, Row
+from .aggregate import label
+from .table import Column, Table, words
+
+_NAME, _VALUE = Column("name", bold=True), Column("value")
+
+
+def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
+    """One result: what was run, how good the answer is, and every metric."""
+    levels = list(result.certificate.get("levels", []))
+    status = proved({"status": result.status.value, "levels": levels})
+    sentence = result.status.sentence if status == result.status.value else "see the levels below"
+    if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
+        sentence = f"certified: an equilibrium within {result.outcome.tolerance:g}"
+    rows: list[tuple[Any, ...]] = [
+        ("status", f"{status}: {sentence}"),
+        ("stopped", f"{result.stop.value}: {result.stop.sentence}"),
+    ]
+    known = {metric.name: metric for metric in metrics}
+    if result.objective_name is not None:
+        metric = known[result.objective_name]
+        rows.append(("objective", (result.objective, f"{metric.label} {figure(result.objective, metric)}")))
+        if result.bound is not None:
+            rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} (gap {percent(result.gap)})")))
+    for level in levels[1:]:
+        metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])  # a level may be no metric
+        bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
+        rows.append(("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}"))
+    rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))
+    for metric in metrics:
+        if metric.name in result.metrics:
+            value = result.metrics[metric.name]
+            rows.append((metric.label, (value, figure(value, metric))))
+    for name, value in result.certificate.items():
+        if name != "levels":
+            rows.append((f"certificate: {name}", (value, _shortened(value))))
+    title = f"{result.method} on {result.instance or result.problem}"
+    return Table(slug(title), title, (_NAME, _VALUE), tuple(rows), heading=False)
+
+
+def comparison_tables(comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})) -> dict[InstanceKey, Table]:
+    """The table of each instance: methods down, metrics and gaps across; failures said below it.
+
+    `sources`: what to say below each table, by the instance's fingerprint.
+    """
+    groups: dict[InstanceKey, list[Line]] = {}
+    for line in comparison.summary():
+        groups.setdefault(instance_key(line), []).append(line)
+    names = Counter((problem, instance) for problem, instance, _ in groups)
+    tables = {}
+    for key, here in groups.items():
+        problem, instance, mark = key
+        twice = f" ({mark})" if names[problem, instance] > 1 else ""
+        lost = [error for row in comparison.frontiers if (error := row.get("error")) and row["fingerprint"] == mark]
+        notes = [*_failures(here), *(f"the frontier failed: {one_line(error)}" for error in lost)]
+        metrics = analysis_of(problem).metric_table
+        tables[key] = _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metrics, notes)
+    return tables
+
+
+def methods_table(methods: Sequence[Any]) -> Table:
+    """The catalogue's methods: name, kind, objective, what each does, its options, its source."""
+    columns = tuple(map(Column, ("problem", "method", "kind", "optimises", "what", "options", "source")))
+    rows = [(m.problem, m.name, m.kind, m.objective, m.summary, ", ".join(option_names(m.resolve())), m.source) for m in methods]
+    return Table("methods", "", columns, tuple(rows))
+
+
+def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
+    """The same for a narrow terminal: a table per problem, each method's facts as one text."""
+    for problem in dict.fromkeys(m.problem for m in methods):
+        rows = []
+        for m in methods:
+            if m.problem == problem:
+                options = ", ".join(option_names(m.resolve()))
+                facts = [f"{m.kind}, optimises {m.objective}", *([f"options: {options}"] if options else []), m.source]
+                rows.append((m.name, f"{m.summary} ({'; '.join(facts)})"))
+        yield Table(slug(problem), problem, (Column("method", bold=True, wrap=False), Column("what")), tuple(rows))
+
+
+def method_tables(method: Any) -> Iterator[Table]:
+    """One method: what it is, and each of its options with its meaning, default and values."""
+    facts = {"what": method.summary, "kind": method.kind, "optimizes": method.objective, "source": method.source}
+    yield facts_table(facts, f"{method.problem}: {method.name}")
+    rows = [
+        (
+            option.name,
+            option.default or "must be given",
+            f"{option.meaning} Takes {option.takes}." if option.takes else option.meaning,
+        )
+        for option in described(method.resolve())
+    ]
+    columns = (Column("option", bold=True, wrap=False), Column("default", wrap=False), Column("meaning"))
+    yield Table(slug(f"{method.name} options"), "options" if rows else "no options", columns, tuple(rows), heading=bool(rows))
+
+
+def facts_table(facts: Mapping[str, object], title: str) -> Table:
+    """Names and values, two columns."""
+    return Table(slug(title), title, (_NAME, _VALUE), tuple(facts.items()), heading=False)
+
+
+def figure(value: float | None, metric: Metric) -> str:
+    """A value of a metric as text."""
+    if value is None:
+        return "-"
+    if metric.digits < 0:
+        return f"{value:.{-metric.digits - 1}e}" if value else "0"
+    if metric.digits == 0:
+        return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
+    return f"{value:.{metric.digits}f}{f' {metric.unit}' if metric.unit else ''}"
+
+
+def difference(value: float, metric: Metric) -> str:
+    """A difference of a metric as text: one that its digits would show as 0 is given with two digits of its own."""
+    text = figure(value, metric)
+    if value and not any(digit in text.removesuffix(metric.unit) for digit in "123456789"):
+        return f"{value:.2g}{f' {metric.unit}' if metric.unit else ''}"
+    return text
+
+
+def percent(value: float | None) -> str:
+    """A gap as text: a fraction in percent, from ten on as a multiple of the bound."""
+    if value is None or value == 0:
+        return "-" if value is None else "0 %"
+    if abs(value) < 5e-5:
+        return "<0.01 %" if value > 0 else ">-0.01 %"
+    if abs(value) < 1:
+        return f"{100 * value:.2f} %"
+    return f"{100 * value:.0f} %" if abs(value) < 10 else f"{value:.3g} times"
+
+
+def seconds_text(value: float | None) -> str:
+    """Seconds as text."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """A text of any length as one line that can be read; rows keep the whole of it."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 3]}..."
+
+
+def proved(line: Line | Row) -> str:
+    """The status of a row, and how many of its levels are proved where it has several."""
+    levels = line.get("levels") or []
+    done = sum(level["status"] == "optimal" for level in levels)
+    return f"{line['status']} ({done} of {len(levels)} levels)" if 0 < done < len(levels) else str(line["status"])
+
+
+def slug(text: str) -> str:
+    """A text as a file's name: lower-case letters and digits joined by hyphens."""
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split()) or "table"
+
+
+def _gap(line: Line, metric: Metric) -> tuple[float | None, str]:
+    """The gap to the best proved bound; where that is 0 a fraction means nothing, and the difference is shown."""
+    fraction = line["gaps"].get(f"gap_{metric.name}")
+    value = line["metrics"].get(metric.name)
+    if fraction is not None and value is not None and abs(fraction) > 1e6 * max(abs(value), 1e-3):
+        return fraction, f"+{difference(value, metric)}"
+    return fraction, percent(fraction)
+
+
+def _failures(lines: Sequence[Line]) -> list[str]:
+    """A sentence for every method whose runs failed or found no answer: its means are over the others."""
+    notes = []
+    for line in lines:
+        if line["failed"]:
+            why = "; ".join(map(one_line, line["errors"]))
+            notes.append(f"{line['method']} failed in {line['failed']} of {line['runs']} runs: {why}")
+        if line["unanswered"] and line["metrics"]:
+            notes.append(f"{line['method']} found no answer in {line['unanswered']} of {line['runs']} runs")
+    return notes
+
+
+def _gap_table(title: str, source: str, lines: Sequence[Line], metrics: Sequence[Metric], notes: Sequence[str]) -> Table:
+    shown = [metric for metric in metrics if metric.compared and any(metric.name in line["metrics"] for line in lines)]
+    gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
+    columns = [Column("method", bold=True, wrap=False), Column("status")]
+    for metric in shown:
+        name = f"{metric.heading} [{metric.unit}]" if metric.unit else metric.heading
+        columns.append(Column(name, partial(figure, metric=replace(metric, unit="")), numeric=True, key=metric.name))
+        if metric in gapped:
+            columns.append(Column("gap", numeric=True, wrap=False, key=f"gap_{metric.name}"))
+    columns.append(Column("seconds", seconds_text, numeric=True))
+    rows = []
+    for line in lines:
+        cells: list[Any] = [label(line), proved(line)]
+        for metric in shown:
+            cells.append(line["metrics"].get(metric.name))
+            if metric in gapped:
+                cells.append(_gap(line, metric))
+        rows.append((*cells, line["seconds"]))
+    return Table(slug(title), title, tuple(columns), tuple(rows), source, tuple(notes))
+
+
+def _shortened(value: Any) -> str:
+    return one_line(words(value), 120)

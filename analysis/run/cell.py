@@ -1,0 +1,172 @@
+"""One run of a comparison: a cell, and the row it gives whatever happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from ...instances.problem.base import Instance, plain
+from ...instances.problem.errors import CotenantError, InvalidOption
+from ...instances.problem.options import accepts
+from ...solvers.interrupts import deferred
+from ...solvers.memory import short_of_memory
+from ...solvers.outcome import Clock, Status, Stop
+from ..registry import analysis_of
+from .result import Result, fingerprint, versions
+from .rows import Row
+from .solve import solve
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: an instance, a method and a seed, with the options that method takes."""
+
+    instance: Instance
+    method: str | Callable[..., Any]
+    seed: int
+    time_limit: float | None
+    options: Mapping[str, Any]
+    predict: float | None = None
+    file: str | None = None
+    kind: Literal["run", "frontier"] = "run"
+
+    @property
+    def name(self) -> str:
+        """The method's name in tables."""
+        return self.method if isinstance(self.method, str) else getattr(self.method, "__name__", type(self.method).__name__)
+
+    @cached_property
+    def key(self) -> str:
+        """What identifies the cell in a JSONL file: what is run, on what, how, and by which version of this package."""
+        where = (
+            None
+            if isinstance(self.method, str)
+            else f"{self.method.__module__}.{getattr(self.method, '__qualname__', self.name)}"
+        )
+        parts = [self.instance.problem, self.instance.name, fingerprint(self.instance), self.name, where, self.seed]
+        options = sorted([name, repr(value)] for name, value in self.options.items())
+        return json.dumps([self.kind, *parts, self.time_limit, options, self.predict, versions().get("cotenant")])
+
+
+def run_cell(cell: Cell) -> Row:
+    """One row, of JSON values: the run's summary, or its error; only KeyboardInterrupt passes through."""
+    try:
+        if cell.kind == "frontier":
+            return _as_read(_run_frontier(cell))
+        instance = cell.instance if cell.predict is None else _predicted(cell)
+        result = solve(instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
+        with deferred() as came:  # the answer is known: its row is made, whatever comes
+            row = {**result.summary(), **_judged(cell, result), **_recorded(cell, result), **_identity(cell)}
+            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if came.interrupted else row)
+    except (Exception, SystemExit) as error:
+        return failed_row(cell, error)
+
+
+def failed_row(cell: Cell, error: BaseException) -> Row:
+    """The row of a run that failed, with its reason."""
+    text = str(error) if isinstance(error, CotenantError) else short_of_memory(error) or f"{type(error).__name__}: {error}"
+    return _as_read({**_identity(cell), "status": "error", "metrics": {}, "error": text})
+
+
+def _as_read(row: Mapping[str, Any]) -> Row:
+    """The row as it will be read from a file, so that rows are the same wherever they were run."""
+    try:
+        found: Row = json.loads(json.dumps(plain(dict(row)), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise CotenantError(f"what came out cannot be kept in a file: {error}") from None
+    return found
+
+
+def _option(value: Any) -> Any:
+    """An option as a JSON value; what has none is told by its name."""
+    try:
+        return json.loads(json.dumps(plain(value), allow_nan=False))
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def _identity(cell: Cell) -> Row:
+    """What is known of a row before it is run; its key comes last, so that a line cut short has none."""
+    return {
+        "problem": cell.instance.problem,
+        "instance": cell.instance.name,
+        "fingerprint": fingerprint(cell.instance),
+        "kind": cell.kind,
+        "method": cell.name,
+        "seed": cell.seed,
+        "predict": cell.predict,
+        "time_limit": cell.time_limit,
+        "options": {name: _option(value) for name, value in cell.options.items()},
+        "file": cell.file,
+        "versions": versions(),
+        "key": cell.key,
+    }
+
+
+def _run_frontier(cell: Cell) -> Row:
+    """The problem's proved frontiers of efficiency against fairness."""
+    clock = Clock()
+    frontiers = analysis_of(cell.instance.problem).frontiers
+    assert frontiers is not None, "the grid makes no such cell"
+    found = frontiers(cell.instance, time_limit=cell.time_limit, **cell.options)
+    status = Status.OPTIMAL if all(each.status is Status.OPTIMAL for each in found) else Status.FEASIBLE
+    documents = [each.document() for each in found]
+    return {
+        **_identity(cell),
+        "status": status.value,
+        "stop": _stopped([each.stop for each in found]).value,
+        "seconds": clock.seconds,
+        "metrics": {},
+        "frontiers": documents,
+    }
+
+
+def _stopped(stops: Sequence[Stop]) -> Stop:
+    """Why several searches ended, in one word: interrupted before out of time before finished."""
+    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
+
+
+def predictor(problem: str) -> Callable[..., Instance]:
+    """What makes an instance of predicted values: (instance, share, rng) -> instance; raises InvalidOption when nothing does."""
+    found = analysis_of(problem).predicted
+    if found is None:
+        raise InvalidOption(f"there is no predictor for {problem}; leave predict out")
+    return found
+
+
+def _predicted(cell: Cell) -> Instance:
+    """The instance as the predictor sees it."""
+    import numpy as np
+
+    return predictor(cell.instance.problem)(cell.instance, cell.predict, np.random.default_rng(cell.seed))
+
+
+def _judged(cell: Cell, result: Result) -> Row:
+    """An answer to a predicted instance is judged on the true one; bounds on predictions are no bounds and are dropped."""
+    if cell.predict is None:
+        return {}
+    measure = analysis_of(cell.instance.problem).metrics
+    metrics = {} if result.solution is None else measure(cell.instance, result.solution, **_taken(measure, cell.options))
+    objective = None if result.objective_name is None else metrics.get(result.objective_name)
+    status = "feasible" if result.solution is not None else result.status.value
+    return {"metrics": metrics, "bound": None, "gap": None, "gap_absolute": None, "objective": objective, "status": status}
+
+
+def _recorded(cell: Cell, result: Result) -> Row:
+    """Small numbers for the report's pictures; a picture that fails never takes the run with it."""
+    record = analysis_of(cell.instance.problem).record
+    if result.solution is None or record is None:
+        return {"record": None}
+    try:
+        found = record(cell.instance, result.solution, **_taken(record, cell.options))
+        json.dumps(found, allow_nan=False)
+    except Exception as error:
+        return {"record": {"error": f"{type(error).__name__}: {error}"}}
+    return {"record": found}
+
+
+def _taken(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if accepts(function, name)}

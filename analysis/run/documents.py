@@ -1,0 +1,129 @@
+"""The JSON document of a row (pydantic lives only at this edge), checked before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...instances.problem.documents import Entries, in_words, wrong_field
+from ...instances.problem.errors import InvalidFile
+from ...instances.problem.registry import PROBLEM_NAMES
+from ...solvers.outcome import Status, Stop
+from ..registry import analysis_of
+from .rows import Row
+
+KEPT = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+"""Of rows: later versions may write more into them."""
+Number = Annotated[float, Field(ge=-1e300, le=1e300)]
+"""A number whose square, or sum with some others, need not be finite, but whose text and difference are."""
+
+Scale = Annotated[float, Field(gt=0, le=1e300)]
+
+
+class LevelDocument(BaseModel):
+    """One level of a lexicographic method."""
+
+    model_config = KEPT
+
+    objective: str
+    value: Number | None
+    bound: Number | None
+    status: str
+
+
+class PointDocument(BaseModel):
+    """A point of a frontier."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    limit: Number | None
+    value: Number | None
+    bound: Number | None
+    reached: Number | None
+    status: Annotated[Status, Field(strict=False)]
+
+
+class FrontierDocument(BaseModel):
+    """A frontier of efficiency against fairness."""
+
+    model_config = KEPT
+
+    efficiency: str
+    fairness: str
+    points: Entries[PointDocument]
+    note: str = ""
+    stop: Annotated[Stop, Field(strict=False)] = Stop.FINISHED
+
+
+class RowDocument(BaseModel):
+    """A run, or the frontiers of an instance, as `cotenant compare --out` writes them."""
+
+    model_config = KEPT
+
+    key: str
+    problem: str
+    instance: str
+    fingerprint: str
+    method: str
+    status: str
+    metrics: dict[str, Number | None]
+    kind: Literal["run", "frontier"] = "run"
+    seed: int = 0
+    stop: str | None = None
+    objective_name: str | None = None
+    objective: Number | None = None
+    bound: Number | None = None
+    gap: Number | None = None
+    gap_absolute: Number | None = None
+    tolerance: Number | None = None
+    scale: Scale = 1.0
+    seconds: Number | None = None
+    time_limit: Number | None = None
+    predict: Number | None = None
+    levels: Entries[LevelDocument] = []
+    options: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    file: str | None = None
+    source: str | None = None
+    error: str | None = None
+    record: dict[str, Any] | None = None
+    frontiers: Entries[FrontierDocument] | None = None
+
+
+def require_good(rows: Iterable[Row], where: str) -> None:
+    """Raise InvalidFile, naming `where`, for the first row of a comparison that is not as this version writes it."""
+    for row in rows:
+        require_document(RowDocument, row, where)
+        if wrong := _wrong(row):
+            raise unreadable(where, wrong)
+
+
+def require_document(document: type[BaseModel], row: Any, where: str) -> None:
+    """Raise InvalidFile, naming `where`, unless a row is a document of that kind."""
+    try:
+        document.model_validate(row)
+    except ValidationError as error:
+        place, seen, expected = wrong_field(error)
+        raise unreadable(where, f"{in_words(place)} is {seen}, expected {expected}") from None
+
+
+def unreadable(where: str, wrong: str) -> InvalidFile:
+    """The error of a row that is not as this version writes it."""
+    return InvalidFile(f"{where} holds a row that this version cannot read: {wrong}; run it again")
+
+
+def _wrong(row: Row) -> str:
+    """What of a row does not go together; "" when all does."""
+    if row["problem"] not in PROBLEM_NAMES:
+        return f"problem is {row['problem']!r}, expected one of {', '.join(PROBLEM_NAMES)}"
+    if row["metrics"] and row.get("seconds") is None:
+        return "seconds is None, expected a number"
+    known = {metric.name for metric in analysis_of(row["problem"]).metric_table}
+    if row.get("objective_name") is not None and row["objective_name"] not in known:
+        return f"objective_name is {row['objective_name']!r}, which is no metric of {row['problem']}"
+    strange = [
+        name for each in row.get("frontiers") or () for name in (each["efficiency"], each["fairness"]) if name not in known
+    ]
+    return f"a frontier is of {strange[0]!r}, which is no metric of {row['problem']}" if strange else ""

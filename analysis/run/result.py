@@ -1,0 +1,413 @@
+"""What `cotenant.solve` returns, and the one way a method is run: timed, checked, its objective recomputed by us."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...instances.problem.base import Instance, Solution, plain
+from ...instances.problem.errors import InfeasibleSolution, InvalidFile
+from ...instances.problem.files import FORMAT, write_text
+from ...instances.problem.options import accepts
+from ...instances.problem.reading import parse_json, read_text
+from ...instances.problem.registry import check, problem_named, scale
+from ...solvers.interrupts import deferred
+from ...solvers.outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree, gap, gap_absolute
+
+LOOSEST = 1e-3
+"""An equilibrium claimed within more than this is not accepted as one."""
+
+Trace = tuple[tuple[float, float | None, float | None], ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """An answer and everything that is needed to judge, store and repeat it.
+
+    Attributes
+    ----------
+    problem, instance, method : names.
+    outcome : solution, bound, status, stop, certificate, trace.
+    objective_name : the metric the method optimises; None when it optimises none of ours.
+    objective : its value, recomputed from the solution; None without a solution.
+    metrics : every metric of the problem, recomputed from the solution.
+    seconds : wall time of the method, without what it took to load libraries, compile kernels and start processes.
+    seed : of its random generator.
+    options : as given.
+    versions : of this package, Python and the libraries that can change an answer.
+    fingerprint : of the instance's content.
+    scale : of the objective on the instance, what gaps and agreement are relative to: `instances.problem.scale`.
+    stored : the JSON document it was read from, None when it was not read.
+    """
+
+    problem: str
+    instance: str
+    method: str
+    outcome: Outcome
+    objective_name: str | None
+    objective: float | None
+    metrics: Mapping[str, float]
+    seconds: float
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
+    scale: float = 1.0
+    stored: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def solution(self) -> Any:
+        """The answer, or None."""
+        return self.outcome.solution
+
+    @property
+    def bound(self) -> float | None:
+        """A proved bound on the objective, or None."""
+        return self.outcome.bound
+
+    @property
+    def status(self) -> Status:
+        """How good the answer is."""
+        return self.outcome.status
+
+    @property
+    def stop(self) -> Stop:
+        """Why the method stopped."""
+        return self.outcome.stop
+
+    @property
+    def certificate(self) -> Mapping[str, Any]:
+        """What lets a reader check the claim."""
+        return self.outcome.certificate
+
+    @property
+    def trace(self) -> Trace:
+        """(seconds, objective, bound) as they improved."""
+        return self.outcome.trace
+
+    @property
+    def gap(self) -> float | None:
+        """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None without a bound."""
+        return gap(self.objective, self.bound, self.outcome.tolerance, self.scale)
+
+    @property
+    def gap_absolute(self) -> float | None:
+        """|objective - bound|, 0 when they agree, None without a bound."""
+        return gap_absolute(self.objective, self.bound, self.outcome.tolerance, self.scale)
+
+    def summary(self) -> dict[str, Any]:
+        """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
+        return {
+            "problem": self.problem,
+            "instance": self.instance,
+            "fingerprint": self.fingerprint,
+            "method": self.method,
+            "seed": self.seed,
+            "status": self.status.value,
+            "stop": self.stop.value,
+            "objective_name": self.objective_name,
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "gap_absolute": self.gap_absolute,
+            "tolerance": self.outcome.tolerance,
+            "scale": self.scale,
+            "levels": self.certificate.get("levels", []),
+            "seconds": self.seconds,
+            "options": dict(self.options),
+            "metrics": dict(self.metrics),
+            "versions": dict(self.versions),
+        }
+
+    def document(self) -> dict[str, Any]:
+        """The whole result as JSON values; `from_document` is the inverse."""
+        outcome = self.outcome
+        content = {
+            "cotenant": FORMAT,
+            "result": self.summary(),
+            "answer": None if outcome.solution is None else type(outcome.solution).__name__,
+            "solution": None if outcome.solution is None else outcome.solution.document(),
+            "certificate": plain(dict(outcome.certificate)),
+            "trace": [list(entry) for entry in outcome.trace],
+        }
+        return content
+
+    @classmethod
+    def from_document(cls, content: Mapping[str, Any]) -> Result:
+        """Rebuild a result from `document`.
+
+        Raises
+        ------
+        InvalidFile
+            The document is not whole, or something in it is not of its type.
+        """
+        try:
+            return cls._rebuilt(content)
+        except KeyError as error:
+            raise InvalidFile(f"not a whole result: {error} is missing") from None
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InvalidFile(f"not a whole result: {error}") from None
+
+    @classmethod
+    def _rebuilt(cls, content: Mapping[str, Any]) -> Result:
+        _validate(content)
+        row, solution = content["result"], content["solution"]
+        kind = None if solution is None else problem_named(row["problem"]).solution_named(content.get("answer"))
+        outcome = Outcome(
+            solution=None if kind is None else kind.from_document(solution),
+            bound=row["bound"],
+            status=Status(row["status"]),
+            stop=Stop(row["stop"]),
+            certificate=content["certificate"],
+            trace=tuple((entry[0], entry[1], entry[2]) for entry in content["trace"]),
+            tolerance=row.get("tolerance"),
+        )
+        names = (
+            "problem",
+            "instance",
+            "method",
+            "objective_name",
+            "objective",
+            "metrics",
+            "seconds",
+            "seed",
+            "options",
+            "versions",
+        )
+        told = {"fingerprint": row.get("fingerprint", ""), "scale": row.get("scale", 1.0), "stored": content}
+        return cls(outcome=outcome, **told, **{name: row[name] for name in names})
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as JSON, whole or not at all."""
+        return write_text(path, json.dumps(self.document(), allow_nan=False) + "\n")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a result that `write` wrote.
+
+        Raises
+        ------
+        InvalidFile
+            The file is missing, truncated, or no result of this package.
+        """
+        content = parse_json(read_text(path), path)
+        if "result" not in content:
+            raise InvalidFile(f"{os.fspath(path)} is not a result; expected a file written by cotenant solve --out")
+        try:
+            return cls.from_document(content)
+        except InvalidFile as error:
+            raise InvalidFile(f"{os.fspath(path)} is {error}") from None
+
+
+def _validate(content: Mapping[str, Any]) -> None:
+    """Refuse a stored result whose fields are not of their types."""
+    row, certificate = content["result"], content["certificate"]
+    if not isinstance(content.get("cotenant"), int) or content["cotenant"] != FORMAT:
+        raise ValueError(f"cotenant is {content.get('cotenant')!r}, expected {FORMAT}")
+    for name, value in (("result", row), ("certificate", certificate), *((part, row[part]) for part in _OBJECTS)):
+        _expect(name, value, isinstance(value, dict), "an object")
+    for name in ("problem", "instance", "method"):
+        _expect(name, row[name], isinstance(row[name], str), "a name")
+    for name in ("fingerprint", "objective_name"):
+        text = row.get(name, "")
+        _expect(name, text, isinstance(text, str) or (text is None and name == "objective_name"), "a text")
+    for name in ("objective", "bound", "gap", "gap_absolute", "tolerance"):
+        value = row.get(name)
+        _expect(name, value, value is None or _number(value), "a number or null")
+    unit = row.get("scale", 1.0)
+    _expect("scale", unit, _number(unit) and 0 < unit < float("inf"), "a number above 0")
+    _expect("seconds", row["seconds"], _number(row["seconds"]) and row["seconds"] >= 0, "a number, 0 or more")
+    whole = isinstance(row["seed"], int) and not isinstance(row["seed"], bool)
+    _expect("seed", row["seed"], whole and row["seed"] >= 0, "a whole number, 0 or more")
+    for name, value in row["metrics"].items():
+        _expect(f"metric {name}", value, _number(value), "a number")
+    for name, value in row["versions"].items():
+        _expect(f"versions {name}", value, isinstance(value, str), "a text")
+    steps = content["trace"]
+    _expect("trace", steps, isinstance(steps, list) and all(map(_step, steps)), "a list of [seconds, objective, bound]")
+    levels = certificate.get("levels", [])
+    _expect("levels", levels, isinstance(levels, list), "a list")
+    for level in levels:
+        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= set(level):
+            raise ValueError(f"level {level!r} is not whole")
+        _expect("a level's objective", level["objective"], isinstance(level["objective"], str), "a name")
+        for name in ("value", "bound"):
+            _expect(f"a level's {name}", level[name], level[name] is None or _number(level[name]), "a number or null")
+        Status(level["status"])
+    implied = gap(row["objective"], row["bound"], row.get("tolerance"), unit)
+    if row["gap"] != implied and (row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE):
+        raise ValueError(f"gap is {row['gap']}, but the objective and the bound give {implied}")
+
+
+_OBJECTS = ("metrics", "options", "versions")
+
+
+def _expect(name: str, value: Any, holds: bool, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"{name} is {value!r}, expected {expected}")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _step(entry: Any) -> bool:
+    """Whether an entry of a trace is (seconds, objective, bound)."""
+    return (
+        isinstance(entry, list | tuple)
+        and len(entry) == 3
+        and _number(entry[0])
+        and all(value is None or _number(value) for value in entry[1:])
+    )
+
+
+def run(
+    instance: Instance,
+    function: Callable[..., Any],
+    *,
+    method: str,
+    objective_name: str | None,
+    metrics: Callable[..., dict[str, float]],
+    seed: int = 0,
+    time_limit: float | None = None,
+    start: Solution | Iterable[Solution] | None = None,
+    report: Report | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Result:
+    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it says of itself.
+
+    `start` is an answer to begin from, or answers that are found one after the other, each better than the one before; the
+    last one is taken. Ctrl-C while they are looked for keeps the last, Ctrl-C while the metrics are worked out keeps the
+    answer without metrics, and `stop` says "interrupted".
+
+    Raises
+    ------
+    InfeasibleSolution
+        The method returned an answer that breaks a rule: a defect, never passed on silently.
+    """
+    given = dict(options or {})
+    clock = Clock(time_limit)
+    answer: Any = None
+    if start is not None and not isinstance(start, Solution):
+        start, stop = _last(start, clock)
+        if stop is Stop.INTERRUPTED:
+            answer = Outcome(start, None, Status.FEASIBLE, stop)
+    if answer is None:
+        # Finding the start is part of the method's time.
+        left = None if clock.left is None or time_limit is None else max(clock.left, 0.01 * time_limit)
+        house = {"rng": np.random.default_rng(seed), "time_limit": left, "start": start, "report": report}
+        call = {name: value for name, value in house.items() if accepts(function, name)}
+        own = {name: value for name, value in given.items() if accepts(function, name)}
+        answer = function(instance, **call, **own)
+    seconds = clock.seconds
+    outcome = answer if isinstance(answer, Outcome) else Outcome(solution=answer, bound=None, status=Status.FEASIBLE)
+    measured: dict[str, float] = {}
+    if outcome.solution is not None:
+        try:
+            measured = _measured(instance, outcome.solution, metrics, given)
+        except InfeasibleSolution as error:
+            raise InfeasibleSolution(f"{method} returned an answer that is not feasible: {error}") from error
+        except KeyboardInterrupt:  # the method is done: its answer is kept
+            outcome = _unmeasured(instance, outcome.solution, outcome)
+    with deferred() as late:
+        objective = None if objective_name is None else measured.get(objective_name)
+        unit = 1.0 if objective_name is None else scale(instance, objective_name, **given)
+        result = Result(
+            problem=instance.problem,
+            instance=instance.name,
+            method=method,
+            outcome=_consistent(outcome, objective, unit, method),
+            objective_name=objective_name,
+            objective=objective,
+            metrics=measured,
+            seconds=seconds,
+            seed=seed,
+            options=given,
+            versions=versions(),
+            fingerprint=fingerprint(instance),
+            scale=unit,
+        )
+        if late.interrupted:
+            result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
+    return result
+
+
+def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Stop]:
+    """The last of several answers that time allows, and whether Ctrl-C came first; raises it when there is none yet."""
+    last: Solution | None = None
+    try:
+        for answer in found:
+            last = answer
+            if clock.over:
+                break
+    except KeyboardInterrupt:
+        if last is None:
+            raise
+        return last, Stop.INTERRUPTED
+    return last, Stop.FINISHED
+
+
+def _measured(
+    instance: Instance, solution: Solution, metrics: Callable[..., dict[str, float]], options: Mapping[str, Any]
+) -> dict[str, float]:
+    """Every metric of a solution that passes `check`."""
+    check(instance, solution)
+    return metrics(instance, solution, **{name: value for name, value in options.items() if accepts(metrics, name)})
+
+
+def _unmeasured(instance: Instance, solution: Solution, outcome: Outcome) -> Outcome:
+    """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its value proves nothing."""
+    check(instance, solution)  # quick, and nothing is handed on without it
+    status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
+    why = "interrupted before the answer was measured; `cotenant check` measures it"
+    return replace(outcome, status=status, stop=Stop.INTERRUPTED, certificate={**outcome.certificate, "unmeasured": why})
+
+
+def proves(value: float, bound: float, scale: float, tolerance: float | None = None) -> bool:
+    """Whether a bound proves a value: they agree, or are within the tolerance of an equilibrium."""
+    return agree(value, bound, scale) if tolerance is None else abs(value - bound) <= min(tolerance, LOOSEST)
+
+
+def _consistent(outcome: Outcome, objective: float | None, scale: float, method: str) -> Outcome:
+    """A claim of optimality must be borne out by the recomputed objective; otherwise it is withdrawn, with the reason."""
+    if outcome.status is not Status.OPTIMAL or objective is None:
+        return outcome
+    if outcome.bound is not None and proves(objective, outcome.bound, scale, outcome.tolerance):
+        return outcome
+    why = f"{method} said optimal with bound {outcome.bound}, but its answer is worth {objective}; not accepted as a proof"
+    status = Status.FEASIBLE
+    return Outcome(outcome.solution, None, status, outcome.stop, {**outcome.certificate, "withdrawn": why}, outcome.trace)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of this package, Python, and the libraries that can change an answer."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("cotenant", "numpy", "scipy", "highspy", "ortools", "cvxpy", "pyomo", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def fingerprint(instance: Instance) -> str:
+    """Sixteen hexadecimal digits of the instance's content: two instances of one name are two."""
+    from hashlib import sha256
+
+    digest = sha256()
+    for entry in fields(instance):
+        value = getattr(instance, entry.name)
+        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+        digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
+    return digest.hexdigest()[:16]

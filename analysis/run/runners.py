@@ -1,0 +1,79 @@
+"""Where the cells of a comparison are run: in this process, in processes of their own, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from ...instances.problem.errors import InvalidOption
+from ...solvers.outcome import Stop
+from .cell import Cell, run_cell
+from .rows import Row
+from .workers import Processes, validate_hard_limit
+
+
+class Runner(Protocol):
+    """Where cells are run: here, in processes, or on a cluster. Entered, prepared once, asked for its rows, left."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Take the cells; refuse before any work what cannot be run."""
+
+    def rows(self) -> Generator[Row]:
+        """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that could be kept."""
+
+
+class Here:
+    """Runs cells in this process, one after the other."""
+
+    def __init__(self) -> None:
+        self._cells: Sequence[Cell] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Take the cells."""
+        self._cells = cells
+
+    def rows(self) -> Generator[Row]:
+        """The rows as they come."""
+        for cell in self._cells:
+            row = run_cell(cell)
+            yield row
+            if row.get("stop") == Stop.INTERRUPTED.value:  # the method kept its best answer; the rest is not begun
+                raise KeyboardInterrupt
+
+
+def runner_of(
+    jobs: int | None,
+    dask: str | None,
+    hard_limit: float | None,
+    stopping: Callable[[], None] | None = None,
+) -> Runner:
+    """What runs the cells where the settings say."""
+    if dask is not None:
+        from .cluster import Cluster
+
+        return Cluster(dask, hard_limit, stopping)
+    return Here() if jobs is None else Processes(jobs, hard_limit, stopping)
+
+
+def validate_place(jobs: int | None, dask: str | None, hard_limit: float | None) -> None:
+    """Refuse contradictory or impossible settings of where cells are run."""
+    if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
+        raise InvalidOption(f"jobs is {jobs!r}; expected a number of processes, at least 1, or None for this process")
+    if jobs is not None and dask is not None:
+        raise InvalidOption("jobs and dask are both given; a cluster has the processes its workers have, so leave out jobs")
+    if dask is not None and not isinstance(dask, str):
+        raise InvalidOption(f"dask is {dask!r}; expected the address of a scheduler, such as tcp://127.0.0.1:8786")
+    validate_hard_limit(hard_limit)
+    if hard_limit is not None and jobs is None and dask is None:
+        raise InvalidOption("hard_limit needs processes that can be stopped; give jobs (1 or more) or dask")

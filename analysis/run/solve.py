@@ -1,0 +1,109 @@
+"""Running one method on one instance: found in the catalogue, checked, measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from numbers import Integral
+from typing import Any
+
+from ...catalog import Method, find
+from ...instances.problem.base import Instance, Solution
+from ...instances.problem.errors import CotenantError, InvalidOption, NoSolution
+from ...instances.problem.options import accepts, check_options
+from ...instances.problem.registry import check
+from ...solvers.outcome import Report, Stop, validate_time_limit
+from ..registry import analysis_of
+from .result import Result, run
+
+STARTS_UP_TO = 5000
+"""Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
+
+
+def solve(
+    instance: Instance,
+    method: str | Callable[..., Any],
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Result:
+    """Run a method on an instance; the answer is checked and its objective recomputed by this package.
+
+    Parameters
+    ----------
+    instance : as `cotenant.read` returns it.
+    method : a name of the catalogue, or a function `f(instance, *, rng, time_limit, **options)` that returns a Solution
+        or an Outcome.
+    seed : of the random generator handed to the method.
+    time_limit : seconds, above 0; the best answer so far is returned when they are up.
+    start : an answer to begin from; exact methods get the best of their catalogue's heuristics when none is given.
+    report : called with (seconds, objective, bound, text) as the method goes on.
+    **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs for every method).
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        Before any work starts.
+    NoSolution
+        A heuristic found the instance to have no feasible answer; exact methods say so in their status.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "optimal")
+    >>> result.status.value, round(result.objective, 4), result.gap
+    ('optimal', 0.0425, 0.0)
+    """
+    if not isinstance(instance, Instance):
+        raise CotenantError(f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read")
+    validate_time_limit(time_limit)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InvalidOption(f"seed is {seed!r}; expected a whole number, 0 or more")
+    if not isinstance(method, str) and not callable(method):
+        raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
+    if isinstance(method, str):
+        entry = find(instance.problem, method)
+        function, name, objective = entry.resolve(), entry.name, entry.objective
+    else:
+        entry, function, objective = None, method, None
+        name = getattr(method, "__name__", type(method).__name__)
+    metrics = analysis_of(instance.problem).metrics
+    check_options((function, metrics), options, f"method {name!r}")
+    if start is not None:
+        check(instance, start)
+        if not accepts(function, "start"):
+            raise InvalidOption(f"method {name!r} does not take a start")
+    return run(
+        instance,
+        function,
+        method=name,
+        objective_name=objective,
+        metrics=metrics,
+        seed=seed,
+        time_limit=time_limit,
+        start=_starts(instance, entry, seed) if start is None and entry is not None else start,
+        report=report,
+        options=options,
+    )
+
+
+def _starts(instance: Instance, method: Method, seed: int) -> Iterator[Solution]:
+    """Answers of the method's start heuristics, each better than the one before by the method's objective, not by theirs."""
+    if instance.size > STARTS_UP_TO:
+        return
+    senses = {metric.name: metric.sense for metric in analysis_of(instance.problem).metric_table}
+    sign = -1.0 if senses[method.objective] == "max" else 1.0
+    best: float | None = None
+    for name in method.starts:
+        try:
+            result = solve(instance, name, seed=seed)
+        except (NoSolution, InvalidOption):
+            continue
+        value = result.metrics.get(method.objective)
+        if value is not None and (best is None or sign * value < best):
+            best = sign * value
+            yield result.solution
+        if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
+            raise KeyboardInterrupt

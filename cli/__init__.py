@@ -1,0 +1,48 @@
+"""The command line. Its entry hears Ctrl-C and SIGTERM from its first line on, before anything that takes long is loaded."""
+
+from __future__ import annotations
+
+import os
+
+from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
+
+__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "NO_ANSWER", "main"]
+
+
+def main() -> None:
+    """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
+    code = INTERRUPTED
+    try:
+        from ..solvers import interrupts, memory, stopwatch
+
+        try:
+            interrupts.hear()
+            watch = stopwatch.ImportWatch()
+            try:
+                if not (short := memory.shortage()):
+                    from .commands import run
+
+                    code = run()
+            except Exception as error:
+                if not (short := memory.short_of_memory(error)):
+                    raise
+            if short:
+                os.write(2, f"error: {short}\n".encode())
+                code = BAD_INPUT
+            del watch
+        except KeyboardInterrupt:
+            code = interrupts.exit_code()
+            raise
+        finally:
+            interrupts.leave(code)
+    except KeyboardInterrupt:
+        os.write(2, b"interrupted; nothing was written\n")
+    raise SystemExit(code)
+
+
+def __getattr__(name: str) -> object:
+    if name == "app":
+        from .commands import app
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""`python -m cotenant.cli`."""
+
+from . import main
+
+main()

@@ -1,0 +1,611 @@
+"""The command line: `cotenant solve compare report check methods show generate convert fetch schema reproduce audit`."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    console,
+    counter,
+    open_missing_streams,
+    print_json,
+    print_tables,
+    progress,
+    quiet_stdout,
+    require_folder,
+    require_writable,
+    say,
+    waiting,
+)
+from ..solvers.interrupts import deferred, exit_code
+from ..solvers.stopwatch import announce, start_seconds
+from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
+
+app = typer.Typer(
+    name="cotenant",
+    help="Exact optimization models for sharing a datacentre, beside the policies that clusters use.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+NARROW = 120
+"""Columns of a terminal below which seven columns of text cannot be read."""
+
+Options = Annotated[list[str] | None, typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")]
+As = Annotated[Form, typer.Option("--format", help="How tables are printed.")]
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")]
+
+
+@app.command()
+def solve(
+    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")],
+    method: Annotated[str, typer.Option("-m", "--method", help="A method; see `cotenant methods`.")],
+    option: Options = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
+    time_limit: TimeLimit = None,
+    out: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="Write the whole result here.")] = None,
+    log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Run one method on an instance; print its answer's value, bound, gap and metrics."""
+    from .. import catalog
+    from ..analysis.registry import analysis_of
+    from ..analysis.run.solve import solve as run
+    from ..instances.problem import read
+    from ..instances.problem.options import parse_options
+
+    instance = read(file)
+    require_writable(out, file)
+    require_writable(log, file)
+    entry = catalog.find(instance.problem, method)
+    takers = (entry.resolve(), analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {entry.name!r}")
+    with ExitStack() as whole:
+        with progress(f"{entry.name} on {instance.name}", log) as report:
+            result = run(instance, method, seed=seed, time_limit=time_limit, report=report, **options)
+            came = whole.enter_context(deferred())  # what is known now is written and printed, whatever comes
+            if out is not None:  # before the log, which may not find room
+                result.write(out)
+        interrupted = result.stop.value == "interrupted"
+        if as_json:
+            print_json(result.document())
+        elif result.solution is not None or not interrupted:
+            from ..analysis.report.tables import result_table
+
+            print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
+        interrupted |= came.interrupted
+    if interrupted:
+        _interrupted("no answer was known yet" if result.solution is None else "the best answer so far is kept")
+    if result.solution is None:
+        raise typer.Exit(NO_ANSWER)
+
+
+@app.command()
+def compare(
+    files: Annotated[list[str], typer.Argument(help="Instance files, folders of them, or bundled instances.")],
+    method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
+    option: Options = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
+    hard_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds after which a run is stopped; 2 x time limit + 20 when not given.")
+    ] = None,
+    predict: Annotated[
+        float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
+    ] = None,
+    frontier: Annotated[
+        bool | None,
+        typer.Option(help="Also find the proved frontiers of efficiency against fairness; --report does unless told not to."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`.")] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Run methods on instances and print how far each is from the proved bounds."""
+    from ..analysis.registry import analysis_of
+    from ..analysis.report.overview import overview_tables
+    from ..analysis.report.page import require_report, write_report
+    from ..analysis.run.compare import compare as run
+    from ..analysis.run.grid import parse_comparison_options
+    from ..analysis.run.result import fingerprint
+    from ..instances.problem import read_all
+
+    given = read_all(files)
+    require_writable(out, *given.files)
+    require_report(report, *given.files, *([] if out is None else [out]))
+    if frontier is None:
+        frontier = report is not None and any(analysis_of(instance.problem).frontiers for instance in given.instances)
+    options = parse_comparison_options(given.instances, method, option or [], frontier=frontier)
+    _say_what_is_compared(given, method)
+    with ExitStack() as whole:
+        with counter("comparing") as step:
+            result = run(
+                given.instances,
+                method,
+                seeds=range(seeds),
+                time_limit=time_limit,
+                hard_limit=hard_limit,
+                options=options,
+                predict=predict,
+                frontier=frontier,
+                files={fingerprint(instance): name for name, instance in reversed(given.files.items())},
+                jobs=jobs if dask is not None else jobs or 1,  # in processes of their own: only those have a hard limit
+                dask=dask,
+                out=out,
+                progress=step,
+                stopping=lambda: say("stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"),
+            )
+            came = whole.enter_context(deferred())
+        if as_json:
+            print_json(result.rows)
+        elif result.rows or not result.interrupted:
+            sources = {fingerprint(instance): instance.source for instance in given.instances}
+            print_tables(overview_tables(result, sources), form)
+        interrupted = result.interrupted | came.interrupted
+    kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
+    if report is not None and any(row["metrics"] for row in result.rows):
+        try:
+            with waiting("writing the page") as show:
+                _written(write_report(result.rows, report, progress=show))
+        except KeyboardInterrupt:
+            _interrupted(f"{kept}; the page is not written")
+    if interrupted:
+        _interrupted(kept)
+    if not any(row["metrics"] for row in result.rows):
+        raise typer.Exit(NO_ANSWER)
+
+
+def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
+    """On stderr: what a folder held, how several problems are grouped, and instances that no method named works on."""
+    from .. import catalog
+
+    if given.results:
+        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
+        say(f"left out: {given.results[0]}{more}: results, no instances")
+    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
+    if len(problems) > 1 or len(given.files) > 1:
+        say(f"comparing {given.count}")
+    if method:
+        idle = [problem for problem in problems if not any(problem in catalog.find_among(problems, name) for name in method)]
+        for problem in idle:
+            say(f"left out: no method named works on {problem} instances")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote.")],
+    out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
+    figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG.")] = None,
+    tables: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX.")] = None,
+) -> None:
+    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness costs, pictures."""
+    import shlex
+
+    from ..analysis.report.gather import gather
+    from ..analysis.report.page import require_report, write_report
+
+    require_report(out, *runs)
+    require_folder(figures)
+    require_folder(tables)
+    rows = gather(runs)
+    command = shlex.join(["cotenant", "report", *map(str, runs), "--out", str(out)])
+    with waiting("writing the page") as show:
+        _written(write_report(rows, out, figures=figures, tables=tables, command=command, progress=show))
+
+
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
+    result_file: Annotated[str, typer.Argument(metavar="RESULT.json", help="Result written by `cotenant solve --out`.")],
+    as_json: Json = False,
+) -> None:
+    """Check a stored answer against its instance, and recompute what it claims."""
+    from ..analysis.run.recheck import recheck
+    from ..analysis.run.result import Result
+    from ..instances.problem import read
+    from ..instances.problem.text import printable
+
+    instance = read(file)
+    result = Result.read(result_file)
+    found = recheck(instance, result)
+    unseen = ", ".join(found.not_looked_at) or "nothing"
+    if result.solution is None:
+        good = f"claims {result.status.value}: there is no answer to check"
+        good += "; that there is none is proved again" if found.bound == "none" and "status" not in found.not_looked_at else ""
+    else:
+        good = "feasible; objective, metrics and levels are as claimed"
+    good = f"{good}\n{found.said}\nnot looked at: {unseen}"
+    if as_json:
+        said = "" if found.broken else good
+        rest = {"bound": found.bound, "not_looked_at": list(found.not_looked_at)}
+        print_json({"ok": not found.broken, "broken": list(found.broken), "said": said} | rest)
+    else:
+        for line in [f"broken: {claim}" for claim in found.broken] or good.splitlines():
+            console().print(printable(line), highlight=False)
+    if found.broken:
+        raise typer.Exit(NO_ANSWER)
+
+
+@app.command()
+def methods(
+    name: Annotated[str | None, typer.Argument(metavar="[PROBLEM]", help="A problem, or a method; all when none.")] = None,
+    method: Annotated[str | None, typer.Argument(help="A method of the problem.")] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """List the methods: what each does, what it optimizes, its options, its source; of one method, what its options mean."""
+    from dataclasses import asdict
+
+    from .. import catalog
+    from ..analysis.report.tables import method_tables, methods_in_words, methods_table
+    from ..instances.problem import PROBLEM_NAMES, UnknownName
+    from ..instances.problem.options import described
+
+    if name is None or name in PROBLEM_NAMES or method is not None:
+        found = catalog.methods(name) if method is None else [catalog.find(name or "", method)]
+    else:
+        found = [entry for entry in catalog.METHODS if name in (entry.name, *entry.aliases)]
+        if not found:
+            raise UnknownName("problem or method", name, [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)])
+    one = method is not None or name not in (None, *PROBLEM_NAMES)
+    if as_json:
+        listed = [[option.document() for option in described(m.resolve())] for m in found]
+        print_json([asdict(m) | {"summary": m.summary, "options": options} for m, options in zip(found, listed, strict=True)])
+    elif one:
+        print_tables([table for m in found for table in method_tables(m)], form)
+    else:
+        narrow = form is Form.TABLE and console().width < NARROW
+        print_tables(methods_in_words(found) if narrow else [methods_table(found)], form)
+
+
+@app.command()
+def show(
+    file: Annotated[
+        str | None, typer.Argument(help="Instance file or bundled instance; lists the bundled ones when none.")
+    ] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Show what an instance holds, or list the bundled instances."""
+    from ..analysis.report.tables import facts_table
+    from ..instances.problem import bundled, read
+
+    if file is None:
+        rows = {name: read(name).source for name in bundled()}
+        title = "bundled instances"
+    else:
+        rows = {name: value for name, value in read(file).summary().items() if value != ""}  # type: ignore[misc]
+        title = file
+    if as_json:
+        print_json(rows)
+    else:
+        print_tables([facts_table(rows, title)], form)
+
+
+@app.command()
+def generate(
+    problem: Annotated[str, typer.Argument(help="A problem.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option of the generator; one that is none lists them."),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Which generator; its problem's first when not given. A name that is none lists them.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+) -> None:
+    """Generate an instance."""
+    import numpy as np
+
+    from ..instances.problem import UnknownName, problem_named, write
+    from ..instances.problem.options import parse_options
+    from ..instances.problem.registry import resolve
+
+    generators = problem_named(problem).generators
+    chosen = kind or next(iter(generators))
+    if chosen not in generators:
+        raise UnknownName(f"{problem} generator", chosen, generators)
+    function = resolve(generators[chosen])
+    options = parse_options(function, option or [], f"generator {chosen!r}")
+    require_writable(out)
+    instance = function(rng=np.random.default_rng(seed), **options)
+    named = instance.replace(name=f"{instance.name}-seed-{seed}", source=f"{instance.source}; generator {chosen}, seed {seed}")
+    _said(named, write, out)
+
+
+@app.command()
+def convert(
+    source: Annotated[str, typer.Argument(help="File in a foreign format.")],
+    form: Annotated[str, typer.Option("--from", metavar="FORMAT", help="Its format, such as penalty-csv.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")],
+    option: Options = None,
+) -> None:
+    """Convert a file of a foreign format to an instance."""
+    from ..instances.problem import PROBLEM_NAMES, UnknownName, problem_named, write
+    from ..instances.problem.options import parse_options
+    from ..instances.problem.registry import resolve
+
+    formats = {name: path for problem in PROBLEM_NAMES for name, path in problem_named(problem).formats.items()}
+    if form not in formats:
+        raise UnknownName("format", form, formats)
+    function = resolve(formats[form])
+    options = parse_options(function, option or [], f"format {form!r}")
+    require_writable(out, source)
+    _said(function(source, **options), write, out)
+
+
+@app.command()
+def fetch(
+    dataset: Annotated[str | None, typer.Argument(help="A data set; lists them when none.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")] = None,
+) -> None:
+    """Download a data set of others, checked by its sha256, and print where it is and how to convert it."""
+    from ..analysis.report.tables import facts_table
+    from ..instances.problem.datasets import DATASETS
+    from ..instances.problem.datasets import fetch as download
+
+    if dataset is None:
+        print_tables([facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets")])
+        return
+    path = download(dataset, folder)
+    typer.echo(path)
+    say(f"next: cotenant convert {path} --from {DATASETS[dataset].form} --out {dataset}.json")
+
+
+@app.command()
+def schema(problem: Annotated[str, typer.Argument(help="A problem.")]) -> None:
+    """Print the JSON Schema of a problem's instance files."""
+    from ..instances.problem import schema as json_schema
+
+    typer.echo(json.dumps(json_schema(problem), indent=2))
+
+
+@app.command()
+def reproduce(
+    experiments: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments, and what the papers do not determine.")] = False,
+    option: Options = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Your copies of measured files, laid out as CONTRIBUTING.md says.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG.")
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Redo tables and figures of the papers: what they say beside what comes out here."""
+    from dataclasses import asdict
+
+    from ..analysis.papers import page as pages
+    from ..analysis.papers import run as work
+    from ..analysis.papers.registry import EXPERIMENTS, NOT_DETERMINED, ExperimentRow, experiment_named
+    from ..analysis.report.drawing import require_matplotlib
+    from ..instances.problem.errors import CotenantError, InvalidOption
+    from ..instances.problem.options import parse_options
+
+    if not listed and not experiments and (option or any(path is not None for path in (data, out, figures, tables, page))):
+        raise InvalidOption("no experiment is named; name some, or all (`cotenant reproduce --list` lists them)")
+    if listed or not experiments:
+        if as_json:
+            print_json(
+                {"experiments": [asdict(one) for one in EXPERIMENTS], "not_determined": [list(row) for row in NOT_DETERMINED]}
+            )
+        else:
+            print_tables([pages.list_table(), pages.not_determined_table()], form)
+        return
+    chosen = list(EXPERIMENTS) if experiments == ["all"] else [experiment_named(name) for name in dict.fromkeys(experiments)]
+    # An experiment runs many cells: its time limit is for each of them, and an option like others.
+    takers = tuple(one.resolve() for one in chosen)
+    options = parse_options(takers, option or [], f"{', '.join(experiments)}", house={"seed"})
+    todo = work.tasks(chosen, seed=seed, options=options, data=data)
+    if page is not None and out is None:
+        raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
+    require_writable(out)
+    require_writable(page)
+    require_folder(figures)
+    require_folder(tables)
+    if figures is not None:
+        require_matplotlib()
+
+    with waiting(todo[0].experiment.name) as show:
+
+        def said(done: int, total: int, row: ExperimentRow) -> None:
+            if not as_json and (total > 1 or row["status"] != "failed"):  # alone, its error is all there is to say
+                print_tables([pages.findings_table(row)], form)
+            if total > 1:
+                say(f"{done} of {total}: {row['experiment']} {row['status']}")
+            if done < total:
+                show(f"{done} of {total} done, now {todo[done].experiment.name}")
+
+        alone = len(todo) == 1 and data is None
+        result = work.run_tasks(todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said)
+    if page is not None and out is not None and out.exists():
+        pages.write_page(page, out)
+    if as_json:
+        print_json(result.rows[0] if len(todo) == 1 and result.rows else result.rows)
+    elif len(todo) > 1 and result.rows:
+        print_tables([pages.summary_table(result.rows)], form)
+    if result.interrupted:
+        _interrupted(f"{len(result.rows)} of {len(todo)} experiments are done")
+    if len(todo) == 1 and result.errors:
+        if isinstance(result.errors[0], CotenantError):
+            raise result.errors[0]
+        say(f"error: {result.failed[0]['error']}")
+    if result.failed:
+        raise typer.Exit(NO_ANSWER)
+
+
+@app.command()
+def audit(
+    log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
+    option: Options = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over time."""
+    from ..analysis.scheduling.audit import audit_file, audit_tables
+    from ..instances.problem.files import write_text
+    from ..instances.problem.options import parse_options
+
+    options = parse_options(audit_file, option or [], "the audit")
+    require_writable(out)
+    found = audit_file(log, time_limit=time_limit, **options)
+    if out is not None:
+        write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
+    if as_json:
+        print_json(found.document())
+    else:
+        print_tables(audit_tables(found), form)
+
+
+WARMING: tuple[str, ...] = (
+    *(f"{problem}/tiny" for problem in ("admission", "colocation", "market", "numa", "packing", "scheduling")),
+    "admission/hines-romano-I",
+    "packing/vm-types-8",
+    "colocation scores",
+    "packing caprara-toth",
+)
+"""Bundled instances and generators whose runs, with every method, need every kernel."""
+
+WARMING_JOBS = 8
+"""Processes that compile at the same time, where there are as many cores: what all need is compiled by each."""
+
+
+@app.command()
+def warm() -> None:
+    """Compile every kernel now and keep it, so that no later run has to; once for each installed version."""
+    import numpy as np
+
+    from ..analysis.run.compare import compare as run
+    from ..instances.problem import problem_named, read
+    from ..instances.problem.errors import InvalidFile
+    from ..instances.problem.registry import resolve
+    from ..solvers.compiled import cache_folder, why_uncached
+    from ..solvers.cores import cores
+
+    folder = cache_folder()
+    if folder is None:
+        raise InvalidFile(f"compiled kernels cannot be kept: {why_uncached()}")
+    made = []
+    for text in WARMING:
+        problem, _, generator = text.partition(" ")
+        draw = resolve(problem_named(problem).generators[generator]) if generator else None
+        made.append(read(text) if draw is None else draw(rng=np.random.default_rng(0)))
+    with counter("compiling") as step:
+        done = run(made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step)
+    kept = f"{sum(1 for _ in folder.rglob('*.nbc'))} compiled kernels are kept in {folder}"
+    if done.interrupted:
+        _interrupted(kept)
+    typer.echo(kept)
+
+
+def run() -> int:
+    """Run the command that the arguments name; returns its exit code."""
+    from ..instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution
+
+    _kept.clear()
+    open_missing_streams()
+    announce("loading libraries and compiling kernels")
+    code: object = DONE
+    try:
+        with quiet_stdout():
+            code = app(standalone_mode=False)
+    except SystemExit as leaving:
+        code = leaving.code
+    except _UsageError as error:
+        words = io.StringIO()
+        error.show(words)  # it quotes what was typed, which a shell may have put in for a star
+        for line in words.getvalue().splitlines():
+            say(line)
+        return BAD_INPUT
+    except (NoSolution, InfeasibleSolution) as error:
+        return _fail(error, NO_ANSWER)
+    except CotenantError as error:
+        return _fail(error, BAD_INPUT)
+    except OSError as error:  # a stream or a folder of the system, such as the one for temporary files
+        return _fail(error, BAD_INPUT)
+    if code == INTERRUPTED and not _kept:  # a command's own Ctrl-C, before there was anything to keep
+        raise KeyboardInterrupt
+    if start_seconds() > LONG_START:
+        _say_what_starting_took()
+    return code if isinstance(code, int) else DONE
+
+
+LONG_START = 3.0
+"""Seconds of loading and compiling that are worth a line."""
+
+
+def _say_what_starting_took() -> None:
+    """On stderr: what is in no method's seconds, and whether it will be again in the next run."""
+    from ..solvers.compiled import why_uncached
+
+    why = why_uncached()
+    anew = f"; kernels are compiled anew in every run: {why}" if why else ""
+    say(f"+ {start_seconds():.1f} s to start (libraries, kernels, processes), in no run's seconds{anew}")
+
+
+_UsageError: Any = typer.BadParameter.__mro__[1]
+"""click's; typer may have a click of its own, which it does not hand out."""
+
+_LONGEST = 1200
+"""Letters of an error that are said."""
+
+_kept: list[str] = []
+"""What an interrupt left of the command that is running."""
+
+
+def _interrupted(what: str) -> NoReturn:
+    """Say what an interrupt left, and leave."""
+    _kept.append(what)
+    say(f"interrupted: {what}")
+    raise typer.Exit(exit_code())
+
+
+def _fail(error: Exception, code: int) -> int:
+    words = str(error)
+    if len(words) > _LONGEST:  # a name of a file may have millions of letters
+        words = f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"
+    say(f"error: {words}")
+    return code
+
+
+def _written(paths: list[Path]) -> None:
+    others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
+    say(f"{paths[0]}: {paths[0].stat().st_size / 1e6:.1f} MB{others}")
+
+
+def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
+    from ..instances.problem.text import printable
+
+    path = write(instance, out)
+    facts = instance.summary()
+    typer.echo(printable(f"{path}: " + ", ".join(f"{name} {facts[name]}" for name in list(facts)[3:6])))

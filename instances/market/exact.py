@@ -1,0 +1,85 @@
+"""Sharing ratios of whole cores in exact arithmetic, on the decimals as written: which of two is larger is never in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from .envy import place_values, places
+from .instance import Floats, Integers, Market
+
+_DIGITS = 12
+"""Significant digits kept of a static utility that is a square root: below them stands the rounding of floats, no order."""
+
+
+class WholeRatios:
+    """u_i over its endowment's utility (see `sharing`) for allocations of whole cores, as fractions.
+
+    Where a user has several jobs on one server its endowment is worth a square root; those utilities are floats rounded to
+    twelve significant digits, and fractions from there on.
+
+    Parameters
+    ----------
+    market : with at least one useful job.
+
+    Attributes
+    ----------
+    users : the users with a useful job; ratios come in their order.
+    jobs : for each of them its useful jobs.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self._fraction = [_written(value) for value in market.parallel_fraction.tolist()]
+        self._work = [_written(value) for value in market.work.tolist()]
+        self.users: list[int] = np.flatnonzero(market.active).tolist()
+        useful = np.flatnonzero(market.useful)
+        self.jobs: list[Integers] = [useful[market.user[useful] == user] for user in self.users]
+        static = self._static(market)
+        self._static_of = [static[user] for user in self.users]
+        self._known: dict[tuple[int, int], Fraction] = {}
+
+    def static(self, place: int) -> Fraction:
+        """What the endowment of the user at `place` in `users` is worth, above 0."""
+        return self._static_of[place]
+
+    def one(self, place: int, cores: Sequence[float]) -> Fraction:
+        """The ratio of the user at `place` in `users` whose `jobs` have these whole cores."""
+        worths = (self._worth(job, int(held)) for job, held in zip(self.jobs[place].tolist(), cores, strict=True))
+        return sum(worths, Fraction(0)) / self._static_of[place]
+
+    def all(self, cores: Floats) -> list[Fraction]:
+        """The ratios of all `users` under cores (k,)."""
+        return [self.one(place, cores[jobs].tolist()) for place, jobs in enumerate(self.jobs)]
+
+    def _worth(self, job: int, cores: int) -> Fraction:
+        if (job, cores) not in self._known:
+            self._known[job, cores] = self._work[job] * _speedup(Fraction(cores), self._fraction[job])
+        return self._known[job, cores]
+
+    def _static(self, market: Market) -> dict[int, Fraction]:
+        where = places(market)
+        number = np.bincount(where.of_job[market.useful], minlength=len(where.user))
+        total = sum((_written(market.budget[user]) for user in self.users), Fraction(0))
+        job_at = dict(zip(where.of_job.tolist(), range(market.jobs), strict=True))
+        static = dict.fromkeys(self.users, Fraction(0))
+        for place, (user, server) in enumerate(zip(where.user.tolist(), where.server.tolist(), strict=True)):
+            entitled = _written(market.capacity[server]) * _written(market.budget[user]) / total
+            if number[place] == 1:
+                job = job_at[place]
+                static[user] += self._work[job] * _speedup(entitled, self._fraction[job])
+            else:
+                value = place_values(market, where, np.array([place]), np.array([float(entitled)]))
+                static[user] += _written(float(f"{value[0]:.{_DIGITS}g}"))
+        return static
+
+
+def _written(value: float) -> Fraction:
+    """The decimal that a float is written as: 0.1 is a tenth."""
+    return Fraction(repr(float(value)))
+
+
+def _speedup(cores: Fraction, fraction: Fraction) -> Fraction:
+    """s(x) of thesis eq. 3.1, see `utility.speedup`."""
+    return cores / (fraction + (1 - fraction) * cores) if cores > 0 else Fraction(0)

@@ -1,0 +1,270 @@
+"""The one reader of files: bounded, of regular files and of standard input, whole or a clear error; text, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import io
+import json
+import math
+import os
+import re
+import select
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .base import repeated
+from .errors import InvalidFile, InvalidOption
+
+FILE_LIMIT = 64_000_000
+"""Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take twenty times as much."""
+
+_BYTES = {"lists and objects": 16, "numbers": 8, "lines": 64}
+"""Bytes of the limit for each of these. A file of shorter ones takes up to fifty times its own memory, or minutes."""
+
+LIMIT_VARIABLE = "COTENANT_FILE_LIMIT"
+"""The environment variable that sets another limit, such as 500MB or 2GB."""
+
+STDIN_SECONDS = 60.0
+"""Seconds without a byte after which a pipe on standard input is given up."""
+
+MOST_NESTED = 100
+"""Levels of lists and objects within each other; documents of this package have about six."""
+
+_MOST_DIGITS = 300
+"""Of a whole number; beyond 308 it is no float."""
+
+STANDARD_INPUT = ("-", "/dev/stdin")
+_HANDED = "/dev/fd/"
+"""Where a shell puts what it hands over: `cotenant show <(zcat x.json.gz)`."""
+
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+"""How gzip files begin, and text in UTF-8 never does."""
+
+
+def file_limit() -> int:
+    """Bytes that are read of a file at most: FILE_LIMIT, or what COTENANT_FILE_LIMIT says; raises InvalidOption."""
+    given = os.environ.get(LIMIT_VARIABLE, "").strip()
+    if not given:
+        return FILE_LIMIT
+    found = re.fullmatch(r"([0-9]{1,15}) *([kMG]?)B?", given, re.IGNORECASE)
+    if found is None or int(found[1]) == 0:
+        raise InvalidOption(f"{LIMIT_VARIABLE} is {given!r}; expected a number of bytes above 0, such as 500MB or 2GB")
+    return int(found[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[found[2].lower()]
+
+
+def is_standard_input(path: str | os.PathLike[str]) -> bool:
+    """Whether a path means standard input, or what a shell hands over in its place."""
+    text = os.fspath(path)
+    return text in STANDARD_INPUT or (text.startswith(_HANDED) and text.removeprefix(_HANDED).isdecimal())
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a regular file, or of standard input ("-" or /dev/stdin), gunzipped when it is a gzip file.
+
+    Raises
+    ------
+    InvalidFile
+        It is missing, a folder, a pipe or a device, cannot be read, or is longer than the limit (`file_limit`); or nothing
+        came on standard input for a minute.
+    """
+    where, limit = os.fspath(path), file_limit()
+    try:
+        data = _from_standard_input(where, limit) if is_standard_input(path) else _from_file(where, limit)
+        if data.startswith(_GZIP) or where.endswith(".gz"):
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+                data = stream.read(limit + 1)
+    except InvalidFile:
+        raise
+    except FileNotFoundError:
+        raise InvalidFile(f"{where} does not exist; check the path") from None
+    except IsADirectoryError:
+        raise InvalidFile(f"{where} is a folder; name a file in it") from None
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a path with a null character
+        raise InvalidFile(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > limit:
+        raise _too_long(where, limit)
+    return data
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file (UTF-8); see `read_bytes`."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidFile(f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV") from None
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[str]:
+    """The lines of a text file; see `read_bytes`."""
+    text = read_text(path)
+    require_few(text, "\r\n", "lines", os.fspath(path))
+    return text.splitlines()
+
+
+def require_few(text: str, marks: str, what: str, where: str) -> None:
+    """Raise InvalidFile when a text holds so many lines, lists or numbers that to take it apart is too much.
+
+    Parameters
+    ----------
+    marks : the letters that begin or end one.
+    what : a key of `_BYTES`.
+    where : the file, for the message.
+    """
+    most = file_limit() // _BYTES[what]
+    if sum(map(text.count, marks)) > most:
+        raise InvalidFile(f"{where} holds more than {most} {what}, the most that are read; {_RAISE}")
+
+
+def read_csv(path: str | os.PathLike[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that hold anything, each with the number of its (last) line; see `read_bytes`."""
+    return csv_rows(read_text(path), path, delimiter)
+
+
+def csv_rows(text: str, path: str | os.PathLike[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """As `read_csv`, of text that was read before."""
+    try:
+        lines = csv.reader(io.StringIO(text), delimiter=delimiter)
+    except (TypeError, ValueError):
+        raise InvalidOption(f"delimiter is {delimiter!r}; expected one character") from None
+    require_few(text, "\r\n", "lines", os.fspath(path))
+    try:
+        for row in lines:
+            if any(cell.strip() for cell in row):
+                yield lines.line_num, row
+    except csv.Error as error:
+        raise InvalidFile(f"{os.fspath(path)}, line {lines.line_num} is not CSV: {error}") from None
+
+
+def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A JSON object from `text`, with finite numbers.
+
+    NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless nesting, millions of lists and
+    what is no object are errors, with their line where there is one.
+    """
+    where = os.fspath(path)
+    require_few(text, "[{", "lists and objects", where)
+    try:
+        content = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
+        what = "is truncated or not JSON" if cut else "is not JSON"
+        raise InvalidFile(f"{where} {what}: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except _Unreadable as error:
+        raise InvalidFile(f"{where} {error}") from None
+    except RecursionError:
+        raise _too_deep(where) from None
+    if not isinstance(content, dict):
+        raise InvalidFile(f"{where} holds a {type(content).__name__}; expected a JSON object")
+    level: list[Any] = [content]
+    for _ in range(MOST_NESTED):
+        holders = (entry.values() if isinstance(entry, dict) else entry for entry in level)
+        level = [entry for holder in holders for entry in holder if isinstance(entry, dict | list)]
+    if level:
+        raise _too_deep(where)
+    return content
+
+
+class _Unreadable(Exception):
+    """What of JSON that is well-formed is not read, to be said behind the file's name."""
+
+
+def _refuse(constant: str) -> None:
+    raise _Unreadable(f"holds {constant}, which is not JSON; write null for infinity")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise _Unreadable(f"holds {_cut(number)}, which is beyond every number here; write null for infinity")
+    return value
+
+
+def _of_size(number: str) -> int:
+    if len(number) > _MOST_DIGITS:
+        raise _Unreadable(f"holds {_cut(number)}, a number of {len(number)} digits, which is too long")
+    return int(number)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise _Unreadable(f"gives the field {repeated(name for name, _ in pairs)!r} twice")
+    return content
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse, parse_float=_finite, parse_int=_of_size, object_pairs_hook=_unique
+)  # fmt: skip
+
+
+def _from_file(where: str, limit: int) -> bytes:
+    """The bytes of a regular file; of anything else not even the opening is tried, which may block or do something."""
+    _require_regular(os.stat(where).st_mode, where)
+    flags = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")  # those there are on this system
+    stream = os.open(where, os.O_RDONLY | sum(getattr(os, name, 0) for name in flags))
+    try:
+        found = os.fstat(stream)
+        _require_regular(found.st_mode, where)  # it may have been replaced in between
+        if found.st_size > limit:
+            raise _too_long(where, limit)
+        return _read_up_to(stream, limit)
+    finally:
+        os.close(stream)
+
+
+def _from_standard_input(where: str, limit: int) -> bytes:
+    stream = int(where.removeprefix(_HANDED)) if where.startswith(_HANDED) else 0
+    if os.isatty(stream):
+        raise InvalidFile(f"{where} is a terminal; pipe a file into the command, or name one")
+
+    def wait() -> None:
+        if hasattr(select, "poll"):  # not on Windows
+            waiting = select.poll()
+            waiting.register(stream, select.POLLIN)
+            if not waiting.poll(STDIN_SECONDS * 1000):
+                raise InvalidFile(f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; is something written to it?")
+
+    return _read_up_to(stream, limit, wait)
+
+
+def _read_up_to(stream: int, limit: int, wait: Callable[[], None] = lambda: None) -> bytes:
+    """Everything there is, or just more than the limit; `wait` is called before each part."""
+    parts: list[bytes] = []
+    left = limit + 1
+    while left > 0:
+        wait()
+        part = os.read(stream, min(left, _CHUNK))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _require_regular(mode: int, where: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+        kind = kinds.get(stat.S_IFMT(mode), "device")
+        raise InvalidFile(f"{where} is a {kind}; only regular files are read, and standard input, given as -")
+
+
+_RAISE = f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}=1GB"
+
+
+def _too_long(where: str, limit: int) -> InvalidFile:
+    return InvalidFile(f"{where} holds more than {limit / 1e6:g} MB, the most that is read; {_RAISE}")
+
+
+def _too_deep(where: str) -> InvalidFile:
+    return InvalidFile(f"{where} is nested more than {MOST_NESTED} levels deep; no document of this package is")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 24 else f"{text[:20]}..."

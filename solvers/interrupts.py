@@ -1,0 +1,182 @@
+"""Ctrl-C, and the SIGTERM that batch systems send: heard once, and never in the middle of what cannot be cut in two."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""What ends a command and keeps its best answer."""
+
+Handler = Callable[[int, FrameType | None], Any]
+
+_AGAIN = 0.01  # seconds until an interrupt is sent again
+_heard: list[int] = []
+
+
+def note(number: int) -> None:
+    """Remember that a signal was heard; the first one decides how the command exits."""
+    _heard.append(number)
+
+
+def exit_code() -> int:
+    """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for SIGTERM."""
+    return 128 + (_heard[0] if _heard else signal.SIGINT)
+
+
+def take_over(handler: Handler) -> dict[int, Handler]:
+    """Have `handler` hear the signals that Python code hears so far; returns who did, for `give_back`.
+
+    A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does by default) stays so. Only
+    the main thread can hear signals: in others nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    before: dict[int, Handler] = {}
+    for number in SIGNALS:
+        found = signal.getsignal(number)
+        if callable(found):
+            before[number] = found
+            signal.signal(number, handler)
+    return before
+
+
+def give_back(before: dict[int, Handler]) -> None:
+    """Let those hear the signals who did before `take_over`."""
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class Deferred:
+    """What came while signals were put off."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Handler] = {}
+        self._number: int | None = None
+
+    def _put_off(self, number: int, frame: FrameType | None) -> None:
+        if self._number is None:
+            self._number = number
+        else:
+            self._before[number](number, frame)
+
+    def deliver(self) -> None:
+        """Let those hear what came who would have, had it not been put off."""
+        number, self._number = self._number, None
+        if number is not None:
+            self._before[number](number, None)
+
+    def send_again(self) -> None:
+        """Have what came sent again in a moment, when the code around the block is through too."""
+        number, self._number = self._number, None
+        if number is not None:
+            _send_again(number)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether what came, if anything, was an interrupt; it is then delivered."""
+        try:
+            self.deliver()
+        except KeyboardInterrupt:
+            return True
+        return False
+
+
+@contextmanager
+def deferred() -> Iterator[Deferred]:
+    """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one is heard at once."""
+    came = Deferred()
+    came._before.update(take_over(came._put_off))
+    try:
+        yield came
+    finally:
+        give_back(came._before)
+        came.deliver()
+
+
+class Abandoned(BaseException):
+    """An interrupt of work whose parts are worth nothing: no method takes it for one that keeps its best answer."""
+
+
+@contextmanager
+def abandoning() -> Iterator[None]:
+    """Have Ctrl-C and SIGTERM raise `Abandoned` in a block, and KeyboardInterrupt come out of it."""
+
+    def abandon(number: int, frame: FrameType | None) -> None:
+        note(number)
+        raise Abandoned
+
+    before = take_over(abandon)
+    try:
+        yield
+    except Abandoned:
+        raise KeyboardInterrupt from None
+    finally:
+        give_back(before)
+
+
+def _hear(number: int, frame: FrameType | None) -> None:
+    note(number)
+    raise KeyboardInterrupt
+
+
+def hear() -> None:
+    """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is ignored stays ignored.
+
+    Python swallows what is raised while it frees an object and prints it as an exception that was ignored: an interrupt that
+    this befalls is sent once more instead.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _heard.clear()
+    for number in SIGNALS:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            signal.signal(number, _hear)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _not_swallowed
+
+
+def leave(code: int) -> None:
+    """The command is done, and what Python does to leave has nothing to keep: a signal now ends it with its own exit code."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        os._exit(code)
+
+    take_over(end)
+    atexit.register(_ignore)  # later still there is no Python to run a handler
+
+
+def _ignore() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _not_swallowed(what: Any) -> None:
+    if not isinstance(what.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
+        return
+    _send_again(_heard[-1] if _heard else signal.SIGINT)
+
+
+def _send_again(number: int) -> None:
+    again = threading.Timer(_AGAIN, _send, (number,))
+    again.daemon = True
+    again.start()
+
+
+def _send(number: int) -> None:
+    """Send the main thread a signal that also ends what it may be waiting for."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, number)
+    else:
+        signal.raise_signal(number)

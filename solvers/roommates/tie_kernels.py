@@ -1,0 +1,98 @@
+"""Compiled kernels for lists with ties: which tie could unsettle a stable partition, and which pairs no matching needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+
+Ints = NDArray[Any]
+
+UNRANKED = 2**30
+
+
+@compiled
+def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints) -> int:
+    """The ties that keep a stable partition from being stable under every tie-breaking: rows i, a, b of `out`.
+
+    Were a before b in the list of i, the partition would, or might, not be stable; in the lists as they stand b is before a,
+    and i is not known to like either better. Either b is the predecessor of i and a is somebody who could then block with i,
+    or i belongs to an odd party, b is its successor and a its predecessor. Returns how many rows there are; with more than
+    fit into `out` nothing is said of the others.
+
+    order, place, better : of `WeakLists` (`order[i, r]` at position r). rank, back : of the lists as they stand, some
+    pairs deleted. predecessor : of their stable partition.
+    """
+    found = 0
+    for i in range(predecessor.size):
+        p = predecessor[i]
+        if p == i:
+            continue
+        own = place[i, p]
+        for at in range(better[i, p], order.shape[1]):
+            j = order[i, at]
+            if j < 0 or better[i, j] > own:
+                break  # it and all behind it are worse than p for certain
+            if j == p or back[i, rank[i, j]] >= UNRANKED:
+                continue
+            if rank[i, j] < rank[i, p]:
+                if predecessor[j] != i or predecessor[i] == j:
+                    continue
+                a, b = p, j
+            else:
+                held = predecessor[j]
+                if held == i or (held != j and place[j, held] < better[j, i]):
+                    continue
+                a, b = j, p
+            if found < out.shape[0]:
+                out[found, 0] = i
+                out[found, 1] = a
+                out[found, 2] = b
+            found += 1
+    return found
+
+
+@compiled
+def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, stack: Ints) -> None:
+    """The first phase of Irving's algorithm on lists with ties: agent i keeps what stands before position last[i] in its list.
+
+    Whoever likes one of those left to it better than all others of them for certain proposes to it; the receiver refuses
+    all whom it likes less for certain. stack: (2, n), the agents that may propose, and whether they wait there.
+    """
+    agents = length.size
+    last[:] = length
+    size = agents
+    waiting = stack[1]
+    for i in range(agents):
+        stack[0, i] = i
+        waiting[i] = 1
+    while size:
+        size -= 1
+        i = stack[0, size]
+        waiting[i] = 0
+        first = -1
+        alone = True
+        for at in range(last[i]):
+            j = order[i, at]
+            if place[j, i] >= last[j]:
+                continue
+            if first < 0:
+                first = at
+            else:
+                alone = better[i, j] > first
+                break
+        if first < 0 or not alone:
+            continue
+        receiver = order[i, first]
+        end = last[receiver]
+        while end > 0 and better[receiver, order[receiver, end - 1]] > place[receiver, i]:
+            end -= 1
+        for at in range(end, last[receiver]):
+            j = order[receiver, at]
+            if place[j, receiver] < last[j] and waiting[j] == 0:
+                waiting[j] = 1
+                stack[0, size] = j
+                size += 1
+        last[receiver] = end

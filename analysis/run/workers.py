@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -24,6 +24,8 @@ HARD_FACTOR, HARD_EXTRA = 2.0, 20.0
 
 INTERRUPT_GRACE = 10.0
 """Seconds that the runs going on have after Ctrl-C to hand in the best they have."""
+
+_POLL = 0.2
 
 What = Literal["row", "failed", "interrupted"]
 Came = tuple[What, Any]
@@ -257,7 +259,10 @@ class Processes:
             for worker in self._workers:
                 self._threads.append(start_thread(partial(self._work, worker, came), "cotenant-worker"))
             while going:
-                entry = came.get()
+                try:
+                    entry = came.get(timeout=_POLL)
+                except Empty:  # a signal that the system gave to another thread is heard between two waits only
+                    continue
                 if entry is None:
                     self._interrupt()
                 elif isinstance(entry, _Done):

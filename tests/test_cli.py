@@ -215,13 +215,13 @@ def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
-    made, out = tmp_path / "hard.json", tmp_path / "result.json"
+    made, out, log = tmp_path / "hard.json", tmp_path / "result.json", tmp_path / "log"
     run("generate", "colocation", "-o", "agents=1000", "-o", "mix=gaussian", "--out", str(made))
-    command = [sys.executable, "-m", "cotenant.cli", "solve", str(made), "-m", "fair", "--out", str(out)]
+    command = [sys.executable, "-m", "cotenant.cli", "solve", str(made), "-m", "fair", "--out", str(out), "--log", str(log)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(8)
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+    while process.poll() is None and not (log.exists() and log.read_text()):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert "Traceback" not in stderr
     assert process.returncode in (0, 130)

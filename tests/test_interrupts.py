@@ -26,12 +26,6 @@ SIGNALS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (si
 TINY = cotenant.read("colocation/tiny")
 
 
-@pytest.fixture
-def ctrl_c() -> None:
-    """A test run may ignore Ctrl-C; what was is given back by a fixture of all tests."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def interrupt(number: int = signal.SIGINT) -> None:
     signal.raise_signal(number)
 
@@ -39,7 +33,6 @@ def interrupt(number: int = signal.SIGINT) -> None:
 # One process: what is put off, and until when.
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_is_put_off_to_the_end_of_a_block() -> None:
     seen = []
     with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
@@ -49,7 +42,6 @@ def test_an_interrupt_is_put_off_to_the_end_of_a_block() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_a_second_interrupt_does_not_wait() -> None:
     seen = []
     with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
@@ -60,7 +52,6 @@ def test_a_second_interrupt_does_not_wait() -> None:
     assert seen == ["first"]
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_whoever_put_it_off_may_take_it_for_done() -> None:
     with deferred() as came:
         assert not came.interrupted
@@ -86,7 +77,6 @@ def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so()
     assert signal.getsignal(signal.SIGTERM) is own
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_only_the_main_thread_hears() -> None:
     done = []
 
@@ -100,7 +90,6 @@ def test_only_the_main_thread_hears() -> None:
     assert done == [True]
 
 
-@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
@@ -115,7 +104,6 @@ def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.Monke
         threading.Event().wait(60)
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.analysis.run import result
 
@@ -127,7 +115,6 @@ def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(monkeypatch:
     assert cotenant.compare([TINY], ["optimal", "GR"]).interrupted
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_while_a_start_is_looked_for_keeps_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.analysis.run import solve
 
@@ -162,9 +149,9 @@ floor.optimal = lambda instance: bad.{method}(instance, note={note!r})
 def command(prepare: str, *arguments: str, ignored: bool = False) -> subprocess.Popen[str]:
     """The console entry in a process of its own, after some lines that are not ours."""
     script = ENTRY.format(tests=str(Path(__file__).parent), prepare=prepare)
-    heed = f"signal.signal(signal.SIGINT, signal.{'SIG_IGN' if ignored else 'default_int_handler'})"
+    first = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""
     return subprocess.Popen(
-        [sys.executable, "-c", f"import signal; {heed}\n{script}", *arguments],
+        [sys.executable, "-c", f"{first}\n{script}", *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -277,8 +264,8 @@ def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_
 
     def terminate() -> None:
         child = int(bad.waited_for(note))
-        os.kill(child, signal.SIGTERM)
-        os.kill(child, signal.SIGTERM)
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):  # both come to it at the same time
+            os.kill(child, number)
 
     killer = threading.Thread(target=terminate, daemon=True)
     killer.start()
@@ -287,7 +274,6 @@ def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_
     assert [(row["method"], row["stop"]) for row in found.rows] == [("keeps_best", "interrupted"), ("GR", "finished")]
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -310,7 +296,6 @@ def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_an_engine_is_stopped_before_its_work_is_abandoned(engine: str) -> None:
     from test_engines import knapsacks  # type: ignore[import-not-found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -102,7 +101,6 @@ def test_what_a_broken_module_raises_is_raised_and_the_clock_goes_on(
 
 def test_ctrl_c_during_an_import_waits_for_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run may ignore it; given back by a fixture
     (tmp_path / "interrupted_module.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n")
     watch = ImportWatch()
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012  # it comes in a moment

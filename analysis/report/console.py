@@ -213,23 +213,37 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
-    """A `report` for methods: shown while waiting, and written to a log file when asked for."""
+    """A `report` for methods: shown while waiting, and added to a log file, line by line, when asked for."""
+    from ...instances.problem.files import write_text
+
     lines: list[str] = []
+    short = False
+    if log is not None:
+        write_text(log, "")
+    stream = None if log is None else log.open("a", encoding="utf-8", buffering=1)
+
+    def report(seconds: float, objective: float | None, bound: float | None, text: str = "") -> None:
+        nonlocal short
+        words = f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
+        if stream is not None:
+            lines.append(f"{printable(words)}\n")
+            try:
+                stream.write(lines[-1])
+            except OSError:  # no reason to end a run
+                short = True
+        show(words.strip())
+
     with waiting(title) as show:
-
-        def report(seconds: float, objective: float | None, bound: float | None, text: str = "") -> None:
-            words = f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
-            if log is not None:
-                lines.append(printable(words))
-            show(words.strip())
-
         try:
             yield report
         finally:
-            if log is not None:
-                from ...instances.problem.files import write_text
-
-                write_text(log, "".join(f"{line}\n" for line in lines))
+            if log is not None and stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    short = True
+                if short:  # once more, whole: it says what is in the way
+                    write_text(log, "".join(lines))
 
 
 @contextmanager

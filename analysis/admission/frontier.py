@@ -14,7 +14,7 @@ from ...instances.problem.errors import InvalidOption
 from ...models.admission.blocking import blocking_program
 from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import optimal
-from ...solvers.admission.prices import heed
+from ...solvers.admission.prices import raise_if_interrupted
 from ...solvers.engines import solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
 from ..frontier import PricePoint
@@ -156,7 +156,7 @@ def _solved(
     answer = solve_program(
         program.base.program, engine=engine, time_limit=clock.share(2), start=program.point(instance, start)
     )  # fmt: skip
-    heed(answer)
+    raise_if_interrupted(answer)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
         bound = min(bound, -answer.bound * program.base.scale)
     best = start

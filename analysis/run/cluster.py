@@ -26,15 +26,15 @@ from .result import fingerprint, versions
 from .rows import Row
 from .workers import (
     INTERRUPT_GRACE,
-    Came,
+    CellOutcome,
     Interrupts,
     Worker,
     limit_of,
-    loads,
-    refuse_strangers,
+    pickled_cell,
+    refuse_unpicklable,
     row_of,
-    sealed,
-    strangers,
+    user_functions,
+    why_unpicklable,
 )
 
 ANSWER_SECONDS = 4.0
@@ -103,7 +103,7 @@ class Cluster:
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse, before any work, workers that would fail, and what cannot be had in another process."""
         self._cells = list(cells)
-        own = strangers(cells)
+        own = user_functions(cells)
         found = self._workers()
         begin = time.monotonic()
         while not found and time.monotonic() - begin < ANSWER_SECONDS / 2:
@@ -122,12 +122,12 @@ class Cluster:
         with Interrupts(lambda: came.put(None)) as interrupts:
             going = self._submitted(came)
             ends = float("inf")
-            lonely = 0.0
+            workerless_since = 0.0
             while going and time.monotonic() < ends:
                 try:
                     future = came.get(timeout=_LOOK)
                 except Empty:
-                    lonely = self._looked_after(lonely)
+                    workerless_since = self._without_workers(workerless_since)
                     continue
                 if future is None:
                     if self._stopping is not None:
@@ -163,7 +163,7 @@ class Cluster:
                     given[mark] = self._client.submit(kept, pickle.dumps(cell.instance), key=name, pure=False)
                 future = self._client.submit(
                     run_there,
-                    sealed(cell),
+                    pickled_cell(cell),
                     given[mark],
                     limit_of(cell, self._limit),
                     cell.time_limit,
@@ -177,14 +177,14 @@ class Cluster:
             future.add_done_callback(came.put)
         return going
 
-    def _came(self, future: Any) -> Came:
+    def _came(self, future: Any) -> CellOutcome:
         """What came of a task; a cell that no worker survives is a failure of the cell."""
         from distributed import KilledWorker
 
         if future.status in ("cancelled", "lost"):
             raise self._gone()
         try:
-            found: Came = future.result(timeout=ANSWER_SECONDS)
+            found: CellOutcome = future.result(timeout=ANSWER_SECONDS)
         except KilledWorker:
             return "failed", "every Dask worker that ran it died; see the workers' logs (out of memory?)"
         except Exception as error:
@@ -193,16 +193,16 @@ class Cluster:
             return "failed", f"on the cluster: {type(error).__name__}: {error}"
         return found
 
-    def _looked_after(self, lonely: float) -> float:
+    def _without_workers(self, workerless_since: float) -> float:
         """Raise EngineError when the scheduler is gone, or for too long every worker; returns since when there is none."""
         if self._client.status != "running":
             raise self._gone()
         if self._workers():
             return 0.0
         now = time.monotonic()
-        if lonely and now - lonely > NO_WORKER_SECONDS:
+        if workerless_since and now - workerless_since > NO_WORKER_SECONDS:
             raise EngineError(f"the cluster at {self._address} has been without workers for {NO_WORKER_SECONDS:g} s; {_RESUME}")
-        return lonely or now
+        return workerless_since or now
 
     def _gone(self) -> EngineError:
         return EngineError(f"the scheduler at {self._address} went away; {_RESUME}")
@@ -271,7 +271,7 @@ def _require_fit(told: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
             raise InvalidOption(
                 f"the Dask worker {worker} has cotenant {there}, and this is {here}; install {here} there and start it again"
             )
-        refuse_strangers(own, dict(zip(own, reasons, strict=True)).__getitem__)
+        refuse_unpicklable(own, dict(zip(own, reasons, strict=True)).__getitem__)
 
 
 def _within(seconds: float, call: Callable[[], Value]) -> Value | None:
@@ -306,11 +306,11 @@ def kept(instance: bytes) -> bytes:
 
 def looked(own: Sequence[bytes]) -> tuple[str | None, list[str]]:
     """The version of this package on a worker, and why each function of the user's own cannot be opened there."""
-    return versions().get("cotenant"), [loads(frame) for frame in own]
+    return versions().get("cotenant"), [why_unpicklable(frame) for frame in own]
 
 
-def run_there(frame: bytes, instance: bytes, limit: float | None, time_limit: float | None, token: str) -> Came:
-    """Run a sealed cell in the child of this thread."""
+def run_there(frame: bytes, instance: bytes, limit: float | None, time_limit: float | None, token: str) -> CellOutcome:
+    """Run a pickled cell in the child of this thread."""
     if token in _STOPPED:
         return "interrupted", None
     worker = _WORKERS.setdefault((token, threading.get_ident()), Worker(_threads()))

@@ -21,7 +21,7 @@ from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
-from .runners import Here, runner_of, validate_place
+from .runners import InProcess, runner_of, validate_place
 
 TIME_LIMIT = 60.0
 """Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for ever."""
@@ -100,7 +100,7 @@ def compare(
             rows += [finished[cell.key] for cell in cells if cell.key in finished]
             require_good(rows, str(out))
             todo = [cell for cell in cells if cell.key not in finished]
-            with runner_of(jobs, dask, hard_limit, stopping) if todo else Here() as runner:
+            with runner_of(jobs, dask, hard_limit, stopping) if todo else InProcess() as runner:
                 runner.prepare(todo)
                 file = None if out is None else RowFile(out)
                 with closing(runner.rows()) as coming:

@@ -27,7 +27,7 @@ class Runner(Protocol):
         """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that could be kept."""
 
 
-class Here:
+class InProcess:
     """Runs cells in this process, one after the other."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def runner_of(
         from .cluster import Cluster
 
         return Cluster(dask, hard_limit, stopping)
-    return Here() if jobs is None else Processes(jobs, hard_limit, stopping)
+    return InProcess() if jobs is None else Processes(jobs, hard_limit, stopping)
 
 
 def validate_place(jobs: int | None, dask: str | None, hard_limit: float | None) -> None:

@@ -28,7 +28,7 @@ INTERRUPT_GRACE = 10.0
 _POLL = 0.2
 
 What = Literal["row", "failed", "interrupted"]
-Came = tuple[What, Any]
+CellOutcome = tuple[What, Any]
 """What came of a cell: its row, or why it failed, or that Ctrl-C ended it with nothing to keep."""
 
 
@@ -56,7 +56,7 @@ def overran_text(limit: float, time_limit: float | None) -> str:
     return f"passed its limit of {time_limit:g} s by {limit - time_limit:g} s and was stopped"
 
 
-def sealed(cell: Cell) -> bytes:
+def pickled_cell(cell: Cell) -> bytes:
     """A cell without its instance, for another process.
 
     Raises
@@ -76,8 +76,8 @@ def sealed(cell: Cell) -> bytes:
     return frame
 
 
-def loads(frame: bytes) -> str:
-    """Why a sealed cell cannot be opened here; "" when it can. For the process that is to run it."""
+def why_unpicklable(frame: bytes) -> str:
+    """Why a pickled cell cannot be opened here; "" when it can. For the process that is to run it."""
     try:
         pickle.loads(frame)
     except Exception as error:
@@ -85,13 +85,13 @@ def loads(frame: bytes) -> str:
     return ""
 
 
-def strangers(cells: Sequence[Cell]) -> dict[bytes, Cell]:
-    """One sealed cell for each function of the user's own: what another process may be unable to open."""
+def user_functions(cells: Sequence[Cell]) -> dict[bytes, Cell]:
+    """One pickled cell for each function of the user's own: what another process may be unable to open."""
     own = {cell.name: cell for cell in cells if not isinstance(cell.method, str)}
-    return {sealed(cell): cell for cell in own.values()}
+    return {pickled_cell(cell): cell for cell in own.values()}
 
 
-def refuse_strangers(found: dict[bytes, Cell], opened: Callable[[bytes], str]) -> None:
+def refuse_unpicklable(found: dict[bytes, Cell], opened: Callable[[bytes], str]) -> None:
     """Raise InvalidOption for the first that `opened` gives a reason against."""
     for frame, cell in found.items():
         if why := opened(frame):
@@ -105,8 +105,8 @@ def _unsendable(cell: Cell, why: str) -> InvalidOption:
     )
 
 
-def run_sealed(frame: bytes, instance: bytes) -> Row:
-    """Run a sealed cell; what the child calls."""
+def run_pickled_cell(frame: bytes, instance: bytes) -> Row:
+    """Run a pickled cell; what the child calls."""
     return run_cell(Cell(instance=pickle.loads(instance), **pickle.loads(frame)))
 
 
@@ -125,8 +125,8 @@ class Worker:
         self._stopped = False
         self._worked = False
 
-    def run(self, frame: bytes, instance: bytes, limit: float | None, time_limit: float | None) -> Came:
-        """Run a sealed cell and say what came of it.
+    def run(self, frame: bytes, instance: bytes, limit: float | None, time_limit: float | None) -> CellOutcome:
+        """Run a pickled cell and say what came of it.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Worker:
             if self._stopped:
                 return "interrupted", None
             child = self._ready_child()
-            child.ask(run_sealed, frame, instance, limit=limit)
+            child.ask(run_pickled_cell, frame, instance, limit=limit)
         reply = child.answer(limit)
         self._worked |= child.started
         if reply.kind == "done":
@@ -159,9 +159,9 @@ class Worker:
         return "failed", f"its process {end}"
 
     def opened(self, frame: bytes) -> str:
-        """`loads` in the child."""
+        """`why_unpicklable` in the child."""
         child = self._ready_child()
-        child.ask(loads, frame)
+        child.ask(why_unpicklable, frame)
         reply = child.answer()
         return str(reply.value) if reply.kind == "done" else f"its process {child.end()}"
 
@@ -245,15 +245,15 @@ class Processes:
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse, before any work, what cannot be had in another process."""
-        self._waiting.extend((cell, sealed(cell)) for cell in cells)
+        self._waiting.extend((cell, pickled_cell(cell)) for cell in cells)
         number = min(self._jobs, len(cells))
         self._workers = [Worker(number) for _ in range(number)]
-        if found := strangers(cells):
-            refuse_strangers(found, self._workers[0].opened)
+        if found := user_functions(cells):
+            refuse_unpicklable(found, self._workers[0].opened)
 
     def rows(self) -> Generator[Row]:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then KeyboardInterrupt."""
-        came: SimpleQueue[tuple[Cell, Came] | BaseException | None] = SimpleQueue()
+        came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
         going = len(self._workers)
         with Interrupts(lambda: came.put(None)) as interrupts:
             for worker in self._workers:
@@ -281,7 +281,7 @@ class Processes:
         for worker in self._workers:
             worker.interrupt()
 
-    def _work(self, worker: Worker, came: SimpleQueue[tuple[Cell, Came] | BaseException | None]) -> None:
+    def _work(self, worker: Worker, came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]) -> None:
         """One worker's thread: cells until there are none."""
         try:
             while True:
@@ -301,7 +301,7 @@ class _Done(Exception):
     """A worker's thread has no more cells."""
 
 
-def row_of(cell: Cell, came: Came) -> Row | None:
+def row_of(cell: Cell, came: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
     what, value = came
     if what == "row":

@@ -27,7 +27,7 @@ from ...models.program import ProgramBuilder
 from ..engines import EngineAnswer, LivingProgram, solve_program
 from ..outcome import Clock, Report, Status, Stop
 from .local_search import best_cores
-from .prices import heed
+from .prices import raise_if_interrupted
 
 LISTED = 40_000
 """Sets listed at most for the final program."""
@@ -108,7 +108,7 @@ class ColumnGeneration:
         effort = 0
         while not clock.over:
             answer = self._living.solve(clock.left)
-            heed(answer)
+            raise_if_interrupted(answer)
             if answer.row_dual is None or answer.objective is None:
                 return
             master = np.maximum(0.0, -answer.row_dual)[len(self._kinds) :] * self.scale

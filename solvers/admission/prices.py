@@ -74,14 +74,14 @@ def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]
     program = assignment_program(instance, ordered=False)
     relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
     answer = LivingProgram(relaxed, options=_INTERIOR).solve(clock.left)
-    heed(answer)
+    raise_if_interrupted(answer)
     if answer.row_dual is None:
         return None
     prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(instance.cores.shape)
     return prices, price_bound(instance, prices)
 
 
-def heed(answer: EngineAnswer) -> None:
+def raise_if_interrupted(answer: EngineAnswer) -> None:
     """Raise KeyboardInterrupt when an engine was interrupted: it keeps its best answer and says so, the steps after it end."""
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt

@@ -16,7 +16,7 @@ from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .local_search import improved
-from .prices import RELAXED_UP_TO, good_prices, heed, relaxation_prices
+from .prices import RELAXED_UP_TO, good_prices, raise_if_interrupted, relaxation_prices
 from .serving import most_possible, serve_most
 
 SMALL = 500
@@ -186,7 +186,7 @@ class Search:
             self.note("sets of jobs")
         answer, found = program.solve(self.best, self.part(0.3, 60.0).left, None)
         faster = self.better(found)
-        heed(answer)
+        raise_if_interrupted(answer)
         if faster:
             self._local_search(rng, 0.1, 20)
             program.take(self.best)
@@ -202,7 +202,7 @@ class Search:
         self.certificate["sets_listed"] = program.size
         if answer.bound is not None:
             self._bounded_by_columns(max(self.value, -answer.bound * program.scale))
-        heed(answer)
+        raise_if_interrupted(answer)
         self.note("all sets that matter")
 
     def _bounded_by_columns(self, bound: float) -> None:
@@ -230,7 +230,7 @@ class Search:
             self.lower(bound)
         if not self.proved:
             self.stop = answer.stop
-        heed(answer)
+        raise_if_interrupted(answer)
 
     def _read(self, program: AdmissionProgram, point: Floats, engine: str) -> Assignment:
         """The assignment of a point; should its cores not be whole, they are found again with the VMs fixed."""

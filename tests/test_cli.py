@@ -11,17 +11,17 @@ import time
 from pathlib import Path
 
 import pytest
+from terminal import run
 
 import cotenant
 import cotenant.cli
 from cotenant.analysis.run.result import Result
 
 
-def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_apart(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
     command = [sys.executable, "-m", "cotenant.cli", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment}, check=False
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False)
 
 
 def test_solve_prints_status_objective_bound_and_metrics() -> None:

@@ -1,0 +1,43 @@
+"""The command line called in this process: a process of its own takes a second to load what is loaded here already."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from cotenant.cli import main
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What `cotenant ARGUMENTS` prints and exits with; both streams are files, as in a script."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
+        with _stream(1, "stdout", out.fileno()), _stream(2, "stderr", err.fileno()):
+            with patch.object(sys, "argv", ["cotenant", *arguments]), patch.dict(os.environ, environment):
+                try:
+                    main()
+                    code: object = 0
+                except SystemExit as leaving:
+                    code = leaving.code
+        out.seek(0)
+        err.seek(0)
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(list(arguments), code, out.read(), err.read())
+
+
+@contextmanager
+def _stream(number: int, name: str, target: int) -> Iterator[None]:
+    """Have a file descriptor, and the stream of that name, write to a file."""
+    getattr(sys, name).flush()
+    keep = os.dup(number)
+    os.dup2(target, number)
+    try:
+        with open(number, "w", encoding="utf-8", closefd=False) as stream, patch.object(sys, name, stream):
+            yield
+    finally:
+        os.dup2(keep, number)
+        os.close(keep)

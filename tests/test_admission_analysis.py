@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
+import terminal
 
 import cotenant
 from cotenant.analysis.admission.completion import best_completion
@@ -271,14 +270,14 @@ def test_what_is_an_analysis_is_no_method() -> None:
 
 
 def run(*arguments: str) -> Any:
-    command = [sys.executable, "-m", "cotenant.cli", *arguments, "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = terminal.run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
     path, answer = str(tmp_path / "one.json"), str(tmp_path / "answer.json")
-    command = [sys.executable, "-m", "cotenant.cli", "generate", "admission", "-o", "comparison=III", "--out", path]
-    subprocess.run(command, check=True, capture_output=True)
+    assert terminal.run("generate", "admission", "-o", "comparison=III", "--out", path).returncode == 0
     solved = run("solve", path, "-m", "DA1", "-o", "serving=ranking", "--out", answer)
     assert solved["result"]["metrics"]["assigned"] > 0
     assert run("check", path, answer)["ok"] is True
@@ -319,7 +318,6 @@ def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.Monke
 
 
 def test_a_comparison_shows_speed_and_the_gap_to_the_proved_optimum() -> None:
-    command = [sys.executable, "-m", "cotenant.cli", "compare", "admission/tiny", "-m", "optimal", "-m", "SM"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = terminal.run("compare", "admission/tiny", "-m", "optimal", "-m", "SM").stdout
     for word in ("speed", "gap", "blocking", "19.0"):
         assert word in printed

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from measured import DATA as MEASURED
+from terminal import run
 
 import cotenant
 from cotenant.analysis.market.phases import phases
@@ -132,22 +131,17 @@ def test_an_experiment_s_options_are_checked() -> None:
         experiments.figure_3_12(groups=0)
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    program = "import sys; from cotenant.cli import main; sys.argv[0] = 'cotenant'; main()"
-    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
-
-
 def test_from_generated_file_to_checked_result_on_the_command_line(tmp_path: Path) -> None:
     market, result = str(tmp_path / "m.json"), str(tmp_path / "r.json")
-    assert command("generate", "market", "-o", "users=8", "-o", "servers=6", "-o", "jobs=3", "--out", market).returncode == 0
-    solved = command("solve", market, "-m", "fisher", "--out", result)
+    assert run("generate", "market", "-o", "users=8", "-o", "servers=6", "-o", "jobs=3", "--out", market).returncode == 0
+    solved = run("solve", market, "-m", "fisher", "--out", result)
     assert solved.returncode == 0, solved.stderr
     assert "certified: an equilibrium within 1e-08" in solved.stdout
-    assert command("check", market, result).returncode == 0
+    assert run("check", market, result).returncode == 0
     content = json.loads(Path(result).read_text())
     content["solution"]["price"][0] *= 1.5
     Path(result).write_text(json.dumps(content))
-    tampered = command("check", market, result)
+    tampered = run("check", market, result)
     assert tampered.returncode == 1
     assert "broken: equilibrium_error is" in tampered.stdout
 
@@ -156,7 +150,7 @@ def test_a_bad_market_file_ends_with_one_line_and_code_2(tmp_path: Path) -> None
     path = tmp_path / "bad.json"
     job = {"user": [0], "server": [0], "parallel_fraction": [0.5], "work": [1]}
     path.write_text(json.dumps({"cotenant": 1, "problem": "market", "capacity": [0], "budget": [1], "job": job}))
-    ended = command("solve", str(path), "-m", "fisher")
+    ended = run("solve", str(path), "-m", "fisher")
     assert ended.returncode == 2
     assert "capacity[0] is 0.0" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from measured import DATA
+from terminal import run
 
 import cotenant
 from cotenant.analysis.papers.fair_scheduling.printed import MACHINES, TABLE_1, TABLE_2
@@ -343,26 +342,21 @@ def test_the_paper_s_conclusions_are_tested_on_means() -> None:
     }
 
 
-def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from cotenant.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) -> None:
     log, out = tmp_path / "made.swf", tmp_path / "window.json"
     log.write_text(swf_text(made_log()))
     assert (
-        cli("convert", str(log), "--from", "swf", "-o", "length=600", "-o", "organizations=3", "--out", str(out)).returncode == 0
+        run("convert", str(log), "--from", "swf", "-o", "length=600", "-o", "organizations=3", "--out", str(out)).returncode == 0
     )
-    compared = cli("compare", str(out), "-m", "REF", "-m", "FAIRSHARE", "--json")
+    compared = run("compare", str(out), "-m", "REF", "-m", "FAIRSHARE", "--json")
     rows = {row["method"]: row for row in json.loads(compared.stdout)}
     assert rows["REF"]["metrics"]["unfairness"] == 0
     assert rows["FAIRSHARE"]["metrics"]["unfairness"] >= 0
-    audited = cli("audit", str(log), "-o", "length=600", "--out", str(tmp_path / "audit.json"))
+    audited = run("audit", str(log), "-o", "length=600", "--out", str(tmp_path / "audit.json"))
     assert audited.returncode == 0
     assert "who contributed, who received" in audited.stdout
     assert json.loads((tmp_path / "audit.json").read_text())["reference"] == "REF"
-    refused = cli("audit", str(log), "-o", "length=soon")
+    refused = run("audit", str(log), "-o", "length=soon")
     assert (refused.returncode, "length is 'soon'" in refused.stderr) == (2, True)
 
 

@@ -253,6 +253,7 @@ room.compare = lambda instances, methods, **rest: compare(
     comparing.send_signal(number)
     _, stderr = comparing.communicate(timeout=60)
     assert comparing.returncode == code, stderr
+    assert "stopping: methods hand in the best they have" in stderr
     assert last(stderr).startswith("interrupted: ")
     assert "Traceback" not in stderr
     assert all(map(bad.gone, processes))

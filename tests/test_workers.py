@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -204,33 +203,3 @@ def test_every_problem_gives_the_same_rows_in_processes() -> None:
     here, apart = cotenant.compare(given, **settings), cotenant.compare(given, jobs=2, **settings)
     assert without_seconds(here) == without_seconds(apart)
     assert len({row["problem"] for row in here.rows}) == 6
-
-
-@pytest.mark.slow
-def test_the_command_line_says_that_it_stops_and_what_it_keeps(tmp_path: Path) -> None:
-    out = tmp_path / "rows.jsonl"
-    command = [
-        sys.executable,
-        "-m",
-        "cotenant.cli",
-        "compare",
-        "colocation/cooper-1000",
-        "-m",
-        "GR",
-        "-m",
-        "fair",
-        "--out",
-        str(out),
-    ]
-    sweep = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not out.exists() or not out.read_bytes():
-        assert sweep.poll() is None
-        time.sleep(0.02)
-    time.sleep(5.0)  # `fair` has its first answer
-    sweep.send_signal(signal.SIGINT)
-    stdout, stderr = sweep.communicate(timeout=60)
-    assert sweep.returncode == 130
-    assert stderr.splitlines()[0].startswith("stopping: methods hand in the best they have")
-    assert stderr.splitlines()[1] == "interrupted: 2 runs are kept"
-    assert "fair" in stdout
-    assert [row["stop"] for row in read_rows(out)] == ["finished", "interrupted"]

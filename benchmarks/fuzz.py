@@ -212,12 +212,12 @@ def packing(rng: np.random.Generator) -> Case:
     totals = packing_reference.totals_possible(instance)
     from cotenant.instances.packing.game import FairShare
 
-    unit = FairShare.of(instance).dominant_unit
+    unit = FairShare.of(instance).unit  # fractions: floats would tell equal shares apart
     best = max(sorted(n * u for n, u in zip(total, unit, strict=True)) for total in totals)
     share, claims = solved(instance, "max-min-share")
     yield from claims
-    mine = sorted((share.solution.totals(instance.types) * unit).tolist())
-    yield "max-min-share: every level", bool(np.allclose(mine, best, atol=1e-9)), (mine, best)
+    mine = sorted(n * u for n, u in zip(share.solution.totals(instance.types).tolist(), unit, strict=True))
+    yield "max-min-share: every level", mine == best, ([str(one) for one in mine], [str(one) for one in best])
     number = instance.available
     space, busy = instance.start.T @ number, (instance.start - instance.capacity).T @ number
     most = max(float(np.mean((busy + np.array(total) @ instance.demand) / space)) for total in totals)

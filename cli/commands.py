@@ -1,4 +1,4 @@
-"""The command line: `cotenant solve compare report check methods show generate convert fetch schema reproduce audit`."""
+"""The command line: `cotenant solve compare report check methods show generate convert fetch schema reproduce audit warm new`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
+from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
@@ -253,7 +254,7 @@ def methods(
 
     from .. import catalog
     from ..analysis.report.tables import method_tables, methods_in_words, methods_table
-    from ..instances.problem import PROBLEM_NAMES, UnknownName
+    from ..instances.problem import UnknownName
     from ..instances.problem.options import described
 
     if name is None or name in PROBLEM_NAMES or method is not None:
@@ -337,7 +338,7 @@ def convert(
     option: Options = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
-    from ..instances.problem import PROBLEM_NAMES, UnknownName, problem_named, write
+    from ..instances.problem import UnknownName, problem_named, write
     from ..instances.problem.options import parse_options
     from ..instances.problem.registry import resolve
 
@@ -488,7 +489,7 @@ def audit(
 
 
 WARMING: tuple[str, ...] = (
-    *(f"{problem}/tiny" for problem in ("admission", "colocation", "market", "numa", "packing", "scheduling")),
+    *(f"{problem}/tiny" for problem in PROBLEM_NAMES),
     "admission/hines-romano-I",
     "packing/vm-types-8",
     "colocation scores",
@@ -526,6 +527,23 @@ def warm() -> None:
     if done.interrupted:
         _interrupted(kept)
     typer.echo(kept)
+
+
+making = typer.Typer(help="Write the files of something new into a checkout of the sources.", no_args_is_help=True)
+app.add_typer(making, name="new")
+
+
+@making.command("problem")
+def new_problem(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, in lower case.")],
+) -> None:
+    """Write the files of a problem that works on every floor, with its tests, to be changed into the one that is meant."""
+    from .template import write_problem
+
+    root = Path(__file__).resolve().parents[1]
+    for path in write_problem(name, root):
+        typer.echo(path.relative_to(root))
+    say("install the checkout again, and run the tests: they name the pages that have to speak of it")
 
 
 def run() -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
 import sys
 import types
 from dataclasses import dataclass
@@ -119,3 +123,38 @@ def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert cotenant.solve(instance, highest).metrics == {"value": 3.0}
     with pytest.raises(InfeasibleSolution, match="4 is above 3"):
         cotenant.check(instance, Number(4))
+
+
+def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    checkout = tmp_path / "cotenant"
+    for folder in ("analysis", "baselines", "cli", "instances", "models", "solvers"):
+        shutil.copytree(root / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("__init__.py", "catalog.py"):
+        shutil.copy(root / name, checkout)
+    (checkout / "tests").mkdir()
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        entry = "from cotenant.cli import main; main()"
+        return subprocess.run(
+            [sys.executable, "-P", "-c", entry, *arguments], env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    made = run("new", "problem", "groups_of_jobs").stdout.split()
+    assert {"instances/groups_of_jobs/instance.py", "tests/test_groups_of_jobs.py", "catalog.py"} <= set(made)
+    rows = json.loads(run("compare", "groups_of_jobs/tiny", "--json").stdout)
+    assert [(row["method"], row["status"], row["objective"]) for row in rows] == [
+        ("optimal", "optimal", 8.0), ("greedy", "feasible", 7.0)
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
+         "--rootdir", str(checkout),
+         "--doctest-modules", *(str(checkout / path) for path in made if path.endswith(".py") and "groups_of_jobs" in path)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    for again, words in (("groups_of_jobs", "which is a problem already"), ("Groups", "expected lower-case letters")):
+        refused = run("new", "problem", again)
+        assert refused.returncode == 2
+        assert words in refused.stderr

@@ -24,20 +24,15 @@ from cotenant.instances.numa.instance import Numa
 from cotenant.instances.packing import Packing, Placement
 from cotenant.instances.packing.generators import few_types
 from cotenant.instances.packing.instance import serves_all
-from cotenant.instances.problem import CotenantError, Instance, InvalidInstance
+from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, InvalidInstance
 from cotenant.instances.problem.options import accepts
 from cotenant.instances.scheduling import Schedule, Scheduling
 from cotenant.solvers.outcome import agree
 
 Path = tuple[str | int, ...]
 
-GIVEN = {
-    "colocation": ("colocation/tiny",),
-    "market": ("market/tiny",),
+GIVEN = {problem: (f"{problem}/tiny",) for problem in PROBLEM_NAMES} | {
     "packing": ("packing/tiny", "packing/paper-example"),  # requests to be served whole, or elastic ones
-    "admission": ("admission/tiny",),
-    "scheduling": ("scheduling/tiny",),
-    "numa": ("numa/tiny",),
 }
 
 FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (

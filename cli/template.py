@@ -330,16 +330,16 @@ def write_problem(name: str, root: Path) -> list[Path]:
         return text.replace("newproblem", name).replace("NewProblem", class_name)
 
     made = {root / filled(path): filled(text) for path, text in FILES.items()}
+    if there := [path for path in made if path.exists()]:
+        raise InvalidFile(f"{there[0]} is there already; remove it or choose another name")
     for path, changes in LINES.items():
         text = (root / path).read_text()
         for pattern, new in changes:
-            text, number = re.subn(pattern, lambda found, new=new: found.expand(filled(new)), text, count=1, flags=re.MULTILINE)
+            text, number = re.subn(pattern, filled(new), text, count=1, flags=re.MULTILINE)
             if number != 1:
                 raise InvalidFile(f"{root / path} has no line like {pattern}; the template is older than it")
         made[root / path] = text
-    if there := [path for path in made if path.exists() and str(path.relative_to(root)) not in LINES]:
-        raise InvalidFile(f"{there[0]} is there already; remove it or choose another name")
-    for path, text in made.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    for place, text in made.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
     return list(made)

@@ -29,6 +29,11 @@ def equal_share(
     The thesis (section 3.4.1) apportions "to applications equally"; jobs of work 0 get nothing here. It does not say how
     whole cores come about: fractions by default, see `rounding`. With "least-envy", which may be cut short, an Outcome that
     says why it stopped.
+
+    Parameters
+    ----------
+    rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
+    time_limit : seconds, for "least-envy".
     """
     validate_time_limit(time_limit)
     return _rounded(instance, equal_cores(instance), rounding, time_limit)
@@ -49,6 +54,11 @@ def proportional_share(
 
     Thesis section 3.4.1. A server whose useful jobs all have f = 0 is split equally: the text does not say. With
     `rounding` "least-envy", which may be cut short, an Outcome that says why it stopped.
+
+    Parameters
+    ----------
+    rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
+    time_limit : seconds, for "least-envy".
     """
     validate_time_limit(time_limit)
     weight = np.where(instance.useful, instance.parallel_fraction, 0.0)

@@ -75,8 +75,10 @@ def uniform(
 
     Parameters
     ----------
-    machines, jobs, types : V, J and C.
-    cores, threads, speed : the largest value of each entry.
+    machines, jobs, types : how many VMs, jobs and core types.
+    cores : most cores of a type on a VM.
+    threads : most threads of a job.
+    speed : largest speed.
     lengths : give jobs lengths too, uniform on [1, 1000].
     rng : source of the draw.
     """

@@ -31,6 +31,8 @@ def penalty_csv(path: PathLike, *, copies: int = 1, machines: float | None = Non
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
 
+    Notes
+    -----
     An empty cell or "inf" forbids the pair.
     """
     names, matrix, _ = _square(path)
@@ -38,7 +40,14 @@ def penalty_csv(path: PathLike, *, copies: int = 1, machines: float | None = Non
 
 
 def slowdown_csv(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
-    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown."""
+    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown.
+
+    Parameters
+    ----------
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
+    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    """
     names, matrix, _ = _square(path)
     _all_positive(path, names, matrix, "slowdown")
     return _typed(path, names, _loss(1.0, matrix), copies, machines, bandwidth, "slowdown matrix")
@@ -48,6 +57,12 @@ def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, 
     """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run alone.
 
     penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
+
+    Parameters
+    ----------
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
+    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
     """
     names, matrix, alone = _square(path, extra_columns=1)
     if not np.isfinite(alone).all():
@@ -64,6 +79,12 @@ def gavel(
     Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`, `isolated_throughput` and
     `corun_throughput_of_row` under `gpus`. A zero is a pair that does not fit in memory: forbidden. A pair that was
     not measured is forbidden too.
+
+    Parameters
+    ----------
+    gpu : whose throughputs.
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
     """
     content = parse_json(read_text(path), path)
     tables = content.get("gpus", content)

@@ -108,9 +108,14 @@ def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.
 def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.Generator) -> Colocation:
     """Agents that are all different, with penalty[i, j] = sensitivity_i x pressure_j + noise.
 
-    Sensitivity and pressure are uniform on (0, 1); the noise is uniform on an interval of width `noise` around 0, a
-    fraction of the scores' range; the sum is scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12
-    decimals.
+    Sensitivity and pressure are uniform on (0, 1), the noise on an interval around 0; the sum is scaled by
+    1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12 decimals.
+
+    Parameters
+    ----------
+    agents : n, even.
+    noise : width of the noise's interval, as a fraction of the scores' range.
+    rng : source of the draw.
     """
     _even(agents)
     if not 0 <= noise <= 10:

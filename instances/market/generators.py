@@ -38,13 +38,15 @@ def population(
 
     Parameters
     ----------
-    users, servers, jobs : n, m and the jobs of each user (at most `servers`).
-    fractions : parallel fractions uniform on (`low`, `high`), the range of thesis fig. 3.4, or drawn from a pool of named
-        workloads (see `workloads`).
+    users, servers : how many.
+    jobs : of each user, at most `servers`.
+    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named workloads (see `workloads`).
+    low, high : the range of uniform fractions; thesis fig. 3.4 has 0.55 to 0.99.
     pool_file : CSV with columns workload and parallel_fraction, or a profile (see `profile.read_profile`), in place of the
         built-in synthetic pool.
     cores : of each server; the thesis's have 24.
     work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
+    spread : of lognormal work and budgets.
     budgets : 1 for every user, or lognormal in the same way.
     groups : number of groups of users; the users of a group share the same `jobs` servers (thesis section 3.4.4 and
         fig. 3.12: 100 users in 10 groups on 100 servers). None: every user draws its own.

@@ -43,7 +43,14 @@ def blade_server(
         "hot-blade" (in blade 0, evenly); the rest is even over the other memories.
     hot : that share, from 0 to 1.
     refusal_limit : offers a task declines at most; None for no limit.
-    others : see Numa. service_mean is 100 million instructions at 2.5 GHz (thesis section 4.5.1).
+    blades, rows, columns : blades, and the rows and columns of processors on each, every one with a memory.
+    cores : of each processor.
+    law : of service times.
+    scv : their squared coefficient of variation, for the laws that leave it open.
+    queues : "one" of waiting tasks, or one "per-processor" (thesis section 4.3.2).
+    service_mean : mean service time beside local data [s]; 100 million instructions at 2.5 GHz (thesis section 4.5.1).
+    arrival_law : of the times between arrivals.
+    arrival_scv : their squared coefficient of variation, for the laws that leave it open.
     rng : not needed; nothing is drawn.
 
     Raises

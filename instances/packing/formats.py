@@ -86,7 +86,8 @@ def azure_vm(
     Parameters
     ----------
     at : seconds; the densest instant when not given.
-    cores, memory : of a server; memory in GB.
+    cores : of a server.
+    memory : of a server [GB].
     servers : how many; as many as needed when not given.
     """
     trace = azure_trace(path)

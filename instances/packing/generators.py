@@ -156,7 +156,7 @@ def few_types(
 
     Parameters
     ----------
-    types, resources : how many.
+    types, resources : how many VM types, and resources.
     vms : VMs in all, spread over the types at random, each type at least once.
     capacity : of a server, in every resource.
     share : largest size as a fraction of the capacity, above 0 and at most 1.

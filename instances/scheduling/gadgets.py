@@ -18,8 +18,12 @@ from .instance import Schedule, Scheduling
 def figure_2(*, horizon: int = 14, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 2: nine jobs of one organization and one of another on three machines.
 
-    The processing times are not printed; these give every number of the figure's caption. `figure_2_starts` has its
+    The processing times are not printed; these give every number of the figure's caption. `figure_2_schedule` has its
     schedule.
+
+    Parameters
+    ----------
+    horizon : units of time until utilities are counted.
     """
     return Scheduling(
         machines=np.array([3, 0]),
@@ -39,7 +43,12 @@ def figure_2_schedule(instance: Scheduling) -> Schedule:
 
 
 def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Scheduling:
-    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines."""
+    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines.
+
+    Parameters
+    ----------
+    horizon : units of time until utilities are counted.
+    """
     return Scheduling(
         machines=np.array([2, 2]),
         organization=np.array([0, 0, 0, 0, 1, 1]),
@@ -52,7 +61,12 @@ def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Sch
 
 
 def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None) -> Scheduling:
-    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2."""
+    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2.
+
+    Parameters
+    ----------
+    horizon : units of time until utilities are counted.
+    """
     return Scheduling(
         machines=np.array([1, 1, 1]),
         organization=np.array([0, 0, 1, 1]),

@@ -27,7 +27,9 @@ def workload(
 
     Parameters
     ----------
-    organizations, machines, split : see `machine_split`; machines is the total.
+    organizations : how many.
+    machines : in all.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
     jobs : number of jobs.
     horizon : units of time; batches arrive uniformly in it.
     load : total processing time as a share of all machines' time until the horizon.
@@ -63,7 +65,16 @@ def unit_jobs(
     *, organizations: int = 4, machines: int = 8, split: str = "zipf", jobs: int = 100, horizon: int = 20,
     rng: np.random.Generator,
 ) -> Scheduling:  # fmt: skip
-    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1)."""
+    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1).
+
+    Parameters
+    ----------
+    organizations : how many.
+    machines : in all.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
+    jobs : number of jobs.
+    horizon : units of time; jobs are released in it.
+    """
     for option, value in (("jobs", jobs), ("horizon", horizon)):
         _positive(option, value)
     return Scheduling(

@@ -54,7 +54,8 @@ def fisher(
     tolerance : largest clearing error, overspending and regret that may be called an equilibrium, all relative.
     route : "auto" for the ladder, or one rung after the warm-up.
     bids : first bids, "equal" money on each job or "random".
-    warm_rounds, rounds : of proportional response, before Newton and as last resort.
+    warm_rounds : rounds of proportional response before Newton.
+    rounds : most rounds of proportional response as last resort.
     rounding : whole cores; the answer is then no equilibrium any more and its status says so.
 
     Returns

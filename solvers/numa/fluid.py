@@ -40,7 +40,9 @@ def fluid(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds, for both levels together.
-    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
+    pcie_energy : of PCIe to another blade [pJ/bit].
+    pcie_hops : HyperTransport hops on the way to and from the bridges.
 
     Returns
     -------
@@ -90,7 +92,9 @@ def fluid_power(
     ----------
     throughput : tasks a second; the instance's rate when not given. One that passes the most by rounding (`ROUNDED`) is
         the most.
-    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
+    pcie_energy : of PCIe to another blade [pJ/bit].
+    pcie_hops : HyperTransport hops on the way to and from the bridges.
 
     Returns
     -------

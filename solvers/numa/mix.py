@@ -36,7 +36,10 @@ def mix(
     rng : draws everything; `default_rng(0)` when not given.
     time_limit : seconds, for the program and the simulation together.
     by : shares by "class" of the task, or by class and "memory" its data is in (of use when some memory is hot).
-    tasks, warmup, placement, engine : as of `baselines.numa.local`.
+    tasks : tasks that are measured.
+    warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
+    placement : an arriving task takes the "nearest" idle core it accepts, or any of them at "random".
+    engine : "compiled", or "python" for the plain twin (slow).
 
     Returns
     -------

@@ -75,7 +75,13 @@ def min_cost(
     random_starts: int = 20,
     master: Literal["highs", "cp-sat"] = "highs",
 ) -> Outcome:
-    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost."""
+    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost.
+
+    Parameters
+    ----------
+    random_starts : first fits and random fits in random order.
+    master : the engine of the integer programmes over patterns; HiGHS is the quicker by far.
+    """
     return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=True)
 
 

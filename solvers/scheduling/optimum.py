@@ -67,9 +67,13 @@ def max_utility(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The most total psi_sp any schedule reaches at the horizon; options and bound as for `max_utilization`.
+    """The most total psi_sp any schedule reaches at the horizon; start, limit and bound as for `max_utilization`.
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
+
+    Parameters
+    ----------
+    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances); `quicker_engine` when not given.
     """
     return optimum(instance, "utility", engine or quicker_engine(instance), start, time_limit, report)
 

@@ -26,8 +26,14 @@ def fuga_algorithm_1(
     last to the first, each server takes the combination that is best given those already chosen. Its answer is the
     subgame-perfect equilibrium for one or two servers, and in general not for more (`FUGA` is).
 
-    Options, ties and errors as for `FUGA`. O(servers x eta) after the strategies are listed.
+    Ties and errors as for `FUGA`. O(servers x eta) after the strategies are listed.
     Source: Xu and Yu (2014), Algorithm 1.
+
+    Parameters
+    ----------
+    alpha : above 1, weighs fairness (eq. 14); the paper uses 2 to 5.
+    eta : combinations each server may choose among, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
     """
     validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)

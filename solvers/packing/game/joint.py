@@ -56,14 +56,16 @@ def joint_optimum(
 
     Parameters
     ----------
-    alpha, eta, overload : of the game, as for `FUGA`.
+    alpha : above 1, weighs fairness (eq. 14).
+    eta : combinations each server may choose among, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
     over : "top", the strategy sets of the game; "all", every combination that fits and the empty one: another game, against
         which no price of anarchy is measured.
     engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to 1e-7, any of the optima;
         "counts", dynamic programming over total counts, exact, the lexicographically smallest of the optima (in the order of
         moves), for few VM types.
     start : not used: an answer outside the strategy sets would not count.
-    most_states : of engine "counts".
+    most_states : states that engine "counts" may list in all.
 
     Raises
     ------

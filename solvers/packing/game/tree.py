@@ -29,9 +29,14 @@ def fuga_tree(
     """The whole extensive game as a tree, and its subgame-perfect equilibrium by backward induction.
 
     For games small enough to look at: refused above 100,000 nodes, where `FUGA` gives the same play. `game_tree` returns the
-    tree itself, `analysis.packing.drawing.draw_tree` draws it. Options, ties and errors as for `FUGA`.
-
+    tree itself, `analysis.packing.drawing.draw_tree` draws it. Ties and errors as for `FUGA`.
     Source: Xu and Yu (2014), section 4.3, steps 3 and 4, fig. 3.
+
+    Parameters
+    ----------
+    alpha : above 1, weighs fairness (eq. 14); the paper uses 2 to 5.
+    eta : combinations each server may choose among, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
     """
     validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)

@@ -33,6 +33,13 @@ def simple_matching(
     Notes
     -----
     O(J V C). Source: section IV, simple matching; the order of serving is ours, the paper names none.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "SM")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 19.0
     """
     validate_time_limit(time_limit)
     empty = speeds_on(instance, instance.cores)
@@ -69,6 +76,13 @@ def deferred_quotas(
     Notes
     -----
     O(J V (C + J / V)). Source: section IV, the second scheme.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "DA1")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 22.0
     """
     validate_time_limit(time_limit)
     if serving not in get_args(Serving):
@@ -95,6 +109,13 @@ def deferred_rounds(
     Notes
     -----
     O(R J V C) for R rounds, R at most the number of jobs. Source: section IV, the third scheme.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "DA2")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 22.0
     """
     validate_time_limit(time_limit)
     draft = Draft(instance)
@@ -139,6 +160,13 @@ def proposed(
     Notes
     -----
     Source: section III.B, Algorithm 1.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "proposed")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.0
     """
     validate_time_limit(time_limit)
     if route not in get_args(Route):

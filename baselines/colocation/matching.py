@@ -41,6 +41,13 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
     Notes
     -----
     O(T log T). Source: Cooper section IV.C, CO, which says that the sets are complementary, not who pairs with whom in them.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "CO")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.045
     """
     validate_time_limit(time_limit)
     draft = Draft(instance)
@@ -72,6 +79,13 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
     Notes
     -----
     Matched over types, whatever the number of agents. Source: Cooper sections III.C (algorithm 1) and IV.C, SMR.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "SMR")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.0
     """
     validate_time_limit(time_limit)
     generator = rng or np.random.default_rng(0)
@@ -104,6 +118,13 @@ def marriage_partition(
     Notes
     -----
     Source: Cooper sections III.C and IV.C, SMP.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "SMP")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.0
     """
     validate_time_limit(time_limit)
     upper = np.zeros(instance.types, dtype=np.int64)
@@ -148,6 +169,13 @@ def roommates(
     -----
     O(n² log n) time and O(n²) memory: agents, not types, since breaking ties makes agents of one type differ.
     Source: Cooper sections III.C and IV.C, SR; R. W. Irving 1985.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/no-stable-4"), "SR", completion="pair")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.0
     """
     validate_time_limit(time_limit)
     if completion not in get_args(Completion):

@@ -53,6 +53,13 @@ def greedy(
     Notes
     -----
     O(n T) at most; in index order runs of one type are placed together. Source: Cooper section IV.C, GR.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "GR", fill=True)
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0525
     """
     validate_time_limit(time_limit)
     tasks = _task_order(instance, order, rng)
@@ -97,6 +104,13 @@ def threshold(
     -----
     Source: the threshold schemes of Cooper sections IV.C and VII (Bubble-Up, 10 %), which do not say which of several
     tolerable machines is taken.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "threshold", tolerance=0.2)
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0525
     """
     validate_time_limit(time_limit)
     if isinstance(tolerance, bool) or not 0 < tolerance <= 1:

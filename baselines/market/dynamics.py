@@ -44,6 +44,13 @@ def proportional_response(
     -------
     Outcome
         Status `feasible`: how near an equilibrium it came stands in the certificate.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "PRD")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0
     """
     if rule not in RULES:
         raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")

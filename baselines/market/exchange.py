@@ -58,6 +58,13 @@ def exchange(
     step : first step, a share of the budget.
     halving : "always", after every move, or "on-failure".
     rounding : whole cores.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "XC", halving="on-failure")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.679
     """
     _validate(rounds, step)
     if halving not in get_args(Halving):
@@ -103,6 +110,13 @@ def exchange_modified(
     step : share of the way to the best reply, above 0 and at most 1.
     tolerance : of the Nash equilibrium.
     rounding : whole cores.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "XC-M")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.678
     """
     _validate(rounds, step)
     if not tolerance >= 0:

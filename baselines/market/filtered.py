@@ -38,6 +38,13 @@ def greedy_filtered(
     ------
     InvalidOption
         A share out of range, or more cores than a greedy can give away one by one.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "G-I")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.486
     """
     validate_time_limit(time_limit)
     total = np.floor(instance.capacity + 1e-9).astype(np.int64)

@@ -34,6 +34,13 @@ def equal_share(
     ----------
     rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
     time_limit : seconds, for "least-envy".
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "ES", rounding="largest-remainder")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.591
     """
     validate_time_limit(time_limit)
     return _rounded(instance, equal_cores(instance), rounding, time_limit)
@@ -59,6 +66,13 @@ def proportional_share(
     ----------
     rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
     time_limit : seconds, for "least-envy".
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "PF")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 16.443
     """
     validate_time_limit(time_limit)
     weight = np.where(instance.useful, instance.parallel_fraction, 0.0)
@@ -73,6 +87,13 @@ def greedy_oracle(instance: Market, *, rng: np.random.Generator | None = None, t
 
     Thesis section 3.4.1. Exact for whole cores (`utilitarian` with `whole` proves it and gives the bound); ties go to the
     lowest job, which the text leaves open.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "G-II")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 17.766
     """
     return greedy_cores(instance, time_limit=time_limit)
 

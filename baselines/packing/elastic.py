@@ -19,13 +19,28 @@ def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time
     ------
     InvalidInstance
         The number of servers is not fixed, or a finite request must be served whole.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "first-fit")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 2.281
     """
     validate_time_limit(time_limit)
     return fill_elastic(instance, "first", rng or np.random.default_rng(0))
 
 
 def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first."""
+    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "best-fit")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 2.202
+    """
     validate_time_limit(time_limit)
     return fill_elastic(instance, "best", rng or np.random.default_rng(0))
 
@@ -37,6 +52,13 @@ def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit
     Dominant shares are of what the cluster has free in all (`capacity`).
 
     Source: Ghodsi et al. (NSDI 2011), algorithm 1, on servers instead of one pool.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "DRF")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.25
     """
     validate_time_limit(time_limit)
     return fill_elastic(instance, "drf", rng or np.random.default_rng(0))
@@ -48,6 +70,13 @@ def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, tim
     A slot is, in every resource, the smallest positive demand of any VM type; a server has as many as fit in it whole, and a
     VM takes as many as cover it in every resource. Ties to the lowest index; the first server with enough free slots takes
     the VM. Xu and Yu (2014, section 5.2) do not give the size of their slots: this is our reading.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "fair-slots")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.25
     """
     validate_time_limit(time_limit)
     cluster = fixed_cluster(instance)

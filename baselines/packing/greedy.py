@@ -37,6 +37,13 @@ def first_fit_all(
     Notes
     -----
     New servers are opened cheapest per capacity first. O(VMs x servers) at worst.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "FF")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 5.0
     """
     validate_time_limit(time_limit)
     if order not in get_args(Order):
@@ -53,7 +60,15 @@ def first_fit_all(
 def first_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
-    """FFD: first fit, largest VMs first (the sum of their shares of the largest server); see `first_fit_all`."""
+    """FFD: first fit, largest VMs first (the sum of their shares of the largest server); see `first_fit_all`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "FFD")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 5.0
+    """
     validate_time_limit(time_limit)
     problem = reduce(instance)
     order = decreasing(problem)
@@ -63,7 +78,15 @@ def first_fit_decreasing(
 def best_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
-    """BFD: largest VMs first, each on the server with the least free shares that still holds it; see `first_fit_all`."""
+    """BFD: largest VMs first, each on the server with the least free shares that still holds it; see `first_fit_all`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "BFD")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 5.0
+    """
     validate_time_limit(time_limit)
     problem = reduce(instance)
     order = decreasing(problem)
@@ -75,6 +98,13 @@ def dot_product(instance: Packing, *, rng: np.random.Generator | None = None, ti
 
     A resource weighs as much as its total demand measured in servers. Raises as `first_fit_all` does.
     Source: Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for vector bin packing" (2011).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "dot")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 5.0
     """
     validate_time_limit(time_limit)
     problem = reduce(instance)
@@ -85,6 +115,13 @@ def square_norm(instance: Packing, *, rng: np.random.Generator | None = None, ti
     """L2: fill one server after the other, next the VM that leaves the least weighted square norm of free shares.
 
     Weights, errors and source as for `dot_product`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "L2")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 4.0
     """
     validate_time_limit(time_limit)
     problem = reduce(instance)
@@ -96,6 +133,13 @@ def random_fit(instance: Packing, *, rng: np.random.Generator | None = None, tim
 
     With all requests to be served, a server is opened only when no open one holds the VM. With elastic requests (or such
     as may be served in part) users take turns, each asking for one VM, until nothing more fits on the fixed servers.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "random-fit")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 4.0
     """
     validate_time_limit(time_limit)
     generator = rng or np.random.default_rng(0)

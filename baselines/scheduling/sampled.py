@@ -52,6 +52,13 @@ def rand(
     The certificate's bound is on phi, for unit jobs: with probability `confidence` the estimates are within
     epsilon times the value of all, summed over organizations. It does not carry over to psi, as the proof of theorem 5.6
     says it does: a small error in phi can decide whose queue gets every free machine. O(N k) coalitions.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "RAND", orderings=75)
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.297
     """
     validate_time_limit(time_limit)
     if reading not in ("figure", "definition"):

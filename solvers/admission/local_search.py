@@ -48,6 +48,13 @@ def local_search(
     Notes
     -----
     A move costs two VMs' tables again: about J C^2 operations for each job on them.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "local-search")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 24.0
     """
     clock = Clock(time_limit)
     if isinstance(kicks, bool) or not isinstance(kicks, int | np.integer) or kicks < 0:

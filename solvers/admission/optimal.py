@@ -64,6 +64,13 @@ def optimal(
     Notes
     -----
     Strongly NP-hard (one core type and equal speeds: jobs of indivisible demand).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "optimal", then="jobs")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 24.0
     """
     _choice("then", then, Then)
     _choice("route", route, Route)
@@ -104,6 +111,13 @@ def most_jobs(
     ------
     InvalidOption
         An option out of range, before any work starts.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "most-jobs")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.0
     """
     _choice("then", then, ThenSpeed)
     validate_engine(engine)

@@ -52,6 +52,13 @@ def fair(
     ------
     InvalidOption
         The instance has no bandwidths, or an option is out of range.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "fair")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.0
     """
     validate_engine(engine)
     require_bandwidth(instance)

@@ -60,6 +60,13 @@ def fisher_convex(
     -------
     Outcome
         As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "fisher-convex")
+    >>> print(result.status, round(result.objective, 4))
+    optimal 0.0
     """
     require_numbers({"solves": solves}, {"tolerance": tolerance})
     if not 0 < tolerance <= 1e-3:
@@ -135,6 +142,13 @@ def nash_welfare(
     -------
     Outcome
         `optimal` when welfare and bound agree to one part in a million.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "nash-welfare")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.448
     """
     family = family_named(utility, rho)
     if whole:

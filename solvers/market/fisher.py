@@ -68,6 +68,13 @@ def fisher(
     Jobs with f = 0 get a sliver of a core, jobs of work 0 nothing, a server without useful tenants the price 0. O(jobs)
     per round and per iteration of the linear solver. Prices are unique when all f < 1 (see `instances.market.equilibrium`).
     Source: thesis section 3.3.2.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "fisher")
+    >>> print(result.status, round(result.objective, 4))
+    optimal 0.0
     """
     _validate(tolerance, route, bids, warm_rounds, rounds, start)
     validate_rounding(instance, rounding, time_limit)

@@ -53,6 +53,13 @@ def leximin(
     ways, ratios less than one part in ten million above a level count as that level. Small cases: the program has
     a column for every core of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached stand
     in `certificate["levels"]`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "leximin")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.029
     """
     require_small(instance, time_limit)
     if not instance.active.any():

@@ -36,6 +36,13 @@ def utilitarian(
     -----
     O(jobs) times about ten passes; whole cores O(jobs) times about sixty (bisection on the last gain), whatever the cores.
     Jobs with f = 0 run at full speed on a sliver of a core, or, in whole cores, on one. `rng` is not used.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "utilitarian", whole=True)
+    >>> print(result.status, round(result.objective, 3))
+    optimal 17.766
     """
     clock = Clock(time_limit, report)
     cores, bound = _whole(instance) if whole else _fractional(instance, instance.work)

@@ -63,6 +63,13 @@ def fluid(
     Exact for the long run: no policy that keeps its queue from growing serves more. It says nothing of response times,
     nor of how fast a backlog is cleared by tasks whose data lies elsewhere than the long run's; and where every memory
     has its fair share of the data the answer is that all run locally (6400 tasks/s on the thesis's server).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("numa/kmeans-hot-memory"), "fluid")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 5752.04
     """
     clock = Clock(time_limit)
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
@@ -105,6 +112,13 @@ def fluid_power(
     ------
     InvalidOption
         A throughput, time limit or energy out of range.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("numa/kmeans-hot-memory"), "fluid-power", throughput=3000)
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.141
     """
     clock = Clock(time_limit)
     asked = instance.rate if throughput is None else throughput

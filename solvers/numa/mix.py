@@ -55,6 +55,13 @@ def mix(
     -----
     The mix is optimal for the flow, in the long run and without queueing; the refusal rule bends it (an IB task that finds
     a local core idle runs there), so what it sustains is measured, not promised.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("numa/tiny"), "mix", tasks=10_000)
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.205
     """
     if by not in get_args(By):
         raise InvalidOption(f"by is {by!r}; expected {' or '.join(get_args(By))}")

@@ -67,6 +67,13 @@ def arc_flow(
         A request is elastic or may be served in part.
     InvalidOption
         There are more partial loads than `most_nodes`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "arc-flow")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.0
     """
     validate_whole("most_nodes", most_nodes, 1, "a number of partial loads")
     clock = Clock(time_limit, report)

@@ -40,6 +40,13 @@ def cp_sat(
         A request is elastic or may be served in part.
     InvalidOption
         The model would have more than 300,000 counts.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "cp-sat")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.0
     """
     validate_time_limit(time_limit)
     problem = reduce(instance)

@@ -61,6 +61,13 @@ def min_servers(
     Notes
     -----
     Server classes of limited number are held to it; when all of them are too few the status is `infeasible`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "min-servers")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.0
     """
     return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=False)
 
@@ -81,6 +88,13 @@ def min_cost(
     ----------
     random_starts : first fits and random fits in random order.
     master : the engine of the integer programmes over patterns; HiGHS is the quicker by far.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "min-cost")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 5.0
     """
     return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=True)
 

@@ -53,6 +53,13 @@ def max_utilization(
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
         A server has more than 50,000 maximal combinations of VMs, or `least_share` is no number of 0 or more.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "max-utilization")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.985
     """
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
@@ -125,6 +132,13 @@ def max_min_share(
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
         A server has more than 50,000 maximal combinations of VMs, or `levels` is no whole number of 1 or more.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "max-min-share")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.25
     """
     clock = Clock(time_limit, report)
     if levels is not None:

@@ -55,6 +55,13 @@ def max_utilization(
     Notes
     -----
     The bound, a share of the machines' time, is the better of the engine's and of `models.scheduling.fluid_bound`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/figure-7"), "max-utilization")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.0
     """
     return optimum(instance, "utilization", engine or quicker_engine(instance), start, time_limit, report)
 
@@ -74,6 +81,13 @@ def max_utility(
     Parameters
     ----------
     engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances); `quicker_engine` when not given.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "max-utility")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1348.0
     """
     return optimum(instance, "utility", engine or quicker_engine(instance), start, time_limit, report)
 

@@ -92,6 +92,13 @@ def ref(
     O(3^k) per decision time at worst; the coalitions are looked at only where machines are short and two of their
     organizations wait. phi is a whole number times 1/lcm(1..k) throughout. The bound 0 is unfairness, the distance to
     this very schedule: no other can be nearer.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "REF", reading="definition")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.0
     """
     validate_time_limit(time_limit)
     validate_ref(instance, reading, memory)

@@ -34,6 +34,13 @@ def fuga_algorithm_1(
     alpha : above 1, weighs fairness (eq. 14); the paper uses 2 to 5.
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "FUGA-algorithm-1")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.516
     """
     validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)

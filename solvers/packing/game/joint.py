@@ -73,6 +73,13 @@ def joint_optimum(
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
         An option out of range, or too many strategies or states.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "joint-optimum", engine="counts")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.446
     """
     for name, value, choices in (("over", over, get_args(Over)), ("engine", engine, get_args(Engine))):
         if value not in choices:

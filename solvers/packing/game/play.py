@@ -54,6 +54,13 @@ def fuga(
     Ties go to the lexicographically smallest combination, at step 2 and in backward induction. Theorems 8 to 10 of the paper
     (sharing incentive, no envy, Pareto efficiency) do not hold in general; `analysis.packing.audits` measures them.
     Source: Xu and Yu (2014), section 4.3; the equilibrium their Algorithm 1 claims.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "FUGA", alpha=3.0)
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.793
     """
     validate_whole("most_states", most_states, 1, "a number of states")
     clock = Clock(time_limit, report)

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..instances.numa.answer import reach
 from ..instances.numa.instance import Numa
-from ..solvers.numa.simulation import Engine, Placement, simulate_policy
+from ..instances.problem.rules import checked
+from ..solvers.numa.simulation import Engine, Placement, Tasks, Warmup, simulate_policy
 from ..solvers.outcome import Outcome, Report
 
 TASKS = 500_000
@@ -22,14 +23,15 @@ TASKS = 500_000
 def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[..., Outcome]:
     """The function of a policy; the four differ in nothing but how far a task goes, and in what its example prints."""
 
+    @checked
     def policy(
         instance: Numa,
         *,
         rng: np.random.Generator | None = None,
         time_limit: float | None = None,
         report: Report | None = None,
-        tasks: int = TASKS,
-        warmup: int | None = None,
+        tasks: Tasks = TASKS,
+        warmup: Warmup | None = None,
         placement: Placement = "nearest",
         engine: Engine = "compiled",
     ) -> Outcome:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, Integers
 from ...instances.admission.rules import job_ranking, speeds_on
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.admission.draft import Draft, serial_dictatorship
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
-from ...solvers.outcome import validate_time_limit
 
 Serving = Literal["index", "ranking"]
 Route = Literal["serial", "rounds"]
 
 
+@checked
 def simple_matching(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
@@ -41,7 +41,6 @@ def simple_matching(
     >>> print(result.status, round(result.objective, 3))
     feasible 19.0
     """
-    validate_time_limit(time_limit)
     empty = speeds_on(instance, instance.cores)
     favourite = np.where(empty.max(axis=1) > 0, empty.argmax(axis=1), -1)
     draft = Draft(instance)
@@ -49,6 +48,7 @@ def simple_matching(
     return draft.assignment()
 
 
+@checked
 def deferred_quotas(
     instance: Admission,
     *,
@@ -84,9 +84,6 @@ def deferred_quotas(
     >>> print(result.status, round(result.objective, 3))
     feasible 22.0
     """
-    validate_time_limit(time_limit)
-    if serving not in get_args(Serving):
-        raise InvalidOption(f"serving is {serving!r}; expected one of {', '.join(get_args(Serving))}")
     quota = np.full(instance.machines, -(-instance.jobs // instance.machines))
     admitted = _accepted(instance, speeds_on(instance, instance.cores), quota)
     draft = Draft(instance)
@@ -94,6 +91,7 @@ def deferred_quotas(
     return draft.assignment()
 
 
+@checked
 def deferred_rounds(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
@@ -117,7 +115,6 @@ def deferred_rounds(
     >>> print(result.status, round(result.objective, 3))
     feasible 22.0
     """
-    validate_time_limit(time_limit)
     draft = Draft(instance)
     waiting = np.arange(instance.jobs)
     while len(waiting):
@@ -131,6 +128,7 @@ def deferred_rounds(
     return draft.assignment()
 
 
+@checked
 def proposed(
     instance: Admission,
     *,
@@ -168,9 +166,6 @@ def proposed(
     >>> print(result.status, round(result.objective, 3))
     feasible 0.0
     """
-    validate_time_limit(time_limit)
-    if route not in get_args(Route):
-        raise InvalidOption(f"route is {route!r}; expected one of {', '.join(get_args(Route))}")
     return (serial_dictatorship if route == "serial" else _algorithm_1)(instance)
 
 

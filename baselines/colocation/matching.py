@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import checked
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
-from ...solvers.outcome import validate_time_limit
 from .draft import Draft, runs
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ Completion = Literal["individual", "pair"]
 Ties = Literal["index", "own"]
 
 
+@checked
 def complementary(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
     """CO: the task of i-th lowest bandwidth demand shares with the one of i-th highest.
 
@@ -49,7 +50,6 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
     >>> print(result.status, round(result.objective, 4))
     feasible 0.045
     """
-    validate_time_limit(time_limit)
     draft = Draft(instance)
     ascending = _by_bandwidth(instance)
     half = instance.agents // 2
@@ -60,6 +60,7 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
     return draft.finished()
 
 
+@checked
 def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
     """SMR: split the tasks into random halves; one half, drawn at random, proposes by deferred acceptance.
 
@@ -87,7 +88,6 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
     >>> print(result.status, round(result.objective, 3))
     feasible 1.0
     """
-    validate_time_limit(time_limit)
     generator = rng or np.random.default_rng(0)
     proposing = generator.multivariate_hypergeometric(instance.count, instance.agents // 2, method="marginals")
     if generator.random() < 0.5:
@@ -95,6 +95,7 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
     return _marry(instance, proposing)
 
 
+@checked
 def marriage_partition(
     instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Pairing:
@@ -126,13 +127,13 @@ def marriage_partition(
     >>> print(result.status, round(result.objective, 3))
     feasible 1.0
     """
-    validate_time_limit(time_limit)
     upper = np.zeros(instance.types, dtype=np.int64)
     for kind, number in _first(instance.agents // 2, _by_bandwidth(instance)[::-1], instance.count):
         upper[kind] += number
     return _marry(instance, upper)
 
 
+@checked
 def roommates(
     instance: Colocation,
     *,
@@ -177,9 +178,6 @@ def roommates(
     >>> print(result.status, round(result.objective, 3))
     feasible 1.0
     """
-    validate_time_limit(time_limit)
-    if completion not in get_args(Completion):
-        raise InvalidOption(f"completion is {completion!r}; expected one of {', '.join(get_args(Completion))}")
     from ...solvers.roommates import irving
 
     types = instance.agent_types()
@@ -201,8 +199,6 @@ def roommate_lists(instance: Colocation, ties: Ties = "index", rng: np.random.Ge
     """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as of `roommates`."""
     from ...solvers.roommates import ranks_from_cost
 
-    if ties not in get_args(Ties):
-        raise InvalidOption(f"ties is {ties!r}; expected one of {', '.join(get_args(Ties))}")
     types = instance.agent_types()
     every = np.arange(instance.types)
     cost = _mutual_cost(instance, every, every)

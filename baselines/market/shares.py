@@ -8,9 +8,10 @@ import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import equal_cores
+from ...instances.problem.rules import checked
 from ...solvers.market.rounding import Quick, Rounding, round_until
 from ...solvers.market.utilitarian import greedy_cores
-from ...solvers.outcome import Outcome, Status, validate_time_limit
+from ...solvers.outcome import Outcome, Status
 
 
 @overload
@@ -21,6 +22,7 @@ def equal_share(
 def equal_share(
     instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Rounding
 ) -> Allocation | Outcome: ...
+@checked
 def equal_share(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
 ) -> Allocation | Outcome:
@@ -42,7 +44,6 @@ def equal_share(
     >>> print(result.status, round(result.objective, 3))
     feasible 15.591
     """
-    validate_time_limit(time_limit)
     return _rounded(instance, equal_cores(instance), rounding, time_limit)
 
 
@@ -54,6 +55,7 @@ def proportional_share(
 def proportional_share(
     instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Rounding
 ) -> Allocation | Outcome: ...
+@checked
 def proportional_share(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
 ) -> Allocation | Outcome:
@@ -74,7 +76,6 @@ def proportional_share(
     >>> print(result.status, round(result.objective, 3))
     feasible 16.443
     """
-    validate_time_limit(time_limit)
     weight = np.where(instance.useful, instance.parallel_fraction, 0.0)
     total = total_by(instance.server, weight, instance.servers)
     share = ratio(instance.capacity, total)

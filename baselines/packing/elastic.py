@@ -6,10 +6,11 @@ import numpy as np
 
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
-from ...solvers.outcome import validate_time_limit
+from ...instances.problem.rules import checked
 from ...solvers.packing.cluster import fixed_cluster
 
 
+@checked
 def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """first-fit: users take turns in index order, each asking for one VM, placed on the first server where it fits.
 
@@ -27,10 +28,10 @@ def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time
     >>> print(result.status, round(result.objective, 3))
     feasible 2.281
     """
-    validate_time_limit(time_limit)
     return fill_elastic(instance, "first", rng or np.random.default_rng(0))
 
 
+@checked
 def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first.
 
@@ -41,10 +42,10 @@ def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_
     >>> print(result.status, round(result.objective, 3))
     feasible 2.202
     """
-    validate_time_limit(time_limit)
     return fill_elastic(instance, "best", rng or np.random.default_rng(0))
 
 
+@checked
 def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """DRF: progressive filling on whole VMs: next the user of least dominant share, on the first server where its VM fits.
 
@@ -60,10 +61,10 @@ def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit
     >>> print(result.status, round(result.objective, 3))
     feasible 0.25
     """
-    validate_time_limit(time_limit)
     return fill_elastic(instance, "drf", rng or np.random.default_rng(0))
 
 
+@checked
 def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """fair-slots: the Hadoop fair scheduler: servers are cut into fixed slots; next the user with the fewest running VMs.
 
@@ -78,7 +79,6 @@ def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, tim
     >>> print(result.status, round(result.objective, 3))
     feasible 0.25
     """
-    validate_time_limit(time_limit)
     cluster = fixed_cluster(instance)
     demand = instance.demand
     slot = np.array([column[column > 0].min() if (column > 0).any() else 0 for column in demand.T])

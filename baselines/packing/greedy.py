@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
-from ...instances.problem.errors import InvalidOption, NoSolution
-from ...solvers.outcome import validate_time_limit
+from ...instances.problem.errors import NoSolution
+from ...instances.problem.rules import checked
 from ...solvers.packing.fitting import Counts, decreasing, fill, fit, fit_at_random
 from ...solvers.packing.reduction import Reduced, reduce
 from .elastic import fill_elastic
@@ -16,6 +16,7 @@ from .elastic import fill_elastic
 Order = Literal["index", "random"]
 
 
+@checked
 def first_fit_all(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None, order: Order = "index"
 ) -> Placement:
@@ -45,9 +46,6 @@ def first_fit_all(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    validate_time_limit(time_limit)
-    if order not in get_args(Order):
-        raise InvalidOption(f"order is {order!r}; expected one of {', '.join(get_args(Order))}")
     problem = reduce(instance)
     if order == "random":
         generator = rng or np.random.default_rng(0)
@@ -57,6 +55,7 @@ def first_fit_all(
     return _answer(problem, fit(problem, first, problem.request[first]))
 
 
+@checked
 def first_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -69,12 +68,12 @@ def first_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    validate_time_limit(time_limit)
     problem = reduce(instance)
     order = decreasing(problem)
     return _answer(problem, fit(problem, order, problem.request[order]))
 
 
+@checked
 def best_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -87,12 +86,12 @@ def best_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    validate_time_limit(time_limit)
     problem = reduce(instance)
     order = decreasing(problem)
     return _answer(problem, fit(problem, order, problem.request[order], best=True))
 
 
+@checked
 def dot_product(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """dot: fill one server after the other, next the VM with the largest weighted dot product with what is free.
 
@@ -106,11 +105,11 @@ def dot_product(instance: Packing, *, rng: np.random.Generator | None = None, ti
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    validate_time_limit(time_limit)
     problem = reduce(instance)
     return _answer(problem, fill(problem, "dot"))
 
 
+@checked
 def square_norm(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """L2: fill one server after the other, next the VM that leaves the least weighted square norm of free shares.
 
@@ -123,11 +122,11 @@ def square_norm(instance: Packing, *, rng: np.random.Generator | None = None, ti
     >>> print(result.status, round(result.objective, 3))
     feasible 4.0
     """
-    validate_time_limit(time_limit)
     problem = reduce(instance)
     return _answer(problem, fill(problem, "L2"))
 
 
+@checked
 def random_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """random-fit: VMs in random order, each on a server drawn among those where it fits.
 
@@ -141,7 +140,6 @@ def random_fit(instance: Packing, *, rng: np.random.Generator | None = None, tim
     >>> print(result.status, round(result.objective, 3))
     feasible 4.0
     """
-    validate_time_limit(time_limit)
     generator = rng or np.random.default_rng(0)
     if instance.partial or instance.elastic.all():
         return fill_elastic(instance, "random", generator)

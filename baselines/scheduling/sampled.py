@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from math import log, sqrt
-from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, Range, checked
 from ...instances.scheduling import Scheduling
-from ...solvers.outcome import Outcome, Report, Status, Stop, validate_time_limit
+from ...solvers.outcome import Outcome, Report, Status, Stop
 from ...solvers.scheduling.event_loop import Sampling, memory_needed, simulate
 from ...solvers.scheduling.plain import Reading
 
@@ -21,12 +21,15 @@ MOST_JOINS = 2_000_000
 MOST_MEMORY = 4.0
 """Gigabytes the sampled coalitions' state may take."""
 
+Orderings = Annotated[int, AtLeast(1, "how many random orders are drawn")]
 
+
+@checked
 def rand(
     instance: Scheduling,
     *,
-    orderings: int = 15,
-    confidence: float = 0.9,
+    orderings: Orderings = 15,
+    confidence: Annotated[float, Range(above=0, below=1, what="a probability", cure="such as 0.9")] = 0.9,
     reading: Reading = "figure",
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
@@ -60,12 +63,7 @@ def rand(
     >>> print(result.status, round(result.objective, 3))
     feasible 0.297
     """
-    validate_time_limit(time_limit)
-    if reading not in ("figure", "definition"):
-        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
     validate_orderings(orderings, instance.organizations)
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise InvalidOption(f"confidence is {confidence!r}; expected a probability between 0 and 1, such as 0.9")
     if orderings * instance.most_utility >= 2**61:
         raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
     source = np.random.default_rng(0) if rng is None else rng
@@ -94,12 +92,12 @@ def rand(
     return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
 
 
-def validate_orderings(orderings: int, organizations: int) -> None:
+@checked
+def validate_orderings(orderings: Orderings, organizations: int) -> None:
     """Refuse numbers of random orders, or of organizations, that RAND cannot take."""
     if organizations > 62:
         raise InvalidOption(f"RAND takes at most 62 organizations; there are {organizations}. Merge some")
-    whole = isinstance(orderings, Integral) and not isinstance(orderings, bool)
-    if not whole or not 1 <= orderings * organizations <= MOST_JOINS:
+    if orderings * organizations > MOST_JOINS:
         raise InvalidOption(
             f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 to {MOST_JOINS // organizations} "
             f"for {organizations} organizations"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from ...instances.numa.answer import POLICIES, ROUNDING, Flow, flow_by_distance, processor_work, reach
-from ...instances.numa.bounds import link_energy, most_power, power_bound, scale, throughput_bound
+from ...instances.numa.bounds import Hops, Picojoules, link_energy, most_power, power_bound, scale, throughput_bound
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.errors import EngineError, InvalidOption
+from ...instances.problem.errors import EngineError
+from ...instances.problem.rules import Above, checked
 from ...models.numa import ON_FACE, FluidProgram, most_power_program, off_face, power_program, throughput_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Outcome, Status, Stop, agree
@@ -25,14 +26,15 @@ ROUNDED = 5e-10
 """A throughput that passes the most by no more than this fraction is the most, rounded."""
 
 
+@checked
 def fluid(
     instance: Numa,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
     """Most throughput any placement can sustain in the long run, then the least link power at it (a linear program).
 
@@ -83,15 +85,16 @@ def fluid(
     return Outcome(flow, best.bound, Status(level["status"]), stop, certificate)
 
 
+@checked
 def fluid_power(
     instance: Numa,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    throughput: float | None = None,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    throughput: Annotated[float, Above(0, "tasks a second")] | None = None,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
     """Least link power of any placement that sustains a throughput in the long run (a linear program).
 
@@ -122,8 +125,6 @@ def fluid_power(
     """
     clock = Clock(time_limit)
     asked = instance.rate if throughput is None else throughput
-    if not 0 < asked < np.inf:
-        raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
     if asked > best.flow.throughput * (1 + ROUNDED):

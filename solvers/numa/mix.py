@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.numa.instance import Numa
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .fluid import fluid, mix_shares
-from .simulation import Engine, Placement, simulate_policy, validate_run
+from .simulation import Engine, Placement, Tasks, Warmup, simulate_policy
 
 By = Literal["class", "memory"]
 
 
+@checked
 def mix(
     instance: Numa,
     *,
@@ -22,8 +23,8 @@ def mix(
     time_limit: float | None = None,
     report: Report | None = None,
     by: By = "class",
-    tasks: int = 500_000,
-    warmup: int | None = None,
+    tasks: Tasks = 500_000,
+    warmup: Warmup | None = None,
     placement: Placement = "nearest",
     engine: Engine = "compiled",
 ) -> Outcome:
@@ -63,9 +64,6 @@ def mix(
     >>> print(result.status, round(result.objective, 3))
     feasible 0.205
     """
-    if by not in get_args(By):
-        raise InvalidOption(f"by is {by!r}; expected {' or '.join(get_args(By))}")
-    validate_run(tasks, warmup, placement, engine)
     clock = Clock(time_limit)
     answer = fluid(instance, time_limit=time_limit)
     flow, left = answer.solution, clock.left

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ...catalog import find
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.options import accepts
+from ...instances.problem.rules import AtLeast, checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
@@ -81,11 +82,12 @@ class Summary:
     high: float
 
 
+@checked
 def study(
     log: Log,
     settings: Settings,
     *,
-    windows: int = 100,
+    windows: Annotated[int, AtLeast(1)] = 100,
     rules: Sequence[str] = TABLE_RULES,
     reading: Reading = "figure",
     seed: int = 0,
@@ -104,11 +106,8 @@ def study(
     """
     if unknown := [name for name in rules if name not in RULES]:
         raise InvalidOption(f"rules names {unknown[0]!r}; expected some of {', '.join(RULES)}")
-    if windows < 1 or settings.length is None or settings.length > log.end - log.begin:
-        raise InvalidOption(
-            f"windows is {windows}, length {settings.length}; expected at least one window, shorter than the log's "
-            f"{log.end - log.begin} seconds"
-        )
+    if settings.length is None or settings.length > log.end - log.begin:
+        raise InvalidOption(f"length is {settings.length}; expected seconds, shorter than the log's {log.end - log.begin}")
     rows: list[tuple[int, int, int, list[float]]] = []
     skipped = 0
     for index in range(windows):

@@ -195,6 +195,7 @@ def roommates(
     return draft.finished()
 
 
+@checked
 def roommate_lists(instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None) -> Ranks:
     """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as of `roommates`."""
     from ...solvers.roommates import ranks_from_cost

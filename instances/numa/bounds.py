@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import AtLeast, checked
+from ..problem.rules import Above, AtLeast, checked
 from .answer import reach
 from .instance import Floats, Numa
 from .technology import THESIS
@@ -19,6 +19,7 @@ MOST_JOULES = 1e100
 
 Picojoules = Annotated[float, AtLeast(0, "pJ/bit")]
 Hops = Annotated[float, AtLeast(0, "hops")]
+Throughput = Annotated[float, Above(0, "tasks a second")]
 
 
 @checked

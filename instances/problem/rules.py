@@ -133,9 +133,11 @@ class Rule:
 
 
 def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:
-    """The rule of each annotated parameter of a function, or field of a dataclass."""
-    hints = typing.get_type_hints(function, include_extras=True)
-    return {name: Rule.of(hint) for name, hint in hints.items() if name != "return"}
+    """The rule of each annotated parameter of a function; what it returns may be a name that only type checkers know."""
+    plain = inspect.unwrap(function)
+    stated = {name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"}
+    hints = typing.get_type_hints(types.SimpleNamespace(__annotations__=stated), plain.__globals__, include_extras=True)
+    return {name: Rule.of(hint) for name, hint in hints.items()}
 
 
 def checked(function: Function) -> Function:

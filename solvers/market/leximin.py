@@ -18,6 +18,7 @@ import numpy as np
 from ...instances.market.exact import WholeRatios
 from ...instances.market.instance import Allocation, Floats, Integers, Market
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import EngineAnswer, solve_program
@@ -39,6 +40,7 @@ _LEAST_PART = 1e-4  # the least entry of a mark: smaller ones are lost between a
 _WIDE = 1e5  # the range of levels within one program; beyond it small ratios drown in the tolerance of the large
 
 
+@checked
 def leximin(
     instance: Market,
     *,

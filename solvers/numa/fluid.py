@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...instances.numa.answer import POLICIES, ROUNDING, Flow, flow_by_distance, processor_work, reach
-from ...instances.numa.bounds import Hops, Picojoules, link_energy, most_power, power_bound, scale, throughput_bound
+from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy, most_power, power_bound, scale, throughput_bound
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError
-from ...instances.problem.rules import Above, checked
+from ...instances.problem.rules import checked
 from ...models.numa import ON_FACE, FluidProgram, most_power_program, off_face, power_program, throughput_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Outcome, Status, Stop, agree
@@ -91,7 +91,7 @@ def fluid_power(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    throughput: Annotated[float, Above(0, "tasks a second")] | None = None,
+    throughput: Throughput | None = None,
     ht_energy: Picojoules = THESIS.ht_energy,
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,

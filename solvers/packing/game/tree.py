@@ -7,24 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.errors import InvalidOption
-from ...outcome import Outcome, Stop, validate_time_limit
+from ....instances.problem.rules import checked
+from ...outcome import Outcome, Stop
 from .result import played
 from .states import Space
-from .strategies import Eta, Game, game_of
+from .strategies import Eta, Game, Overload, game_of
 
 MOST_NODES = 100_000
 
 
+@checked
 def fuga_tree(
     instance: Packing,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    alpha: float = 2.0,
+    alpha: Alpha = 2.0,
     eta: Eta = 5,
-    overload: float | None = None,
+    overload: Overload | None = None,
 ) -> Outcome:
     """The whole extensive game as a tree, and its subgame-perfect equilibrium by backward induction.
 
@@ -45,7 +48,6 @@ def fuga_tree(
     >>> print(result.status, round(result.objective, 3))
     feasible 1.898
     """
-    validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     tree = game_tree(game)
     choice = np.zeros((game.players, instance.types), dtype=np.int64)

@@ -17,7 +17,8 @@ from ...instances.problem.rules import Between, checked
 from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.log import By, Initial, Settings, Window, window
+from ...instances.scheduling.log import By, Initial, Length, Machines, Settings, Window, window
+from ...instances.scheduling.split import Organizations
 from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.event_loop import simulate
@@ -86,9 +87,9 @@ def audit_file(
     *,
     form: Literal["swf", "accounting-csv"] = "swf",
     begin: int | None = None,
-    length: int | None = None,
-    organizations: int = 5,
-    machines: int | None = None,
+    length: Length | None = None,
+    organizations: Organizations = 5,
+    machines: Machines | None = None,
     split: str = "zipf",
     initial: Initial = "warm",
     by: By = "user",

@@ -141,13 +141,18 @@ def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:
 
 
 def checked(function: Function) -> Function:
-    """The function, refusing values that its annotations exclude before any work starts, and time limits of 0 or less.
+    """The function or dataclass, refusing values that its annotations exclude before any work starts.
+
+    Time limits of 0 or less are refused too.
 
     Raises
     ------
     InvalidOption
         From the function returned, with the option's name, the value, what was expected, and the cure.
     """
+    if inspect.isclass(function):
+        setattr(function, "__init__", checked(function.__init__))  # noqa: B010  not a method that subclasses may override
+        return function
     entries = inspect.signature(function).parameters.values()
     places = [entry.name for entry in entries if entry.kind is not entry.KEYWORD_ONLY]
 

@@ -12,7 +12,8 @@ import numpy as np
 from ..problem.errors import InvalidFile
 from ..problem.reading import csv_rows, read_lines, read_text
 from .instance import Integers, Scheduling
-from .log import By, Initial, Log, PathLike, Settings, window
+from .log import By, Initial, Length, Log, Machines, PathLike, Settings, window
+from .split import Organizations
 
 _FIELDS = 18
 _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
@@ -25,9 +26,9 @@ def swf(
     path: PathLike,
     *,
     begin: int | None = None,
-    length: int | None = 50_000,
-    organizations: int = 5,
-    machines: int | None = None,
+    length: Length | None = 50_000,
+    organizations: Organizations = 5,
+    machines: Machines | None = None,
     split: str = "zipf",
     initial: Initial = "empty",
     by: By = "user",
@@ -66,9 +67,9 @@ def accounting_csv(
     user: str = "User",
     group: str = "Account",
     begin: int | None = None,
-    length: int | None = 50_000,
-    organizations: int = 5,
-    machines: int | None = None,
+    length: Length | None = 50_000,
+    organizations: Organizations = 5,
+    machines: Machines | None = None,
     split: str = "zipf",
     initial: Initial = "empty",
     by: By = "user",

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import factorial
+from typing import Annotated
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import AtLeast, checked
 from .feasibility import assign_machines
 from .instance import Schedule, Scheduling
 
@@ -79,8 +81,13 @@ def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None
     )
 
 
+@checked
 def subset_sum(
-    *, values: str = "2,3,4", target: int = 5, unit_jobs: int = 16, rng: np.random.Generator | None = None
+    *,
+    values: str = "2,3,4",
+    target: int = 5,
+    unit_jobs: Annotated[int, AtLeast(2)] = 16,
+    rng: np.random.Generator | None = None,
 ) -> Scheduling:
     """Theorem 5.1: organizations for the numbers of a SUBSETSUM problem, then a (a machine, no jobs) and b (a huge job).
 
@@ -98,8 +105,8 @@ def subset_sum(
         the claim the proof needs: with 16 the count was right in 240 of 240.
     """
     numbers = _numbers(values)
-    if not 1 <= target <= sum(numbers) or unit_jobs < 2:
-        raise InvalidOption(f"target is {target}, unit_jobs {unit_jobs}; expected 1 to {sum(numbers)}, and at least 2")
+    if not 1 <= target <= sum(numbers):
+        raise InvalidOption(f"target is {target}; expected 1 to {sum(numbers)}")
     total = sum(numbers) + unit_jobs
     later = unit_jobs - 2
     size = subset_sum_size(values, unit_jobs)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+from ..instances.problem.rules import AtLeast
 from ..solvers.outcome import AGREE, Status, Stop
 from .metric import Sense
+
+Points = Annotated[int, AtLeast(2, "points")]
 
 
 @dataclass(frozen=True)

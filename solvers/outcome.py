@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from numbers import Real
 from typing import Any
 
 from ..instances.problem.base import Solution
-from ..instances.problem.errors import InvalidOption
+from ..instances.problem.rules import SECONDS
 from .stopwatch import ImportWatch, stopwatch
 
 AGREE = 1e-9
@@ -176,7 +175,4 @@ class Clock:
 
 def validate_time_limit(time_limit: float | None) -> None:
     """Refuse a time limit of zero or less, or NaN."""
-    if time_limit is None:
-        return
-    if isinstance(time_limit, bool) or not isinstance(time_limit, Real) or not time_limit > 0:
-        raise InvalidOption(f"time_limit is {time_limit}; expected seconds above 0, or none at all for no limit")
+    SECONDS.check("time_limit", time_limit)

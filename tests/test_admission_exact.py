@@ -488,9 +488,9 @@ def test_a_start_is_checked_and_never_lost() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"route": "both"}, "route is 'both'; expected one of auto, columns, program"),
-        ({"then": "speed"}, "then is 'speed'; expected one of jobs, nothing"),
-        ({"engine": "gurobi"}, "engine is 'gurobi'; expected one of highs, cp-sat"),
+        ({"route": "both"}, "route is 'both'; expected auto, columns or program"),
+        ({"then": "speed"}, "then is 'speed'; expected jobs or nothing"),
+        ({"engine": "gurobi"}, "engine is 'gurobi'; expected highs or cp-sat"),
         ({"time_limit": -1.0}, "time_limit is -1.0"),
     ],
 )

@@ -195,9 +195,9 @@ def test_cores_used_is_a_mean_over_vms_that_have_cores() -> None:
 
 def test_options_out_of_range_are_refused_before_any_work() -> None:
     instance = cotenant.read("admission/tiny")
-    with pytest.raises(InvalidOption, match="serving is 'random'; expected one of index, ranking"):
+    with pytest.raises(InvalidOption, match="serving is 'random'; expected index or ranking"):
         cotenant.solve(instance, "DA1", serving="random")
-    with pytest.raises(InvalidOption, match="route is 'both'; expected one of serial, rounds"):
+    with pytest.raises(InvalidOption, match="route is 'both'; expected serial or rounds"):
         cotenant.solve(instance, "proposed", route="both")
     with pytest.raises(InvalidOption, match="time_limit is 0"):
         POLICIES["SM"](instance, time_limit=0)

@@ -216,7 +216,7 @@ def test_games_that_are_too_large_or_malformed_are_refused() -> None:
         shapley(interference_game([1.0] * 21), 21)
     with pytest.raises(InvalidOption, match="2\\^players"):
         shapley([0, 1, 2])
-    with pytest.raises(InvalidOption, match="orderings 1"):
+    with pytest.raises(InvalidOption, match="orderings is 1"):
         shapley_sampled(interference_game([1, 2]), 2, orderings=1)
 
 
@@ -432,7 +432,7 @@ def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
     [
         ({"processors": 0}, "processors is 0"),
         ({"epochs": 0}, "epochs is 0"),
-        ({"rate": -1.0}, "rate -1"),
+        ({"rate": -1.0}, "rate is -1"),
         ({"rate": 1.0, "arrivals": [[1, 1]]}, "both given"),
         ({"arrivals": [[1]]}, "arrivals has shape"),
         ({"arrivals": [[1, -1]]}, "arrivals holds -1"),

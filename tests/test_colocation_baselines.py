@@ -428,10 +428,10 @@ def test_roommates_on_fair_co2_has_no_blocking_pair(completion: Any) -> None:
 
 
 def test_unknown_choices_are_named() -> None:
-    with pytest.raises(InvalidOption, match="completion is 'best'; expected one of individual, pair"):
+    with pytest.raises(InvalidOption, match="completion is 'best'; expected individual or pair"):
         roommates(four_users(), completion="best")  # type: ignore[arg-type]
     for policy in (greedy, threshold):
-        with pytest.raises(InvalidOption, match="order is 'size'; expected one of index, random"):
+        with pytest.raises(InvalidOption, match="order is 'size'; expected index or random"):
             policy(four_users(), order="size")  # type: ignore[arg-type]
 
 

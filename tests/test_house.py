@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 import runpy
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -206,6 +208,14 @@ def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
     assert method.source
     assert method.objective in {metric.name for metric in analysis_of(method.problem).metric_table}
     assert all(catalog.find(method.problem, start).kind == "heuristic" for start in method.starts)
+
+
+@pytest.mark.parametrize("method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+def test_every_method_has_an_example_that_doctest_finds(method: catalog.Method) -> None:
+    function = method.resolve()
+    found = {test.name: test for test in doctest.DocTestFinder().find(import_module(function.__module__))}
+    assert found[f"{function.__module__}.{function.__name__}"].examples
+    assert re.search(r"^ *Examples\n *-{8}\n *>>> ", function.__doc__ or "", re.MULTILINE)
 
 
 def test_no_two_methods_of_a_problem_share_a_name() -> None:

@@ -145,7 +145,7 @@ def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range()
         ({"low": 0.9, "high": 0.5}, "low, high are 0.9, 0.5"),
         ({"groups": 0}, "groups is 0"),
         ({"spread": -1}, "spread is -1"),
-        ({"work": "two"}, "work is 'two'; expected one of one, lognormal"),
+        ({"work": "two"}, "work is 'two'; expected one or lognormal"),
     ],
 )
 def test_a_generator_s_options_are_checked_before_work(options: dict[str, Any], message: str) -> None:

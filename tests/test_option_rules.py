@@ -7,9 +7,17 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
+from cotenant.catalog import METHODS
+from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.problem.options import described, parse_options
+from cotenant.instances.problem.registry import resolve
 from cotenant.instances.problem.rules import Above, AtLeast, Between, checked
+
+GIVEN = {f"{name} {kind}": path for name in PROBLEM_NAMES for kind, path in problem_named(name).generators.items()}
+READ = {f"{name} {form}": path for name in PROBLEM_NAMES for form, path in problem_named(name).formats.items()}
+TAKERS = {f"{method.problem} {method.name}": method.function for method in METHODS} | GIVEN | READ
+"""Every method, generator and reader."""
 
 
 @checked
@@ -86,3 +94,12 @@ def test_a_list_of_options_says_meaning_default_and_values() -> None:
     assert options["rule"].choices == ("first", "best")
     assert options["level"].takes == "a whole number, from 1 to 10"
     assert options["other"].meaning == ""
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_every_option_of_every_method_generator_and_reader_is_described(taker: str) -> None:
+    for option in described(resolve(TAKERS[taker])):
+        assert option.meaning.endswith((".", ")")), option
+        assert not option.meaning.startswith(("see ", "as ")), option
+        assert option.takes, option
+        assert all(choice in option.takes for choice in option.choices), option

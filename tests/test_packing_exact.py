@@ -195,7 +195,7 @@ def test_powers_below_what_floats_hold_do_not_make_all_allocations_fair(brute, a
 
 
 def test_an_alpha_beyond_a_million_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="at most 1,000,000"):
+    with pytest.raises(InvalidOption, match="at most 1000000"):
         fuga(ALIKE, alpha=1e7)
 
 

@@ -450,5 +450,5 @@ def test_both_masters_give_the_same_number_of_servers() -> None:
 
 
 def test_an_unknown_master_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="engine is 'gurobi'"):
+    with pytest.raises(InvalidOption, match="master is 'gurobi'; expected highs or cp-sat"):
         min_servers(caprara_toth(number=1, items=5, rng=np.random.default_rng(0)), master="gurobi")

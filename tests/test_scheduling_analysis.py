@@ -118,7 +118,7 @@ def test_a_reading_given_to_solve_reaches_the_method_and_the_judge() -> None:
 def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() -> None:
     log = made_log()
     settings = Settings(length=600, organizations=3, machines=8)
-    empty = study(log, settings, windows=12, rules=tuple(RULES), seed=2)
+    empty = study(log, settings, windows=12, rules=RULES, seed=2)
     warm = study(log, Settings(length=600, organizations=3, machines=8, initial="warm"), windows=12, seed=2)
     assert empty.begin.tolist() == warm.begin.tolist()
     assert (warm.jobs >= empty.jobs).all()
@@ -126,7 +126,7 @@ def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() ->
     for name, sample in empty.distance.items():
         assert (sample >= 0).all()
         assert (sample[empty.contended == 0] == 0).all(), name
-    again = study(log, settings, windows=12, rules=tuple(RULES), seed=2)
+    again = study(log, settings, windows=12, rules=RULES, seed=2)
     assert all(again.distance[name].tolist() == empty.distance[name].tolist() for name in RULES)
 
 

@@ -13,7 +13,7 @@ import cotenant
 from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.strategy import best_gains
-from cotenant.analysis.scheduling.windows import rule_utilities
+from cotenant.analysis.scheduling.windows import rule_schedule
 from cotenant.baselines.scheduling import direct_contribution, fair_share, rand
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling
@@ -83,7 +83,7 @@ def test_an_interrupted_ref_says_so_and_claims_no_contributions() -> None:
 @pytest.mark.usefixtures("interrupt")
 def test_a_study_does_not_go_on_after_an_interrupted_rand() -> None:
     with pytest.raises(KeyboardInterrupt):
-        rule_utilities(made(), "RAND15", np.random.default_rng(0))
+        rule_schedule(made(), "RAND15", np.random.default_rng(0))
 
 
 @pytest.mark.usefixtures("interrupt")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.admission import Admission, Assignment, check
 from ...instances.problem.errors import InvalidOption, NoSolution
+from ...instances.problem.rules import checked
 from .rounds import Rounds, timed
 
 Goal = Literal["computation", "completion", "completion-together", "makespan"]
@@ -39,6 +40,7 @@ class BestCompletion:
     rounds: Rounds
 
 
+@checked
 def best_completion(instance: Admission, *, goal: Goal = "computation") -> BestCompletion:
     """The least completion time of any assignment, or of any sequence of rounds.
 
@@ -59,8 +61,6 @@ def best_completion(instance: Admission, *, goal: Goal = "computation") -> BestC
     NoSolution
         There are fewer cores than a single round needs ("computation"), or none at all.
     """
-    if goal not in get_args(Goal):
-        raise InvalidOption(f"goal is {goal!r}; expected one of {', '.join(get_args(Goal))}")
     if instance.length is None:
         raise InvalidOption("the jobs have no lengths; give the instance a length for each job")
     if instance.jobs > MOST_JOBS:

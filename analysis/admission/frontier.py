@@ -11,11 +11,12 @@ from ...catalog import functions
 from ...instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from ...instances.admission.rules import SCHEMES
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...models.admission.blocking import blocking_program
 from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import optimal
 from ...solvers.admission.prices import raise_if_interrupted
-from ...solvers.engines import solve_program
+from ...solvers.engines import EngineName, solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
 from ..frontier import PricePoint
 from .repair import towards_stability
@@ -52,12 +53,13 @@ class FrontierPoint:
         return PricePoint(limit, self.total_speed, self.bound, float(self.blocking_pairs), self.status)
 
 
+@checked
 def frontier(
     instance: Admission,
     *,
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
-    engine: str = "highs",
+    engine: EngineName = "highs",
     report: Report | None = None,
 ) -> list[FrontierPoint]:
     """The frontier of total speed against blocking pairs, fewest pairs first.
@@ -101,7 +103,7 @@ def within_reach(instance: Admission) -> bool:
 
 
 def downwards(
-    instance: Admission, clock: Clock, *, rng: np.random.Generator | None = None, engine: str = "highs"
+    instance: Admission, clock: Clock, *, rng: np.random.Generator | None = None, engine: EngineName = "highs"
 ) -> Iterator[FrontierPoint]:
     """The frontier's points as they are found, from the optimum down; of an instance out of reach the optimum only.
 
@@ -147,7 +149,7 @@ def _counted(instance: Admission, assignment: Assignment) -> tuple[int, float, A
 
 
 def _solved(
-    instance: Admission, allowed: int, start: Assignment, bound: float, clock: Clock, engine: str
+    instance: Admission, allowed: int, start: Assignment, bound: float, clock: Clock, engine: EngineName
 ) -> tuple[Assignment, float]:
     """The best assignment with at most so many blocking pairs, and a bound on all of them."""
     if clock.over:

@@ -10,18 +10,19 @@ import numpy as np
 from ...catalog import functions
 from ...instances.admission import Admission, Assignment, blocking_pairs, total_speed
 from ...instances.admission.rules import SCHEMES
-from ...instances.problem.errors import InvalidOption
-from ...solvers.engines import validate_engine
+from ...instances.problem.rules import checked
+from ...solvers.engines import EngineName
 from ...solvers.outcome import Clock, Status, Stop
-from ..frontier import PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 from .frontier import LARGEST, downwards, within_reach
 
 CLOSE = 1e-8
 """Total speed and bound that differ relatively by no more than this are equal."""
 
 
+@checked
 def price_frontiers(
-    instance: Admission, *, time_limit: float | None = None, points: int = 24, engine: str = "highs"
+    instance: Admission, *, time_limit: float | None = None, points: Points = 24, engine: EngineName = "highs"
 ) -> tuple[PriceFrontier, ...]:
     """The most total speed within each limit on blocking pairs.
 
@@ -40,9 +41,6 @@ def price_frontiers(
     InvalidOption
         An option is out of range.
     """
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InvalidOption(f"points is {points}; expected a whole number, at least 2")
-    validate_engine(engine)
     clock = Clock(time_limit)
     found: list[PricePoint] = []
     stop = Stop.FINISHED

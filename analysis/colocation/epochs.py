@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from ...instances.colocation.instance import Colocation, Integers, Pairing, chec
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
 from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ...instances.problem.rules import AtLeast, checked
 from ...solvers.outcome import Outcome
 
 Policy = Callable[..., Any]
@@ -90,13 +91,14 @@ class EpochRun:
         }
 
 
+@checked
 def run_epochs(
     instance: Colocation,
     policy: Policy,
     *,
-    processors: int,
-    epochs: int = 100,
-    rate: float | None = None,
+    processors: Annotated[int, AtLeast(1)],
+    epochs: Annotated[int, AtLeast(1)] = 100,
+    rate: Annotated[float, AtLeast(0, "a mean number of jobs")] | None = None,
     arrivals: npt.ArrayLike | None = None,
     duration: int | npt.ArrayLike = 1,
     drain: bool = False,
@@ -142,12 +144,10 @@ def run_epochs(
     """
     if instance.unpaired is not None:
         raise InvalidInstance("unpaired", f"{instance.unpaired:g}", "no such field: every job in the loop needs a processor")
-    if isinstance(processors, bool) or processors < 1 or processors != int(processors):
-        raise InvalidOption(f"processors is {processors}; expected a whole number, at least 1")
     generator = rng or np.random.default_rng(0)
     incoming = _arrivals(instance, epochs, rate, arrivals, generator)
     length = _durations(instance, duration)
-    cluster = _Cluster(instance, policy, int(processors), length, generator)
+    cluster = _Cluster(instance, policy, processors, length, generator)
     lines = []
     epoch = 0
     while epoch < len(incoming) or (drain and (cluster.waiting or cluster.running)):
@@ -284,8 +284,6 @@ def _arrivals(
             raise InvalidOption(f"arrivals holds {given.min()}; expected 0 or more jobs")
         return given.astype(np.int64)
     mean = float(instance.agents) if rate is None else float(rate)
-    if epochs < 1 or not 0 <= mean < np.inf:
-        raise InvalidOption(f"epochs is {epochs}, rate {rate}; expected at least 1, and a number of jobs of 0 or more")
     return rng.poisson(mean * instance.count / instance.agents, size=(epochs, instance.types)).astype(np.int64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
 from ...instances.colocation.stability import AlphaMode, blocking_pairs, validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
+from ...instances.problem.rules import checked
 from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
 from ...solvers.colocation.stable import stable
+from ...solvers.engines import EngineName
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
-from ..frontier import PricePoint, settled
+from ..frontier import Points, PricePoint, settled
 
 Against = Literal["blocking", "alpha", "slack"]
 
@@ -82,16 +84,17 @@ class Frontier:
         ]
 
 
+@checked
 def frontier(
     instance: Colocation,
     against: Against = "blocking",
     *,
     values: Iterable[float] | None = None,
-    points: int = 8,
+    points: Points = 8,
     alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    alpha_mode: AlphaMode = "penalty-points",
     time_limit: float | None = None,
-    engine: str | None = None,
+    engine: EngineName | None = None,
     report: Report | None = None,
     known: Sequence[Pairing] = (),
     free: Outcome | None = None,
@@ -123,10 +126,6 @@ def frontier(
         The instance has no feasible pairing.
     """
     validate_alpha(alpha, alpha_mode)
-    if against not in get_args(Against):
-        raise InvalidOption(f"against is {against!r}; expected one of {', '.join(get_args(Against))}")
-    if points < 2:
-        raise InvalidOption(f"points is {points}; expected 2 or more")
     if against == "slack":
         require_bandwidth(instance)
     limits = None if values is None else sorted({float(value) for value in values})
@@ -140,8 +139,8 @@ def frontier(
 
 class _Sweep:
     def __init__(
-        self, instance: Colocation, against: Against, alpha: float, alpha_mode: str, engine: str | None, clock: Clock,
-        known: list[Pairing],
+        self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode, engine: EngineName | None,
+        clock: Clock, known: list[Pairing],
     ) -> None:  # fmt: skip
         self.instance, self.against, self.engine, self.clock = instance, against, engine, clock
         self.alpha, self.alpha_mode = alpha, alpha_mode
@@ -203,7 +202,7 @@ class _Sweep:
         if self.against == "slack":
             best = fair(self.instance, time_limit=seconds)
         else:
-            best = stable(self.instance, alpha=self.alpha, alpha_mode=cast(AlphaMode, self.alpha_mode), time_limit=seconds)
+            best = stable(self.instance, alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds)
         assert isinstance(best.solution, Pairing)
         self.known.append(best.solution)
         self.fewest = best.bound or 0.0

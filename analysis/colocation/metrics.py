@@ -6,6 +6,7 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty, type_penalties
+from ...instances.colocation.stability import AlphaMode
 from ..metric import Metric
 
 TOLERATED = 0.10
@@ -26,7 +27,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def metrics(
-    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: str = "penalty-points"
+    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> dict[str, float]:
     """Every metric of a feasible pairing.
 

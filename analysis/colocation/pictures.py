@@ -10,6 +10,7 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, type_penalties
+from ...instances.colocation.stability import AlphaMode
 from ..report.picture import Chart, HeatMap, Picture, Series
 from ..report.records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
 from ..run.rows import Row
@@ -37,7 +38,7 @@ _READINGS = {
 }
 
 
-def record(instance: Colocation, pairing: Pairing, *, alpha_mode: str = "penalty-points") -> dict[str, Any]:
+def record(instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points") -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
     `quantiles` of agents' penalties at `SHARES`; `blocking` pairs at `alphas`; and with bandwidths, `names`, `bandwidth`

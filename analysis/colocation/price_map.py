@@ -7,11 +7,12 @@ import numpy as np
 from ...baselines.colocation import complementary, greedy, marriage_partition, marriage_random, roommates
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import validate_alpha
-from ...instances.problem.errors import InvalidOption, NoSolution
+from ...instances.colocation.stability import Alpha, AlphaMode, validate_alpha
+from ...instances.problem.errors import NoSolution
+from ...instances.problem.rules import checked
 from ...solvers.colocation import optimal
 from ...solvers.outcome import Clock, Outcome, Status, Stop
-from ..frontier import PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 from .frontier import Against, frontier
 
 MOST_TYPES = 300
@@ -23,13 +24,14 @@ _FAIRNESS: dict[Against, tuple[str, str]] = {
 }
 
 
+@checked
 def price_frontiers(
     instance: Colocation,
     *,
     time_limit: float | None = None,
-    points: int = 8,
-    alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    points: Points = 8,
+    alpha: Alpha = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
 ) -> tuple[PriceFrontier, ...]:
     """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on attribution slack.
 
@@ -50,8 +52,6 @@ def price_frontiers(
         The instance has no feasible pairing.
     """
     validate_alpha(alpha, alpha_mode)
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InvalidOption(f"points is {points}; expected a whole number, at least 2")
     clock = Clock(time_limit)
     kinds: list[Against] = ["blocking"] if instance.bandwidth is None else ["blocking", "slack"]
     found: list[PriceFrontier] = []
@@ -82,7 +82,7 @@ def price_frontiers(
 
 
 def _ends(
-    instance: Colocation, against: Against, known: list[Pairing], free: Outcome, alpha: float, alpha_mode: str
+    instance: Colocation, against: Against, known: list[Pairing], free: Outcome, alpha: float, alpha_mode: AlphaMode
 ) -> list[PricePoint]:
     """The policies' pairings at what each reaches, and the cheapest, whose bound holds for all; none beyond the cheapest."""
     assert isinstance(free.solution, Pairing)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.stability import gains, validate_alpha, willing
+from ...instances.colocation.stability import AlphaMode, gains, validate_alpha, willing
 
 Action = Literal["participate", "break away"]
 
@@ -103,7 +103,7 @@ class Recommendation:
 
 
 def recommend(
-    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: str = "penalty-points"
+    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Recommendation:
     """Advise every agent to participate or to break away, with whom, and say what it would gain.
 
@@ -160,7 +160,7 @@ def _alternatives(
     return tuple(sorted(found, key=lambda entry: (entry.penalty, entry.kind)))
 
 
-def _total_gain(instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: str) -> np.ndarray:
+def _total_gain(instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: AlphaMode) -> np.ndarray:
     """(T, T): by how much in all the penalties of a-agents who gain by a c-agent would fall."""
     penalty = np.where(instance.allowed, instance.penalty, np.inf)
     total = np.zeros(penalty.shape)

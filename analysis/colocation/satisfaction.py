@@ -16,14 +16,14 @@ When all agents differ (T = n) both are the comparison agent by agent.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties
-from ...instances.colocation.stability import gains, validate_alpha
-from ...instances.problem.errors import InvalidOption
+from ...instances.colocation.stability import Alpha, gains
+from ...instances.problem.rules import checked
 
 Coupling = Literal["sorted", "random"]
 
@@ -59,8 +59,9 @@ class Satisfaction:
         return [*rows, {"type": "all", **self.totals}]
 
 
+@checked
 def satisfaction(
-    instance: Colocation, old: Pairing, new: Pairing, *, alpha: float = 0.0, coupling: Coupling = "sorted"
+    instance: Colocation, old: Pairing, new: Pairing, *, alpha: Alpha = 0.0, coupling: Coupling = "sorted"
 ) -> Satisfaction:
     """Count the agents who gain, lose and stay alike when `new` replaces `old`.
 
@@ -81,9 +82,6 @@ def satisfaction(
     An agent improves iff `gains(old penalty, new penalty, alpha)`, degrades iff the converse. O(P log P) sorted.
     Source: Cooper fig. 9, thesis fig. 2.12 (bars "improved, degraded, unchanged", e.g. SR/GR).
     """
-    validate_alpha(alpha)
-    if coupling not in get_args(Coupling):
-        raise InvalidOption(f"coupling is {coupling!r}; expected one of {', '.join(get_args(Coupling))}")
     result = np.zeros((3, instance.types))
     before, after = _by_type(instance, old), _by_type(instance, new)
     for kind in np.flatnonzero(instance.count).tolist():

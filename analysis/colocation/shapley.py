@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.colocation.instance import Colocation, Floats
 from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 
 Game = Callable[[tuple[int, ...]], float]
 """The penalty of a coalition: its members, ascending, to a number; the empty coalition's is taken as it comes."""
@@ -84,8 +86,14 @@ def shapley(game: Game | npt.ArrayLike, players: int | None = None, *, names: Se
     return Shares(share, names=tuple(names))
 
 
+@checked
 def shapley_sampled(
-    game: Game, players: int, *, orderings: int = 1000, rng: np.random.Generator | None = None, names: Sequence[str] = ()
+    game: Game,
+    players: Annotated[int, AtLeast(1)],
+    *,
+    orderings: Annotated[int, AtLeast(2)] = 1000,
+    rng: np.random.Generator | None = None,
+    names: Sequence[str] = (),
 ) -> Shares:
     """Shapley shares estimated from random orderings, with standard errors.
 
@@ -108,8 +116,6 @@ def shapley_sampled(
     marginal penalties (n - 1 in the denominator) over the root of `orderings`. Source: Cooper fig. 14 (expected marginal
     penalty over permutations).
     """
-    if players < 1 or orderings < 2:
-        raise InvalidOption(f"players is {players}, orderings {orderings}; expected at least 1 and at least 2")
     generator = rng or np.random.default_rng(0)
     nobody = float(game(()))
     marginal = np.empty((orderings, players))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import numpy as np
 
 from ...instances.market.envy import envy_matrix, user_envy
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import Between, checked
 from ...solvers.market.rounding import Rounding, round_cores
 from .metrics import metrics
 
@@ -43,7 +44,10 @@ class EnvyAudit:
     matrix: Floats
 
 
-def envy_audit(market: Market, allocation: Allocation, level: float = NASH_ENVY_FREENESS) -> EnvyAudit:
+@checked
+def envy_audit(
+    market: Market, allocation: Allocation, level: Annotated[float, Between(0, 1, "an index")] = NASH_ENVY_FREENESS
+) -> EnvyAudit:
     """Find the worst pair, its group, and how many users fall below a level of envy-freeness.
 
     Parameters
@@ -51,8 +55,6 @@ def envy_audit(market: Market, allocation: Allocation, level: float = NASH_ENVY_
     level : an index of at least this counts as kept; 0.828 is what a Nash equilibrium of price-anticipating users is
         said to guarantee.
     """
-    if not 0 <= level <= 1:
-        raise InvalidOption(f"level is {level}; expected an index from 0 to 1")
     index, whom = user_envy(market, allocation)
     active = market.active
     worst = int(np.argmin(np.where(active, index, np.inf)))

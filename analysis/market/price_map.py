@@ -6,18 +6,19 @@ import numpy as np
 
 from ...instances.market.families import Family
 from ...instances.market.instance import Market
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.market.guaranteed import PROVED, Divided, Guarantees
 from ...solvers.outcome import Clock, Status, Stop
-from ..frontier import PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 
 _BEFORE_THE_END = 1e-3
 """How far below the largest index, relative to the range, the tightest limit is when the largest itself is not proved: there the
 guarantees leave nothing to choose from, and their multipliers may be infinite."""
 
 
+@checked
 def price_frontiers(
-    instance: Market, *, time_limit: float | None = None, points: int = 8, utility: Family = "amdahl"
+    instance: Market, *, time_limit: float | None = None, points: Points = 8, utility: Family = "amdahl"
 ) -> tuple[PriceFrontier, ...]:
     """The most total utility such that every user has at least sigma times the utility of its endowment.
 
@@ -35,8 +36,6 @@ def price_frontiers(
     InvalidOption
         An option is out of range.
     """
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InvalidOption(f"points is {points}; expected a whole number, at least 2")
     clock = Clock(time_limit)
     if utility != "amdahl" or not instance.active.any():
         return ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ...instances.market.instance import Booleans, Floats
 from ...instances.market.profile import Profile, amdahl_fit, fractions
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -99,6 +100,7 @@ def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.
     return pandas.DataFrame(lines)
 
 
+@checked
 def prediction_errors(
     profile: Profile, *, holdout: Holdout = "largest-size", most_cores: float | None = None
 ) -> pandas.DataFrame:
@@ -116,8 +118,6 @@ def prediction_errors(
     """
     import pandas
 
-    if holdout not in get_args(Holdout):
-        raise InvalidOption(f"holdout is {holdout!r}; expected one of {', '.join(get_args(Holdout))}")
     if most_cores is not None:
         profile = profile.only(profile.cores <= most_cores)
     held = np.zeros(len(profile.workload), dtype=bool)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.numa.answer import Flow, Simulation, flow_by_distance
-from ...instances.numa.bounds import link_energy
+from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -33,14 +33,15 @@ SAME = 1e-9
 """Two rates that differ by no more than this fraction are one."""
 
 
+@checked
 def metrics(
     instance: Numa,
     solution: Simulation | Flow,
     *,
-    throughput: float | None = None,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    throughput: Throughput | None = None,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> dict[str, float]:
     """Every metric of a feasible answer.
 
@@ -58,8 +59,6 @@ def metrics(
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     asked = instance.rate if throughput is None else throughput
-    if not 0 < asked < np.inf:
-        raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
     result: dict[str, float] = {}
     if isinstance(solution, Flow):
         result = _shares(flow_by_distance(instance, solution))
@@ -83,9 +82,9 @@ def link_power(
     instance: Numa,
     solution: Simulation | Flow,
     *,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> float:
     """What the tasks that are served cost the links [W], at whatever rate that is."""
     if isinstance(solution, Flow):

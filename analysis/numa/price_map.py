@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from ...instances.numa.answer import Flow
-from ...instances.numa.bounds import link_energy
+from ...instances.numa.bounds import Hops, Picojoules, link_energy
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
 from ...solvers.outcome import Clock, Status, Stop
-from ..frontier import PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 from .metrics import link_power
 
 EFFICIENCY, LIMITED = "link_power", "served_rate"
@@ -24,14 +24,15 @@ NOTE = (
 )
 
 
+@checked
 def price_frontiers(
     instance: Numa,
     *,
     time_limit: float | None = None,
-    points: int = 8,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    points: Points = 8,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> tuple[PriceFrontier, ...]:
     """Least link power against the rate served, from the most that any placement sustains down to where all can run locally.
 
@@ -44,14 +45,12 @@ def price_frontiers(
     points : rates, at least 2.
     ht_energy, pcie_energy, pcie_hops : see `link_energy`.
     """
-    if isinstance(points, bool) or not isinstance(points, Integral) or points < 2:
-        raise InvalidOption(f"points is {points!r}; expected a whole number of rates, 2 or more")
     clock = Clock(time_limit)
-    energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
+    energy: dict[str, Any] = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     link_energy(instance, **energy)  # refused before any work
-    most = fluid(instance, time_limit=clock.share(int(points)), **energy)
+    most = fluid(instance, time_limit=clock.share(points), **energy)
     assert isinstance(most.solution, Flow)  # at worst, all at home
-    rates = _rates(instance, most.solution.throughput, int(points))
+    rates = _rates(instance, most.solution.throughput, points)
     found: list[PricePoint] = []
     stop = most.stop
     for place, rate in enumerate(rates):

@@ -13,19 +13,21 @@ several runs must go well.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ...instances.numa.answer import POLICIES, Flow, reach
 from ...instances.numa.instance import Floats, Numa
 from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
+from ...instances.problem.rules import AtLeast, Between, Range, checked
 from ...solvers.numa.draws import Draws, draw
 from ...solvers.numa.engine import simulate
 from ...solvers.numa.fluid import fluid, mix_shares
 from ...solvers.numa.simulation import MOST_TASKS
 
 Start = Literal["empty", "saturated"]
+Count = Annotated[int, Between(1, MOST_TASKS, "a number of tasks")]
 MIXES = ("mix", "mix-by-memory")
 SIGHT = 10
 """A run must be so many times longer than the queue that ends it, to show a rate that is a tenth too high."""
@@ -54,17 +56,18 @@ class Burst:
     tasks: int
 
 
+@checked
 def sustained(
     instance: Numa,
     policy: str,
     start: Start = "empty",
     *,
-    tasks: int = 1_000_000,
-    backlog: int = 3000,
+    tasks: Count = 1_000_000,
+    backlog: Count = 3000,
     drained: int = 300,
-    runs: int = 3,
-    tolerance: float = 0.005,
-    seed: int = 0,
+    runs: Annotated[int, Between(1, MOST_RUNS, "a number of runs that must all go well")] = 3,
+    tolerance: Annotated[float, Range(above=0, below=1, what="a fraction")] = 0.005,
+    seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Sustained:
     """The highest arrival rate a policy sustains, by bisection.
 
@@ -83,18 +86,12 @@ def sustained(
     InvalidOption, UnknownName
         An option out of range, an unknown policy.
     """
-    _validate(policy, tasks, backlog, drained, seed)
+    _validate(policy, drained, backlog)
     if tasks < SIGHT * backlog:
         raise InvalidOption(
             f"tasks is {tasks}; expected at least {SIGHT} times the backlog of {backlog}: among fewer a queue that grows without "
             "end is not seen to"
         )
-    if start not in get_args(Start):
-        raise InvalidOption(f"start is {start!r}; expected {' or '.join(get_args(Start))}")
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
-        raise InvalidOption(f"runs is {runs}; expected a number of runs that must all go well, from 1 to {MOST_RUNS}")
-    if not 0 < tolerance < 1:
-        raise InvalidOption(f"tolerance is {tolerance}; expected a fraction between 0 and 1")
     most = instance.all_cores / instance.mean_service
     first = instance.all_cores + backlog if start == "saturated" else 0
     reaches = _reaches(instance, policy)
@@ -110,15 +107,16 @@ def sustained(
     return Sustained(policy, start, low, high)
 
 
+@checked
 def burst(
     instance: Numa,
     policy: str,
     *,
-    size: int = 3000,
-    before: int = 100_000,
-    tasks: int = 1_000_000,
+    size: Count = 3000,
+    before: Count = 100_000,
+    tasks: Count = 1_000_000,
     drained: int = 300,
-    seed: int = 0,
+    seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Burst:
     """Let a system run from empty for `before` tasks at its rate, then let `size` tasks arrive at once, and wait.
 
@@ -127,9 +125,7 @@ def burst(
     size : tasks of the burst; their data is drawn like everybody's.
     tasks : arrivals after the burst within which the queue must fall below `drained`.
     """
-    _validate(policy, tasks, size, drained, seed)
-    if not 1 <= before <= MOST_TASKS:
-        raise InvalidOption(f"before is {before}; expected a number of tasks, from 1 to {MOST_TASKS}")
+    _validate(policy, drained, size)
     draws = draw(instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed))
     together = draws.arrival.copy()
     together[before : before + size] = together[before]
@@ -169,13 +165,8 @@ def _at_rate(draws: Draws, rate: float) -> Draws:
     return replace(draws, arrival=draws.arrival / rate)
 
 
-def _validate(policy: str, tasks: int, backlog: int, drained: int, seed: int) -> None:
+def _validate(policy: str, drained: int, backlog: int) -> None:
     if policy not in (*POLICIES, *MIXES):
         raise UnknownName("policy", policy, (*POLICIES, *MIXES))
-    for name, value in (("tasks", tasks), ("the backlog", backlog)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_TASKS:
-            raise InvalidOption(f"{name} is {value}; expected a number of tasks, from 1 to {MOST_TASKS}")
-    if seed < 0:
-        raise InvalidOption(f"seed is {seed}; expected a whole number, 0 or more")
     if not 1 <= drained <= backlog:
         raise InvalidOption(f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog of {backlog}")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ...instances.numa.instance import mesh_distance
 from ...instances.numa.technology import THESIS, Technology
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import Above, AtLeast, checked
 
 Path = Literal["one hop", "two hops", "another blade"]
+Reuse = Annotated[float, Above(0, "accesses to a byte moved")]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def inter_blade_latency(technology: Technology = THESIS, rows: int = 2, columns:
     return float(technology.pcie_access + 2 * mean)
 
 
+@checked
 def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
     """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110, to another blade)."""
     energy = {
@@ -61,21 +63,19 @@ def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
         "two hops": 2 * technology.ht_energy,
         "another blade": technology.pcie_energy + technology.pcie_hops * technology.ht_energy,
     }
-    if path not in energy:
-        raise InvalidOption(f"path is {path!r}; expected one of {', '.join(energy)}")
     return energy[path]
 
 
-def migration_energy(path: Path, reuse: float, technology: Technology = THESIS) -> float:
+@checked
+def migration_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
     """Eq. 4.1: energy of moving pages and reading them locally, per byte moved [pJ]; `reuse` = D_access / D_page."""
-    _positive("reuse", reuse)
     moved = 2 * technology.dram_energy_busy + link_energy_per_bit(path, technology)
     return 8 * (moved + reuse * technology.dram_energy_idle_eq)
 
 
-def remote_energy(path: Path, reuse: float, technology: Technology = THESIS) -> float:
+@checked
+def remote_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
     """Eq. 4.2: energy of the same accesses made remotely, per byte that migration would move [pJ]."""
-    _positive("reuse", reuse)
     return 8 * reuse * (link_energy_per_bit(path, technology) + technology.dram_energy_idle_eq)
 
 
@@ -88,14 +88,18 @@ def break_even(path: Path, technology: Technology = THESIS) -> float:
     return (2 * technology.dram_energy_busy + link) / link
 
 
-def migration_over_remote(path: Path, reuse: float, penalty: float, technology: Technology = THESIS) -> dict[str, float]:
+@checked
+def migration_over_remote(
+    path: Path,
+    reuse: Reuse,
+    penalty: Annotated[float, AtLeast(1, "a service time over the local one")],
+    technology: Technology = THESIS,
+) -> dict[str, float]:
     """Energy, power and ED^2 of migration over those of remote access; above 1 remote access is better.
 
     The delay of remote access is `penalty` times the local one, that of migration the local one: like the thesis (section
     4.5.3) this leaves out the time of moving pages.
     """
-    if not 1 <= penalty < np.inf:
-        raise InvalidOption(f"penalty is {penalty}; expected a service time over the local one, at least 1")
     energy = migration_energy(path, reuse, technology) / remote_energy(path, reuse, technology)
     return {"energy": energy, "power": energy * penalty, "ed2": energy / penalty**2}
 
@@ -209,8 +213,3 @@ def _row(what: str, unit: str, place: str, printed: float, ours: float, how: str
 def _hop_delay(t: Technology, hops: int) -> float:
     """Round trip over h hops [ns], as Table 4.3 has it for one and two."""
     return 0.0 if hops == 0 else t.ht_one_hop + (hops - 1) * (t.ht_two_hops - t.ht_one_hop)
-
-
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < np.inf:
-        raise InvalidOption(f"{name} is {value}; expected a number above 0")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.packing import Packing, Placement
-from ...instances.packing.game import FairShare, min_utilization, skewness, validate_alpha
+from ...instances.packing.game import Alpha, FairShare, min_utilization, skewness
+from ...instances.problem.rules import checked
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
-from ...solvers.packing.game.strategies import Eta, game_of
+from ...solvers.packing.game.strategies import Eta, Overload, game_of
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -28,14 +29,15 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+@checked
 def metrics(
     instance: Packing,
     placement: Placement,
     *,
-    alpha: float = 2.0,
+    alpha: Alpha = 2.0,
     anarchy: bool = False,
     eta: Eta = 5,
-    overload: float | None = None,
+    overload: Overload | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible placement.
 
@@ -51,7 +53,6 @@ def metrics(
     0, and for a placement that is no play of that game (a combination outside the strategy sets, or a server left empty while
     some combination of its set was allowed): the joint optimum is the least of its plays only.
     """
-    validate_alpha(alpha)
     kind = placement.server_class
     total = placement.totals(instance.types)
     result = {

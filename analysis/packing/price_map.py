@@ -10,10 +10,11 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.outcome import Clock, Outcome, Status, Stop
-from ...solvers.packing.cluster import fixed_cluster, validate_whole
+from ...solvers.packing.cluster import fixed_cluster
 from ...solvers.packing.shares import max_min_share, max_utilization
-from ..frontier import PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 from .metrics import metrics
 
 EFFICIENCY, FAIRNESS = "utilization", "dominant_share_min"
@@ -22,7 +23,8 @@ CLOSE = 1e-7
 """A utilization that misses its bound by no more than this is the most there is."""
 
 
-def price_frontiers(instance: Packing, *, time_limit: float | None = None, points: int = 8) -> tuple[PriceFrontier, ...]:
+@checked
+def price_frontiers(instance: Packing, *, time_limit: float | None = None, points: Points = 8) -> tuple[PriceFrontier, ...]:
     """Most utilization against the least dominant share, in whole VMs: from what leximin gives its poorest to no limit.
 
     One exact program for each limit, see `max_utilization`. A placement within a limit is within every looser one: each
@@ -39,7 +41,6 @@ def price_frontiers(instance: Packing, *, time_limit: float | None = None, point
     tuple of PriceFrontier
         One; none where servers are not of fixed number or a request must be served whole: then there is nothing to trade.
     """
-    validate_whole("points", points, 2, "limits")
     clock = Clock(time_limit)
     try:
         fixed_cluster(instance)

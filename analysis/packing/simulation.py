@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...instances.packing import Packing
 from ...instances.packing.formats import VmTrace
 from ...instances.packing.instance import Integers, fits
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import Above, AtLeast, checked
 from .sweeps import Policy, share
 
 
@@ -62,15 +63,16 @@ class Simulated:
         return float(np.mean([slot.waiting for slot in self.slots]))
 
 
+@checked
 def simulate(
     trace: VmTrace,
     capacity: Integers,
     servers: Integers,
     policy: Policy = "first-fit",
     *,
-    slot: float = 300.0,
-    slots: int | None = None,
-    rounds: int = 1,
+    slot: Annotated[float, Above(0, "seconds")] = 300.0,
+    slots: Annotated[int, AtLeast(1)] | None = None,
+    rounds: Annotated[int, AtLeast(1)] = 1,
     seed: int = 0,
     **options: Any,
 ) -> Simulated:
@@ -92,12 +94,6 @@ def simulate(
         when all combinations in its strategy sets are larger than what is still asked for.
     options : the policy's own (alpha, eta, ...).
     """
-    if not slot > 0:
-        raise InvalidOption(f"slot is {slot}; expected seconds above 0")
-    if slots is not None and slots < 1:
-        raise InvalidOption(f"slots is {slots}; expected at least 1")
-    if rounds < 1:
-        raise InvalidOption(f"rounds is {rounds}; expected at least 1")
     if (trace.end < trace.start).any():
         raise InvalidInstance("end", "before start for some VM", "every VM to end after it starts")
     state = _State(trace, np.repeat(np.asarray(capacity, dtype=np.int64), np.asarray(servers, dtype=np.int64), axis=0))

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ...baselines.scheduling import fair_share, fifo, sample_orderings, validate_orderings
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...baselines.scheduling.sampled import Orderings
+from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import Between, checked
 from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.log import By, Initial, Settings, Window, window
+from ...instances.scheduling.log import By, Initial, Length, Machines, Settings, Window, window
+from ...instances.scheduling.split import Organizations
 from ...instances.scheduling.utility import per_organization, units_done
-from ...solvers.outcome import Stop, validate_time_limit
+from ...solvers.outcome import Stop
 from ...solvers.scheduling.event_loop import simulate
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley import scale, scaled_shares
@@ -26,6 +29,7 @@ from ..report.table import Column, Table
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
+Moments = Annotated[int, Between(1, 1000)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +81,15 @@ class Audit:
         }
 
 
+@checked
 def audit_file(
     path: str | os.PathLike[str],
     *,
     form: Literal["swf", "accounting-csv"] = "swf",
     begin: int | None = None,
-    length: int | None = None,
-    organizations: int = 5,
-    machines: int | None = None,
+    length: Length | None = None,
+    organizations: Organizations = 5,
+    machines: Machines | None = None,
     split: str = "zipf",
     initial: Initial = "warm",
     by: By = "user",
@@ -92,8 +97,8 @@ def audit_file(
     assignment_seed: int = 0,
     reference: Literal["auto", "REF", "RAND"] = "auto",
     reading: Reading = "figure",
-    orderings: int = 75,
-    points: int = 6,
+    orderings: Orderings = 75,
+    points: Moments = 6,
     seed_of_rand: int = 0,
     time_limit: float | None = None,
 ) -> Audit:
@@ -111,10 +116,7 @@ def audit_file(
     points : moments at which debts are shown, evenly spaced.
     time_limit : seconds for REF; when they are up RAND takes its place, which a note says.
     """
-    _validate(reference, points, time_limit)
     settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
-    if form not in ("swf", "accounting-csv"):
-        raise InvalidOption(f"form is {form!r}; expected swf or accounting-csv")
     log = read_swf(path) if form == "swf" else read_accounting(path)
     dropped = tuple(f"{number} lines left out: {why}" for why, number in log.dropped.items() if number)
     return audit(
@@ -123,19 +125,19 @@ def audit_file(
     )  # fmt: skip
 
 
+@checked
 def audit(
     judged: Window,
     *,
     reference: Literal["auto", "REF", "RAND"] = "auto",
     reading: Reading = "figure",
-    orderings: int = 75,
-    points: int = 6,
+    orderings: Orderings = 75,
+    points: Moments = 6,
     rng: np.random.Generator | None = None,
     notes: tuple[str, ...] = (),
     time_limit: float | None = None,
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`."""
-    _validate(reference, points, time_limit)
     instance, start = judged.instance, judged.start
     chosen = ("REF" if affordable(instance) else "RAND") if reference == "auto" else reference
     if chosen == "RAND" or time_limit is not None:
@@ -172,15 +174,6 @@ def audit(
         notes=(*notes, *_notes(judged)),
         reference=chosen,
     )
-
-
-def _validate(reference: str, points: int, time_limit: float | None) -> None:
-    """Refuse options out of range before anything is read."""
-    validate_time_limit(time_limit)
-    if not isinstance(points, int) or not 1 <= points <= 1000:
-        raise InvalidOption(f"points is {points!r}; expected a whole number, 1 to 1000")
-    if reference not in ("auto", "REF", "RAND"):
-        raise InvalidOption(f"reference is {reference!r}; expected auto, REF or RAND")
 
 
 def audit_tables(found: Audit) -> list[Table]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
@@ -31,6 +31,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+@checked
 def metrics(
     instance: Scheduling,
     schedule: Schedule,
@@ -53,10 +54,6 @@ def metrics(
     reading : of REF, see `solvers.scheduling.shapley_schedule.ref`.
     reference : "auto": REF where it takes seconds; "REF": always; "none": never.
     """
-    if reference not in ("auto", "REF", "none"):
-        raise InvalidOption(f"reference is {reference!r}; expected auto, REF or none")
-    if reading not in ("figure", "definition"):
-        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
     horizon = instance.horizon
     psi = utilities(instance, schedule)
     done = units_done(schedule.start, instance.processing, horizon)

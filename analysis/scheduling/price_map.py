@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
-from typing import get_args
 
 import numpy as np
 
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...models.scheduling import Nearness, fluid_bound
 from ...models.scheduling.intervals import Objective
@@ -18,7 +16,7 @@ from ...solvers.scheduling.near import most_near, nearest
 from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, quicker_engine, worth_of
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
-from ..frontier import PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 
 FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
@@ -27,8 +25,9 @@ MOST_JOBS = 60
 """Up to so many jobs released before the horizon every limit has its program; beyond, only cheap bounds are given."""
 
 
+@checked
 def price_frontiers(
-    instance: Scheduling, *, time_limit: float | None = None, points: int = 8, reading: Reading = "figure"
+    instance: Scheduling, *, time_limit: float | None = None, points: Points = 8, reading: Reading = "figure"
 ) -> tuple[PriceFrontier, ...]:
     """Utilization, and total psi_sp, against unfairness: the most of any schedule within each limit, proved.
 
@@ -49,10 +48,6 @@ def price_frontiers(
         For utilization and for utility; none when REF does no work. Where REF itself would take more than seconds, one
         point each, without limit.
     """
-    if isinstance(points, bool) or not isinstance(points, Integral) or points < 2:
-        raise InvalidOption(f"points is {points!r}; expected a whole number of limits, 2 or more")
-    if reading not in get_args(Reading):
-        raise InvalidOption(f"reading is {reading!r}; expected {' or '.join(get_args(Reading))}")
     clock = Clock(time_limit)
     fair = ref(instance, reading=reading, time_limit=time_limit) if affordable(instance) else None
     if fair is None or fair.stop is not Stop.FINISHED or not isinstance(fair.solution, Schedule):

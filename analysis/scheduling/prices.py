@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...instances.scheduling import Schedule, Scheduling, psi
 from ...instances.scheduling.utility import units_done
-from ...solvers.outcome import Outcome, Status
+from ...solvers.outcome import Status
 from ...solvers.scheduling.optimum import max_utility, max_utilization
 from .strategy import STRATEGY_RULES
-from .windows import DRAWING, whole_schedule
+from .windows import rule_schedule, whole_schedule
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Price:
 
 
 def prices(
-    instance: Scheduling, rules: Sequence[str] = tuple(STRATEGY_RULES), *, time_limit: float | None = None, seed: int = 0
+    instance: Scheduling, rules: Sequence[str] = STRATEGY_RULES, *, time_limit: float | None = None, seed: int = 0
 ) -> list[Price] | None:
     """Each rule's share of the most work and of the most utility; None when an optimum was not proved in time."""
     optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
@@ -42,9 +42,7 @@ def prices(
     most = [_measure(instance, whole_schedule(outcome)) for outcome in optima]
     found = []
     for name in rules:
-        function: Callable[..., Schedule | Outcome] = STRATEGY_RULES[name]
-        answer = function(instance, rng=np.random.default_rng(seed)) if name in DRAWING else function(instance)
-        work, utility = _measure(instance, whole_schedule(answer))
+        work, utility = _measure(instance, rule_schedule(instance, name, np.random.default_rng(seed)))
         found.append(Price(name, work / most[0][0] if most[0][0] else 1.0, utility / most[1][1] if most[1][1] else 1.0))
     return found
 

@@ -7,25 +7,21 @@ and measures gains in true utility: units that were only padding count nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.scheduling import Schedule, Scheduling, psi
+from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
-from ...solvers.outcome import Outcome
-from ...solvers.scheduling.shapley_schedule import ref
-from .windows import DRAWING, RULES, whole_schedule
+from .windows import RULES, rule_named, rule_schedule
 
 Kind = Literal["split", "merge", "delay", "pad"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-Rule = Callable[..., Schedule | Outcome]
-
-STRATEGY_RULES: dict[str, Rule] = {"REF": ref, **RULES}
+STRATEGY_RULES = ("REF", *RULES)
 """Every rule of the windows study, and REF."""
 
 
@@ -99,7 +95,7 @@ def best_gains(instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS
     """
     if rule not in STRATEGY_RULES:
         raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(STRATEGY_RULES)}")
-    repeats = range(seed, seed + (seeds if rule in DRAWING else 1))
+    repeats = range(seed, seed + (seeds if rule_named(rule)[1] else 1))
     found = []
     for organization in range(instance.organizations):
         honest = _true_utility(instance, instance.processing, organization, rule, repeats)
@@ -116,9 +112,8 @@ def _true_utility(instance: Scheduling, useful: Integers, organization: int, rul
     total = 0
     mine = instance.organization == organization
     for number in repeats:
-        function = STRATEGY_RULES[rule]
-        answer = function(instance, rng=np.random.default_rng(number)) if rule in DRAWING else function(instance)
-        total += int(psi(whole_schedule(answer).start, useful, instance.horizon)[mine].sum())
+        schedule = rule_schedule(instance, rule, np.random.default_rng(number))
+        total += int(psi(schedule.start, useful, instance.horizon)[mine].sum())
     return total / len(repeats)
 
 

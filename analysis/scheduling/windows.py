@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...baselines.scheduling import (
-    curr_fair_share,
-    direct_contribution,
-    fair_share,
-    fifo,
-    rand,
-    random_organization,
-    round_robin,
-    ut_fair_share,
-)
+from ...catalog import find
 from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.options import accepts
+from ...instances.problem.rules import AtLeast, checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
@@ -34,25 +28,16 @@ from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
 
-RULES: dict[str, Callable[..., Schedule | Outcome]] = {
-    "ROUNDROBIN": round_robin,
-    "RAND15": partial(rand, orderings=15, reading="definition"),
-    "RAND75": partial(rand, orderings=75, reading="definition"),
-    "RAND15-figure": partial(rand, orderings=15, reading="figure"),
-    "DIRECTCONTR": direct_contribution,
-    "FAIRSHARE": fair_share,
-    "UTFAIRSHARE": ut_fair_share,
-    "CURRFAIRSHARE": curr_fair_share,
-    "FIFO": fifo,
-    "random": random_organization,
+RAND_AS: dict[str, dict[str, Any]] = {
+    "RAND15": {"orderings": 15, "reading": "definition"},
+    "RAND75": {"orderings": 75, "reading": "definition"},
+    "RAND15-figure": {"orderings": 15, "reading": "figure"},
 }
-"""The rules by the names of tables 1 and 2, RAND with its N (compared at t + 1 as in figure 6, and at t, as REF is), and the two
-floors."""
+"""RAND's options by the names of tables 1 and 2, which give its N: compared at t + 1 as in figure 6, and at t, as REF is."""
 
-TABLE_RULES = tuple(name for name in RULES if name not in ("FIFO", "random"))
-
-DRAWING = frozenset({"RAND15", "RAND15-figure", "RAND75", "DIRECTCONTR", "random"})
-"""Rules that draw."""
+TABLE_RULES = ("ROUNDROBIN", *RAND_AS, "DIRECTCONTR", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
+RULES = (*TABLE_RULES, "FIFO", "random")
+"""The tables' rules and the two floors: methods of the catalogue, or names of `RAND_AS`. A rule's place seeds its draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +82,12 @@ class Summary:
     high: float
 
 
+@checked
 def study(
     log: Log,
     settings: Settings,
     *,
-    windows: int = 100,
+    windows: Annotated[int, AtLeast(1)] = 100,
     rules: Sequence[str] = TABLE_RULES,
     reading: Reading = "figure",
     seed: int = 0,
@@ -120,11 +106,8 @@ def study(
     """
     if unknown := [name for name in rules if name not in RULES]:
         raise InvalidOption(f"rules names {unknown[0]!r}; expected some of {', '.join(RULES)}")
-    if windows < 1 or settings.length is None or settings.length > log.end - log.begin:
-        raise InvalidOption(
-            f"windows is {windows}, length {settings.length}; expected at least one window, shorter than the log's "
-            f"{log.end - log.begin} seconds"
-        )
+    if settings.length is None or settings.length > log.end - log.begin:
+        raise InvalidOption(f"length is {settings.length}; expected seconds, shorter than the log's {log.end - log.begin}")
     rows: list[tuple[int, int, int, list[float]]] = []
     skipped = 0
     for index in range(windows):
@@ -142,8 +125,8 @@ def study(
             skipped += 1
         distances = []
         for name in rules:
-            own = np.random.default_rng([seed, index, list(RULES).index(name)])
-            distances.append(unfairness(found, rule_utilities(instance, name, own)) or 0.0)
+            own = np.random.default_rng([seed, index, RULES.index(name)])
+            distances.append(unfairness(found, utilities(instance, rule_schedule(instance, name, own))) or 0.0)
         rows.append((begin, instance.jobs, found.contended, distances))
         if progress is not None:
             progress(index + 1, windows)
@@ -157,9 +140,17 @@ def study(
     )
 
 
-def rule_utilities(instance: Scheduling, name: str, rng: np.random.Generator) -> Integers:
-    """(k,) psi_sp of each organization at the horizon under a rule."""
-    return utilities(instance, whole_schedule(RULES[name](instance, rng=rng) if name in DRAWING else RULES[name](instance)))
+@cache
+def rule_named(name: str) -> tuple[Callable[..., Schedule | Outcome], bool]:
+    """A method of the catalogue or RAND as `RAND_AS` has it, and whether it draws; raises UnknownName with the near ones."""
+    rule = find("scheduling", "RAND" if name in RAND_AS else name).resolve()
+    return partial(rule, **RAND_AS.get(name, {})), accepts(rule, "rng")
+
+
+def rule_schedule(instance: Scheduling, name: str, rng: np.random.Generator) -> Schedule:
+    """The schedule of a rule, which may draw from `rng`."""
+    rule, draws = rule_named(name)
+    return whole_schedule(rule(instance, rng=rng) if draws else rule(instance))
 
 
 def whole_schedule(answer: Schedule | Outcome) -> Schedule:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, Integers
 from ...instances.admission.rules import job_ranking, speeds_on
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.admission.draft import Draft, serial_dictatorship
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
-from ...solvers.outcome import validate_time_limit
 
 Serving = Literal["index", "ranking"]
 Route = Literal["serial", "rounds"]
 
 
+@checked
 def simple_matching(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
@@ -33,8 +33,14 @@ def simple_matching(
     Notes
     -----
     O(J V C). Source: section IV, simple matching; the order of serving is ours, the paper names none.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "SM")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 19.0
     """
-    validate_time_limit(time_limit)
     empty = speeds_on(instance, instance.cores)
     favourite = np.where(empty.max(axis=1) > 0, empty.argmax(axis=1), -1)
     draft = Draft(instance)
@@ -42,6 +48,7 @@ def simple_matching(
     return draft.assignment()
 
 
+@checked
 def deferred_quotas(
     instance: Admission,
     *,
@@ -69,10 +76,14 @@ def deferred_quotas(
     Notes
     -----
     O(J V (C + J / V)). Source: section IV, the second scheme.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "DA1")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 22.0
     """
-    validate_time_limit(time_limit)
-    if serving not in get_args(Serving):
-        raise InvalidOption(f"serving is {serving!r}; expected one of {', '.join(get_args(Serving))}")
     quota = np.full(instance.machines, -(-instance.jobs // instance.machines))
     admitted = _accepted(instance, speeds_on(instance, instance.cores), quota)
     draft = Draft(instance)
@@ -80,6 +91,7 @@ def deferred_quotas(
     return draft.assignment()
 
 
+@checked
 def deferred_rounds(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
@@ -95,8 +107,14 @@ def deferred_rounds(
     Notes
     -----
     O(R J V C) for R rounds, R at most the number of jobs. Source: section IV, the third scheme.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "DA2")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 22.0
     """
-    validate_time_limit(time_limit)
     draft = Draft(instance)
     waiting = np.arange(instance.jobs)
     while len(waiting):
@@ -110,6 +128,7 @@ def deferred_rounds(
     return draft.assignment()
 
 
+@checked
 def proposed(
     instance: Admission,
     *,
@@ -139,10 +158,14 @@ def proposed(
     Notes
     -----
     Source: section III.B, Algorithm 1.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "proposed")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.0
     """
-    validate_time_limit(time_limit)
-    if route not in get_args(Route):
-        raise InvalidOption(f"route is {route!r}; expected one of {', '.join(get_args(Route))}")
     return (serial_dictatorship if route == "serial" else _algorithm_1)(instance)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import checked
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
-from ...solvers.outcome import validate_time_limit
 from .draft import Draft, runs
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ Completion = Literal["individual", "pair"]
 Ties = Literal["index", "own"]
 
 
+@checked
 def complementary(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
     """CO: the task of i-th lowest bandwidth demand shares with the one of i-th highest.
 
@@ -41,8 +42,14 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
     Notes
     -----
     O(T log T). Source: Cooper section IV.C, CO, which says that the sets are complementary, not who pairs with whom in them.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "CO")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.045
     """
-    validate_time_limit(time_limit)
     draft = Draft(instance)
     ascending = _by_bandwidth(instance)
     half = instance.agents // 2
@@ -53,6 +60,7 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
     return draft.finished()
 
 
+@checked
 def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
     """SMR: split the tasks into random halves; one half, drawn at random, proposes by deferred acceptance.
 
@@ -72,8 +80,14 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
     Notes
     -----
     Matched over types, whatever the number of agents. Source: Cooper sections III.C (algorithm 1) and IV.C, SMR.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "SMR")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.0
     """
-    validate_time_limit(time_limit)
     generator = rng or np.random.default_rng(0)
     proposing = generator.multivariate_hypergeometric(instance.count, instance.agents // 2, method="marginals")
     if generator.random() < 0.5:
@@ -81,6 +95,7 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
     return _marry(instance, proposing)
 
 
+@checked
 def marriage_partition(
     instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Pairing:
@@ -104,14 +119,21 @@ def marriage_partition(
     Notes
     -----
     Source: Cooper sections III.C and IV.C, SMP.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "SMP")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.0
     """
-    validate_time_limit(time_limit)
     upper = np.zeros(instance.types, dtype=np.int64)
     for kind, number in _first(instance.agents // 2, _by_bandwidth(instance)[::-1], instance.count):
         upper[kind] += number
     return _marry(instance, upper)
 
 
+@checked
 def roommates(
     instance: Colocation,
     *,
@@ -148,10 +170,14 @@ def roommates(
     -----
     O(n² log n) time and O(n²) memory: agents, not types, since breaking ties makes agents of one type differ.
     Source: Cooper sections III.C and IV.C, SR; R. W. Irving 1985.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/no-stable-4"), "SR", completion="pair")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.0
     """
-    validate_time_limit(time_limit)
-    if completion not in get_args(Completion):
-        raise InvalidOption(f"completion is {completion!r}; expected one of {', '.join(get_args(Completion))}")
     from ...solvers.roommates import irving
 
     types = instance.agent_types()
@@ -169,12 +195,11 @@ def roommates(
     return draft.finished()
 
 
+@checked
 def roommate_lists(instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None) -> Ranks:
     """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as of `roommates`."""
     from ...solvers.roommates import ranks_from_cost
 
-    if ties not in get_args(Ties):
-        raise InvalidOption(f"ties is {ties!r}; expected one of {', '.join(get_args(Ties))}")
     types = instance.agent_types()
     every = np.arange(instance.types)
     cost = _mutual_cost(instance, every, every)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
-from ...instances.problem.errors import InvalidOption
-from ...solvers.outcome import validate_time_limit
+from ...instances.problem.rules import Above, checked
 from .draft import Draft, added_penalty, runs
 
 Order = Literal["index", "random"]
 
 
+@checked
 def greedy(
     instance: Colocation,
     *,
@@ -53,8 +53,14 @@ def greedy(
     Notes
     -----
     O(n T) at most; in index order runs of one type are placed together. Source: Cooper section IV.C, GR.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "GR", fill=True)
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0525
     """
-    validate_time_limit(time_limit)
     tasks = _task_order(instance, order, rng)
     draft = Draft(instance)
     if fill:
@@ -64,12 +70,13 @@ def greedy(
     return draft.finished()
 
 
+@checked
 def threshold(
     instance: Colocation,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    tolerance: float = 0.10,
+    tolerance: Annotated[float, Above(0, "a fraction of throughput lost", most=1)] = 0.10,
     order: Order = "index",
 ) -> Pairing:
     """Colocate two tasks when both their penalties are under a tolerance, else start another machine.
@@ -97,10 +104,14 @@ def threshold(
     -----
     Source: the threshold schemes of Cooper sections IV.C and VII (Bubble-Up, 10 %), which do not say which of several
     tolerable machines is taken.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "threshold", tolerance=0.2)
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0525
     """
-    validate_time_limit(time_limit)
-    if isinstance(tolerance, bool) or not 0 < tolerance <= 1:
-        raise InvalidOption(f"tolerance is {tolerance}; expected a fraction of throughput lost, above 0 and at most 1")
     draft = Draft(instance)
     _place(draft, _task_order(instance, order, rng), tolerance)
     return draft.finished()
@@ -108,8 +119,6 @@ def threshold(
 
 def _task_order(instance: Colocation, order: str, rng: np.random.Generator | None) -> Integers:
     """(n,) types of the tasks in the order they come."""
-    if order not in get_args(Order):
-        raise InvalidOption(f"order is {order!r}; expected one of {', '.join(get_args(Order))}")
     types = instance.agent_types()
     return types if order == "index" else (rng or np.random.default_rng(0)).permutation(types)
 

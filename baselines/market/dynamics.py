@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ...instances.market.equilibrium import residuals
 from ...instances.market.instance import Market
-from ...instances.problem.errors import InvalidOption
-from ...solvers.market.arena import Arena, require_numbers
+from ...instances.problem.rules import AtLeast, checked
+from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import Rule, equal_bids, respond
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
-RULES = ("corrected", "printed")
 
-
+@checked
 def proportional_response(
     instance: Market,
     *,
@@ -22,8 +23,8 @@ def proportional_response(
     time_limit: float | None = None,
     report: Report | None = None,
     rule: Rule = "corrected",
-    rounds: int = 200,
-    movement: float = 1e-4,
+    rounds: Annotated[int, AtLeast(1)] = 200,
+    movement: Annotated[float, AtLeast(0, "a share of the budget", infinite=True)] = 1e-4,
     rounding: Rounding = "none",
 ) -> Outcome:
     """PRD: users bid in proportion to what their cores do for them, prices follow, until the bids stand still.
@@ -44,12 +45,14 @@ def proportional_response(
     -------
     Outcome
         Status `feasible`: how near an equilibrium it came stands in the certificate.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "PRD")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0
     """
-    if rule not in RULES:
-        raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
-    require_numbers({"rounds": rounds}, {"movement": movement})
-    if not movement >= 0:
-        raise InvalidOption(f"movement is {movement}; expected a share of the budget, 0 or more")
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)

@@ -15,14 +15,14 @@ each as if the others were strangers'.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ...instances.market.instance import Floats, Market, ratio, total_by
 from ...instances.market.utility import lowest, rise_of, speedup
-from ...instances.problem.errors import InvalidOption
-from ...solvers.market.arena import Arena, require_numbers
+from ...instances.problem.rules import Above, AtLeast, checked
+from ...solvers.market.arena import Arena
 from ...solvers.market.proportional import equal_bids
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
@@ -33,14 +33,15 @@ LEAST_BID = 1e-12
 """Share of the mean budget below which no bid falls: on a server of one's own any bid at all takes everything."""
 
 
+@checked
 def exchange(
     instance: Market,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    rounds: int = 50,
-    step: float = 0.1,
+    rounds: Annotated[int, AtLeast(1)] = 50,
+    step: Annotated[float, Above(0, "a share", most=1)] = 0.1,
     halving: Halving = "always",
     rounding: Rounding = "none",
 ) -> Outcome:
@@ -58,10 +59,14 @@ def exchange(
     step : first step, a share of the budget.
     halving : "always", after every move, or "on-failure".
     rounding : whole cores.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "XC", halving="on-failure")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.679
     """
-    _validate(rounds, step)
-    if halving not in get_args(Halving):
-        raise InvalidOption(f"halving is {halving!r}; expected one of {', '.join(get_args(Halving))}")
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     game = _Game.of(Arena.of(instance))
@@ -80,15 +85,16 @@ def exchange(
     return _outcome(game, bids, done, stop, rounding, clock)
 
 
+@checked
 def exchange_modified(
     instance: Market,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    rounds: int = 500,
-    step: float = 0.5,
-    tolerance: float = 1e-6,
+    rounds: Annotated[int, AtLeast(1)] = 500,
+    step: Annotated[float, Above(0, "a share", most=1)] = 0.5,
+    tolerance: Annotated[float, AtLeast(0, "a relative gain", infinite=True)] = 1e-6,
     rounding: Rounding = "none",
 ) -> Outcome:
     """XC-M: in each round every user goes towards its exact best reply to the others' bids.
@@ -103,10 +109,14 @@ def exchange_modified(
     step : share of the way to the best reply, above 0 and at most 1.
     tolerance : of the Nash equilibrium.
     rounding : whole cores.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "XC-M")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.678
     """
-    _validate(rounds, step)
-    if not tolerance >= 0:
-        raise InvalidOption(f"tolerance is {tolerance}; expected a relative gain, 0 or more")
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     game = _Game.of(Arena.of(instance))
@@ -220,9 +230,3 @@ def _outcome(game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Round
     clock.note(None, None, "bids settled")
     answer, stop = round_until(arena.market, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
-
-
-def _validate(rounds: int, step: float) -> None:
-    require_numbers({"rounds": rounds}, {"step": step})
-    if not 0 < step <= 1:
-        raise InvalidOption(f"step is {step}; expected a share above 0 and at most 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from typing import Annotated
 
 import numpy as np
 
@@ -10,15 +11,20 @@ from ...instances.market.instance import Allocation, Floats, Integers, Market
 from ...instances.market.memory import require_memory
 from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import Above, checked
 from ...solvers.filtering import fill, sample_mask
-from ...solvers.outcome import validate_time_limit
 
 _COLUMNS = 128  # core counts profiled at most; more cores are interpolated between
 _MOST_STEPS = 20_000_000
 
 
+@checked
 def greedy_filtered(
-    instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, sampled: float = 0.2
+    instance: Market,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    sampled: Annotated[float, Above(0, "a share", most=1)] = 0.2,
 ) -> Allocation:
     """G-I: each core in turn to the job whose predicted utility it raises most.
 
@@ -38,13 +44,17 @@ def greedy_filtered(
     ------
     InvalidOption
         A share out of range, or more cores than a greedy can give away one by one.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "G-I")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.486
     """
-    validate_time_limit(time_limit)
     total = np.floor(instance.capacity + 1e-9).astype(np.int64)
     if total.sum() > _MOST_STEPS:
         raise InvalidOption(f"G-I gives cores one by one; the market has {total.sum()}, {_MOST_STEPS} at most; use utilitarian")
-    if not 0 < sampled <= 1:
-        raise InvalidOption(f"sampled is {sampled}; expected a share above 0 and at most 1")
     jobs = np.flatnonzero(instance.useful)
     if len(jobs) == 0 or total.max() < 1:
         return Allocation(np.zeros(instance.jobs))

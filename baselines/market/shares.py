@@ -8,9 +8,10 @@ import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import equal_cores
+from ...instances.problem.rules import checked
 from ...solvers.market.rounding import Quick, Rounding, round_until
 from ...solvers.market.utilitarian import greedy_cores
-from ...solvers.outcome import Outcome, Status, validate_time_limit
+from ...solvers.outcome import Outcome, Status
 
 
 @overload
@@ -21,6 +22,7 @@ def equal_share(
 def equal_share(
     instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Rounding
 ) -> Allocation | Outcome: ...
+@checked
 def equal_share(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
 ) -> Allocation | Outcome:
@@ -29,8 +31,19 @@ def equal_share(
     The thesis (section 3.4.1) apportions "to applications equally"; jobs of work 0 get nothing here. It does not say how
     whole cores come about: fractions by default, see `rounding`. With "least-envy", which may be cut short, an Outcome that
     says why it stopped.
+
+    Parameters
+    ----------
+    rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
+    time_limit : seconds, for "least-envy".
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "ES", rounding="largest-remainder")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 15.591
     """
-    validate_time_limit(time_limit)
     return _rounded(instance, equal_cores(instance), rounding, time_limit)
 
 
@@ -42,6 +55,7 @@ def proportional_share(
 def proportional_share(
     instance: Market, *, rng: np.random.Generator | None = ..., time_limit: float | None = ..., rounding: Rounding
 ) -> Allocation | Outcome: ...
+@checked
 def proportional_share(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None, rounding: Rounding = "none"
 ) -> Allocation | Outcome:
@@ -49,8 +63,19 @@ def proportional_share(
 
     Thesis section 3.4.1. A server whose useful jobs all have f = 0 is split equally: the text does not say. With
     `rounding` "least-envy", which may be cut short, an Outcome that says why it stopped.
+
+    Parameters
+    ----------
+    rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
+    time_limit : seconds, for "least-envy".
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "PF")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 16.443
     """
-    validate_time_limit(time_limit)
     weight = np.where(instance.useful, instance.parallel_fraction, 0.0)
     total = total_by(instance.server, weight, instance.servers)
     share = ratio(instance.capacity, total)
@@ -63,6 +88,13 @@ def greedy_oracle(instance: Market, *, rng: np.random.Generator | None = None, t
 
     Thesis section 3.4.1. Exact for whole cores (`utilitarian` with `whole` proves it and gives the bound); ties go to the
     lowest job, which the text leaves open.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "G-II")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 17.766
     """
     return greedy_cores(instance, time_limit=time_limit)
 

@@ -6,10 +6,11 @@ import numpy as np
 
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
-from ...solvers.outcome import validate_time_limit
+from ...instances.problem.rules import checked
 from ...solvers.packing.cluster import fixed_cluster
 
 
+@checked
 def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """first-fit: users take turns in index order, each asking for one VM, placed on the first server where it fits.
 
@@ -19,17 +20,32 @@ def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time
     ------
     InvalidInstance
         The number of servers is not fixed, or a finite request must be served whole.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "first-fit")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 2.281
     """
-    validate_time_limit(time_limit)
     return fill_elastic(instance, "first", rng or np.random.default_rng(0))
 
 
+@checked
 def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first."""
-    validate_time_limit(time_limit)
+    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "best-fit")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 2.202
+    """
     return fill_elastic(instance, "best", rng or np.random.default_rng(0))
 
 
+@checked
 def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """DRF: progressive filling on whole VMs: next the user of least dominant share, on the first server where its VM fits.
 
@@ -37,19 +53,32 @@ def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit
     Dominant shares are of what the cluster has free in all (`capacity`).
 
     Source: Ghodsi et al. (NSDI 2011), algorithm 1, on servers instead of one pool.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "DRF")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.25
     """
-    validate_time_limit(time_limit)
     return fill_elastic(instance, "drf", rng or np.random.default_rng(0))
 
 
+@checked
 def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
     """fair-slots: the Hadoop fair scheduler: servers are cut into fixed slots; next the user with the fewest running VMs.
 
     A slot is, in every resource, the smallest positive demand of any VM type; a server has as many as fit in it whole, and a
     VM takes as many as cover it in every resource. Ties to the lowest index; the first server with enough free slots takes
     the VM. Xu and Yu (2014, section 5.2) do not give the size of their slots: this is our reading.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "fair-slots")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.25
     """
-    validate_time_limit(time_limit)
     cluster = fixed_cluster(instance)
     demand = instance.demand
     slot = np.array([column[column > 0].min() if (column > 0).any() else 0 for column in demand.T])

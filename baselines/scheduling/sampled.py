@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from math import log, sqrt
-from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, Range, checked
 from ...instances.scheduling import Scheduling
-from ...solvers.outcome import Outcome, Report, Status, Stop, validate_time_limit
+from ...solvers.outcome import Outcome, Report, Status, Stop
 from ...solvers.scheduling.event_loop import Sampling, memory_needed, simulate
 from ...solvers.scheduling.plain import Reading
 
@@ -21,12 +21,15 @@ MOST_JOINS = 2_000_000
 MOST_MEMORY = 4.0
 """Gigabytes the sampled coalitions' state may take."""
 
+Orderings = Annotated[int, AtLeast(1, "how many random orders are drawn")]
 
+
+@checked
 def rand(
     instance: Scheduling,
     *,
-    orderings: int = 15,
-    confidence: float = 0.9,
+    orderings: Orderings = 15,
+    confidence: Annotated[float, Range(above=0, below=1, what="a probability", cure="such as 0.9")] = 0.9,
     reading: Reading = "figure",
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
@@ -42,10 +45,9 @@ def rand(
     Parameters
     ----------
     orderings : N; the paper uses 15 and 75.
-    reading : as of REF, and like there "figure" unless told otherwise, so that RAND estimates the schedule it is judged by.
-        "figure": psi and phi at t, where figure 3 compares them, so that one organization takes the free machines until its
-        queue is empty. "definition": at t + 1, as figure 6 does, read as it must be: a start adds one to psi, which is kept
-        (the figure adds it to phi, which it resets).
+    reading : "figure": psi and phi at t, where figure 3 compares them, so that one organization takes the free machines until
+        its queue is empty; the default as of REF, so that RAND estimates the schedule it is judged by. "definition": at t + 1,
+        as figure 6 does, read as it must be: a start adds one to psi, which is kept (the figure adds it to phi, which it resets).
     confidence : lambda, at which the certificate states what the guarantee is worth.
 
     Notes
@@ -53,13 +55,15 @@ def rand(
     The certificate's bound is on phi, for unit jobs: with probability `confidence` the estimates are within
     epsilon times the value of all, summed over organizations. It does not carry over to psi, as the proof of theorem 5.6
     says it does: a small error in phi can decide whose queue gets every free machine. O(N k) coalitions.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "RAND", orderings=75)
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.297
     """
-    validate_time_limit(time_limit)
-    if reading not in ("figure", "definition"):
-        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
     validate_orderings(orderings, instance.organizations)
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise InvalidOption(f"confidence is {confidence!r}; expected a probability between 0 and 1, such as 0.9")
     if orderings * instance.most_utility >= 2**61:
         raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
     source = np.random.default_rng(0) if rng is None else rng
@@ -88,12 +92,12 @@ def rand(
     return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
 
 
-def validate_orderings(orderings: int, organizations: int) -> None:
+@checked
+def validate_orderings(orderings: Orderings, organizations: int) -> None:
     """Refuse numbers of random orders, or of organizations, that RAND cannot take."""
     if organizations > 62:
         raise InvalidOption(f"RAND takes at most 62 organizations; there are {organizations}. Merge some")
-    whole = isinstance(orderings, Integral) and not isinstance(orderings, bool)
-    if not whole or not 1 <= orderings * organizations <= MOST_JOINS:
+    if orderings * organizations > MOST_JOINS:
         raise InvalidOption(
             f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 to {MOST_JOINS // organizations} "
             f"for {organizations} organizations"

@@ -15,6 +15,13 @@ def fair_share(instance: Scheduling) -> Schedule:
 
     Source: Skowron and Rzadca, section 7.1. "The total time already assigned" is the time jobs have run until now: how
     long a started job will run is not known. O(j k).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "FAIRSHARE")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.792
     """
     return simulate(instance, "FAIRSHARE").schedule
 
@@ -23,6 +30,13 @@ def ut_fair_share(instance: Scheduling) -> Schedule:
     """UTFAIRSHARE: the waiting organization of least utility psi_sp, relative to its share, is served.
 
     Source: Skowron and Rzadca, section 7.1. O(j k).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "UTFAIRSHARE")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.792
     """
     return simulate(instance, "UTFAIRSHARE").schedule
 
@@ -31,5 +45,12 @@ def curr_fair_share(instance: Scheduling) -> Schedule:
     """CURRFAIRSHARE: the waiting organization with the fewest jobs running now, relative to its share, is served.
 
     Source: Skowron and Rzadca, section 7.1. O(j k).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "CURRFAIRSHARE")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.0
     """
     return simulate(instance, "CURRFAIRSHARE").schedule

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import Between, Range, checked
 from .instance import LARGEST, LARGEST_COUNT, Admission
 
 LARGEST_TABLE = 10**8
 """Entries of the table of cores, or of speeds, at most."""
 
 Comparison = Literal["I", "II", "III"]
+Count = Annotated[int, Range(least=1, below=LARGEST_COUNT)]
 
 
 class Ranges(NamedTuple):
@@ -36,6 +37,7 @@ TABLE_I: dict[str, Ranges] = {
 """The ranges of the three comparisons, and how many simulations the paper ran of each."""
 
 
+@checked
 def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.random.Generator) -> Admission:
     """One draw from a column of Table I, read directly.
 
@@ -49,9 +51,6 @@ def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.rand
     lengths : give jobs lengths too, uniform on [1, 1000] (not in the paper).
     rng : source of the draw.
     """
-    _yes_or_no(lengths)
-    if not isinstance(comparison, str) or comparison not in TABLE_I:
-        raise InvalidOption(f"comparison is {comparison!r}; expected one of {', '.join(TABLE_I)}")
     ranges = TABLE_I[comparison]
     machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (ranges.machines, ranges.jobs, ranges.types))
     return _drawn(
@@ -60,14 +59,15 @@ def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.rand
     )  # fmt: skip
 
 
+@checked
 def uniform(
     *,
-    machines: int = 20,
-    jobs: int = 50,
-    types: int = 5,
-    cores: int = 25,
-    threads: int = 50,
-    speed: float = 100.0,
+    machines: Count = 20,
+    jobs: Count = 50,
+    types: Count = 5,
+    cores: Count = 25,
+    threads: Count = 50,
+    speed: Annotated[float, Between(1, LARGEST, "the largest speed")] = 100.0,
     lengths: bool = False,
     rng: np.random.Generator,
 ) -> Admission:
@@ -75,34 +75,18 @@ def uniform(
 
     Parameters
     ----------
-    machines, jobs, types : V, J and C.
-    cores, threads, speed : the largest value of each entry.
+    machines, jobs, types : how many VMs, jobs and core types.
+    cores : most cores of a type on a VM.
+    threads : most threads of a job.
+    speed : largest speed.
     lengths : give jobs lengths too, uniform on [1, 1000].
     rng : source of the draw.
     """
-    for name, value in (("machines", machines), ("jobs", jobs), ("types", types), ("cores", cores), ("threads", threads)):
-        whole_number(name, value, 1)
-        if value >= LARGEST_COUNT:
-            raise InvalidOption(f"{name} is {value}; expected a number below {LARGEST_COUNT}")
     if max(machines, jobs) * types > LARGEST_TABLE:
         raise InvalidOption(f"max(machines, jobs) x types is {max(machines, jobs) * types}; expected {LARGEST_TABLE} or less")
-    if isinstance(speed, bool) or not isinstance(speed, Real) or not 1 <= speed <= LARGEST:
-        raise InvalidOption(f"speed is {speed!r}; expected the largest speed, a number from 1 to {LARGEST:g}")
-    _yes_or_no(lengths)
     size = f"{jobs} jobs, {machines} VMs, {types} core types"
     name = f"uniform-{jobs}x{machines}x{types}"
     return _drawn(machines, jobs, types, cores, threads, speed, lengths, rng, name, f"synthetic: uniform, {size}")
-
-
-def whole_number(name: str, value: object, least: int) -> None:
-    """Refuse an option that is no whole number, or below the least."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidOption(f"{name} is {value!r}; expected a whole number, {least} or more")
-
-
-def _yes_or_no(lengths: object) -> None:
-    if not isinstance(lengths, bool):
-        raise InvalidOption(f"lengths is {lengths!r}; expected true or false")
 
 
 def _drawn(

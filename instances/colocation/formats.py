@@ -8,21 +8,24 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ..problem.base import repeated
 from ..problem.documents import shortened
-from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.errors import InvalidFile
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_csv, read_text
+from ..problem.rules import AtLeast, checked
 from .generators import from_scores
 from .instance import Colocation, Floats, computed_penalty
 
 PathLike = str | os.PathLike[str]
+Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
 
 
-def penalty_csv(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+@checked
+def penalty_csv(path: PathLike, *, copies: Copies = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
     """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside y, at most 1.
 
     Parameters
@@ -31,23 +34,42 @@ def penalty_csv(path: PathLike, *, copies: int = 1, machines: float | None = Non
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
 
+    Notes
+    -----
     An empty cell or "inf" forbids the pair.
     """
     names, matrix, _ = _square(path)
     return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix")
 
 
-def slowdown_csv(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
-    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown."""
+@checked
+def slowdown_csv(
+    path: PathLike, *, copies: Copies = 1, machines: float | None = None, bandwidth: str | None = None
+) -> Colocation:
+    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown.
+
+    Parameters
+    ----------
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
+    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    """
     names, matrix, _ = _square(path)
     _all_positive(path, names, matrix, "slowdown")
     return _typed(path, names, _loss(1.0, matrix), copies, machines, bandwidth, "slowdown matrix")
 
 
-def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+@checked
+def fair_co2(path: PathLike, *, copies: Copies = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
     """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run alone.
 
     penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
+
+    Parameters
+    ----------
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
+    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
     """
     names, matrix, alone = _square(path, extra_columns=1)
     if not np.isfinite(alone).all():
@@ -56,14 +78,21 @@ def fair_co2(path: PathLike, *, copies: int = 1, machines: float | None = None, 
     return _typed(path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times")
 
 
+@checked
 def gavel(
-    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: int = 1, machines: float | None = None
+    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: Copies = 1, machines: float | None = None
 ) -> Colocation:
     """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing one GPU.
 
     Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`, `isolated_throughput` and
     `corun_throughput_of_row` under `gpus`. A zero is a pair that does not fit in memory: forbidden. A pair that was
     not measured is forbidden too.
+
+    Parameters
+    ----------
+    gpu : whose throughputs.
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
     """
     content = parse_json(read_text(path), path)
     tables = content.get("gpus", content)
@@ -169,8 +198,6 @@ def _all_positive(path: PathLike, names: tuple[str, ...], matrix: Floats, what: 
 def _typed(
     path: PathLike, names: tuple[str, ...], penalty: Floats, copies: int, machines: float | None, bandwidth: str | None, what: str
 ) -> Colocation:
-    if copies < 1:
-        raise InvalidOption(f"copies is {copies}; expected the number of agents of each type, at least 1")
     return Colocation(
         penalty=penalty,
         count=np.full(len(names), copies),

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import AtLeast, Between, checked
 from .instance import Colocation, Floats, Integers, computed_penalty
 from .workloads import WORKLOADS, ContentionModel
 
 Mix = Literal["uniform", "beta-low", "gaussian", "beta-high"]
+Agents = Annotated[int, AtLeast(1)]
 
 
+@checked
 def population(
-    *, agents: int = 1000, mix: Mix = "uniform", model_seed: int = 2017, machines: float | None = None, rng: np.random.Generator
+    *,
+    agents: Agents = 1000,
+    mix: Mix = "uniform",
+    model_seed: Annotated[int, AtLeast(0)] = 2017,
+    machines: float | None = None,
+    rng: np.random.Generator,
 ) -> Colocation:
     """Jobs drawn with replacement from the twenty workloads of Cooper Table I, with synthetic penalties.
 
@@ -30,8 +38,6 @@ def population(
     machines : processors, see Colocation.
     rng : source of the draw.
     """
-    if model_seed < 0:
-        raise InvalidOption(f"model_seed is {model_seed}; expected a whole number, 0 or more")
     bandwidth = np.array([entry[2] for entry in WORKLOADS])
     count = mixed_counts(bandwidth, agents, mix, rng)
     model = ContentionModel(seed=model_seed)
@@ -46,7 +52,8 @@ def population(
     )
 
 
-def mixed_counts(demand: Floats, agents: int, mix: Mix, rng: np.random.Generator) -> Integers:
+@checked
+def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Generator) -> Integers:
     """(T,) agents of each type when jobs are drawn with replacement by a mix over the types in order of demand.
 
     Parameters
@@ -59,9 +66,6 @@ def mixed_counts(demand: Floats, agents: int, mix: Mix, rng: np.random.Generator
     InvalidOption
         No agents, or a mix that is not known.
     """
-    _positive("agents", agents)
-    if mix not in get_args(Mix):
-        raise InvalidOption(f"mix is {mix!r}; expected one of {', '.join(get_args(Mix))}")
     place = np.minimum((mix_places(mix, agents, rng) * len(demand)).astype(int), len(demand) - 1)
     return np.bincount(np.argsort(demand)[place], minlength=len(demand)).astype(np.int64)
 
@@ -76,7 +80,8 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
     return rng.beta(low, high, number)
 
 
-def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.random.Generator) -> Colocation:
+@checked
+def random_preferences(*, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator) -> Colocation:
     """Agents that are all different, each with a uniformly random strict order over the others; penalty = rank / n.
 
     Parameters
@@ -87,7 +92,6 @@ def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.
     """
     if degree is None:
         _even(agents)
-    _positive("agents", agents)
     order = rng.random((agents, agents))
     allowed = ~np.eye(agents, dtype=bool)
     if degree is not None:
@@ -105,16 +109,25 @@ def random_preferences(*, agents: int = 100, degree: int | None = None, rng: np.
     )
 
 
-def score_preferences(*, agents: int = 100, noise: float = 0.15, rng: np.random.Generator) -> Colocation:
+@checked
+def score_preferences(
+    *,
+    agents: Agents = 100,
+    noise: Annotated[float, Between(0, 10, "a width as a fraction of the scores' range")] = 0.15,
+    rng: np.random.Generator,
+) -> Colocation:
     """Agents that are all different, with penalty[i, j] = sensitivity_i x pressure_j + noise.
 
-    Sensitivity and pressure are uniform on (0, 1); the noise is uniform on an interval of width `noise` around 0, a
-    fraction of the scores' range; the sum is scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12
-    decimals.
+    Sensitivity and pressure are uniform on (0, 1), the noise on an interval around 0; the sum is scaled by
+    1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12 decimals.
+
+    Parameters
+    ----------
+    agents : n, even.
+    noise : width of the noise's interval, as a fraction of the scores' range.
+    rng : source of the draw.
     """
     _even(agents)
-    if not 0 <= noise <= 10:
-        raise InvalidOption(f"noise is {noise}; expected a width between 0 and 10, as a fraction of the scores' range")
     sensitivity, pressure = rng.random(agents), rng.random(agents)
     error = noise * (rng.random((agents, agents)) - 0.5)
     return Colocation(
@@ -149,11 +162,5 @@ def _cut_normal(agents: int, rng: np.random.Generator) -> Floats:
 
 
 def _even(agents: int) -> None:
-    _positive("agents", agents)
     if agents % 2:
         raise InvalidOption(f"agents is {agents}; expected an even number, since everyone is paired")
-
-
-def _positive(option: str, value: int) -> None:
-    if value < 1:
-        raise InvalidOption(f"{option} is {value}; expected a whole number, at least 1")

@@ -11,16 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import AtLeast, checked
 from .instance import Booleans, Colocation, Floats, Integers, Pairing
 
 AlphaMode = Literal["penalty-points", "relative-penalty", "relative-throughput"]
-ALPHA_MODES: tuple[str, ...] = get_args(AlphaMode)
+ALPHA_MODES: tuple[AlphaMode, ...] = get_args(AlphaMode)
+Alpha = Annotated[float, AtLeast(0, "a least gain", cure="0.05 is five points of penalty")]
 
 _NOISE = 2.0**-49
 """A few times what rounding decimals to floats, and the float operations of `gains`, can change, relative to their operands."""
@@ -30,17 +32,14 @@ _LEAST = 1e-300
 """Floats nearer to 0 than this hold fewer digits."""
 
 
-def validate_alpha(alpha: float, alpha_mode: str = "penalty-points") -> None:
+@checked
+def validate_alpha(alpha: Alpha, alpha_mode: AlphaMode = "penalty-points") -> None:
     """Refuse an alpha below zero, NaN, or a reading that is not known."""
-    if alpha_mode not in ALPHA_MODES:
-        raise InvalidOption(f"alpha_mode is {alpha_mode!r}; expected one of {', '.join(ALPHA_MODES)}")
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not alpha >= 0 or alpha == np.inf:
-        raise InvalidOption(f"alpha is {alpha}; expected a least gain of 0 or more, in points of penalty (0.05 is five points)")
     if alpha_mode == "relative-penalty" and alpha >= 1:
         raise InvalidOption(f"alpha is {alpha}; a relative gain in penalty is below 1")
 
 
-def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> Booleans:
+def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Booleans:
     """Whether an agent whose penalty goes from `old` to `new` gains by it (element by element, broadcast).
 
     The comparison is exact on the decimals as written: a float stands for the shortest decimal that reads as it, the one
@@ -71,7 +70,7 @@ def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode
     return better
 
 
-def least_gain(old: Floats, alpha: float, alpha_mode: str = "penalty-points") -> Floats:
+def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-points") -> Floats:
     """By how much penalty `old` must fall before its agent moves, in floats: `gains` decides exactly."""
     if alpha_mode == "relative-penalty":
         return alpha * np.abs(old)
@@ -81,7 +80,7 @@ def least_gain(old: Floats, alpha: float, alpha_mode: str = "penalty-points") ->
 
 
 @lru_cache(maxsize=1 << 16)
-def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: str) -> bool:
+def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) -> bool:
     """See `gains`."""
     before, least = _decimal(old), _decimal(alpha)
     if alpha_mode == "relative-penalty":
@@ -97,7 +96,7 @@ def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def better_partners(ascending: Floats, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> Integers:
+def better_partners(ascending: Floats, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Integers:
     """For an agent at each of some penalties, how many of them it would gain by: a prefix, since they ascend. O(m log m).
 
     Parameters
@@ -143,7 +142,7 @@ class BlockingPairs:
     willing_second: Integers
 
 
-def willing(instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> Integers:
+def willing(instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Integers:
     """(T, T): W[a, c], how many a-agents would gain by a c-agent beside them; 0 where the pair is not allowed.
 
     A job alone on its own machine never gains (its penalty is 0 or, by noise, above a negative one: it is left alone);
@@ -161,7 +160,7 @@ def willing(instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mo
 
 
 def blocking_pairs(
-    instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mode: str = "penalty-points"
+    instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> BlockingPairs:
     """Count and list the pairs of agents who would both gain by leaving their co-runners for each other.
 
@@ -183,7 +182,7 @@ def blocking_pairs(
     )
 
 
-def _blocking_agents(instance: Colocation, pairing: Pairing, blocks: Booleans, alpha: float, alpha_mode: str) -> int:
+def _blocking_agents(instance: Colocation, pairing: Pairing, blocks: Booleans, alpha: float, alpha_mode: AlphaMode) -> int:
     """Agents in at least one blocking pair: those who gain by some type with which their type blocks."""
     best = np.where(blocks, instance.penalty, np.inf).min(axis=1)  # the most tempting blocking partner of each type
     a, b = np.concatenate([pairing.first, pairing.second]), np.concatenate([pairing.second, pairing.first])

@@ -14,22 +14,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import checked
 from .equilibrium import Residuals, money_spent
 from .instance import Allocation, Floats, Market, ratio, total_by
 
 Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
 
 
-def family_named(name: str, rho: float = 0.5) -> Homogeneous | None:
+@checked
+def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
     """The family of that name; None for Amdahl utilities, which are not homogeneous."""
-    if name not in get_args(Family):
-        raise InvalidOption(f"utility is {name!r}; expected one of {', '.join(get_args(Family))}")
-    if name == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):  # beyond, powers leave the range of floats
+    if utility == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):  # beyond, powers leave the range of floats
         expected = "an exponent from -20 to below 1, at least 0.05 from 0 (1 is linear, 0 is cobb-douglas, below -20 leontief)"
         raise InvalidOption(f"rho is {rho}; expected {expected}")
     families: dict[str, Homogeneous] = {
@@ -38,7 +38,7 @@ def family_named(name: str, rho: float = 0.5) -> Homogeneous | None:
         "cobb-douglas": CobbDouglas(),
         "leontief": Leontief(),
     }
-    return families.get(name)
+    return families.get(utility)
 
 
 class Homogeneous(ABC):

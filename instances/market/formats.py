@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
-from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.errors import InvalidFile
 from ..problem.reading import read_csv
+from ..problem.rules import Above, checked
 from .instance import Market
 from .profile import float_cell, fraction_cell, karp_flatt
 
@@ -17,7 +19,8 @@ PathLike = str | os.PathLike[str]
 _KNOWN = ("user", "server", "parallel_fraction", "work", "budget", "capacity")
 
 
-def jobs_csv(path: PathLike, *, cores: float = 24.0) -> Market:
+@checked
+def jobs_csv(path: PathLike, *, cores: Annotated[float, Above(0)] = 24.0) -> Market:
     """A CSV with one row per job: user, server, parallel_fraction or measured run times, and perhaps work, budget, capacity.
 
     Users and servers are any names, numbered in order of appearance. In place of `parallel_fraction` there may be columns
@@ -35,8 +38,6 @@ def jobs_csv(path: PathLike, *, cores: float = 24.0) -> Market:
     InvalidFile
         A column that is missing or unknown, or a row that cannot be read, with its line number.
     """
-    if not (cores > 0 and np.isfinite(cores)):
-        raise InvalidOption(f"cores is {cores}; expected a number above 0")
     lines = read_csv(path)
     header = [cell.strip().lower() for cell in next(lines, (1, []))[1]]
     times = _time_columns(path, header)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import Above, AtLeast, Between, checked
 from .instance import Floats, Integers, Market
 from .memory import require_memory
 from .workloads import synthetic_fractions
@@ -14,37 +15,41 @@ from .workloads import synthetic_fractions
 Fractions = Literal["uniform", "pool"]
 Works = Literal["one", "lognormal"]
 Budgets = Literal["equal", "lognormal"]
+Count = Annotated[int, AtLeast(1)]
 
 _BYTES_PER_JOB = 150  # drawing and validating, counted generously
 
 
+@checked
 def population(
     *,
-    users: int = 100,
-    servers: int = 100,
-    jobs: int = 10,
+    users: Count = 100,
+    servers: Count = 100,
+    jobs: Count = 10,
     fractions: Fractions = "uniform",
-    low: float = 0.55,
-    high: float = 0.99,
+    low: Annotated[float, Between(0, 1)] = 0.55,
+    high: Annotated[float, Between(0, 1)] = 0.99,
     pool_file: str | None = None,
-    cores: float = 24.0,
+    cores: Annotated[float, Above(0)] = 24.0,
     work: Works = "one",
-    spread: float = 1.0,
+    spread: Annotated[float, AtLeast(0, "a logarithmic standard deviation")] = 1.0,
     budgets: Budgets = "equal",
-    groups: int | None = None,
+    groups: Count | None = None,
     rng: np.random.Generator,
 ) -> Market:
     """Users with as many jobs each, every job of a user on a server of its own drawn at random (thesis section 3.4.2).
 
     Parameters
     ----------
-    users, servers, jobs : n, m and the jobs of each user (at most `servers`).
-    fractions : parallel fractions uniform on (`low`, `high`), the range of thesis fig. 3.4, or drawn from a pool of named
-        workloads (see `workloads`).
+    users, servers : how many.
+    jobs : of each user, at most `servers`.
+    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named workloads (see `workloads`).
+    low, high : the range of uniform fractions; thesis fig. 3.4 has 0.55 to 0.99.
     pool_file : CSV with columns workload and parallel_fraction, or a profile (see `profile.read_profile`), in place of the
         built-in synthetic pool.
     cores : of each server; the thesis's have 24.
     work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
+    spread : of lognormal work and budgets.
     budgets : 1 for every user, or lognormal in the same way.
     groups : number of groups of users; the users of a group share the same `jobs` servers (thesis section 3.4.4 and
         fig. 3.12: 100 users in 10 groups on 100 servers). None: every user draws its own.
@@ -57,19 +62,11 @@ def population(
     InvalidInstance
         More jobs than memory holds.
     """
-    for name, value in (("users", users), ("servers", servers), ("jobs", jobs)):
-        if value < 1:
-            raise InvalidOption(f"{name} is {value}; expected a whole number, at least 1")
     if jobs > servers:
         raise InvalidOption(f"jobs is {jobs}; expected at most servers = {servers}, one of a user's jobs on each server")
-    if not 0 <= low <= high <= 1:
+    if low > high:
         raise InvalidOption(f"low, high are {low:g}, {high:g}; expected 0 <= low <= high <= 1")
-    if not spread >= 0 or spread == np.inf:
-        raise InvalidOption(f"spread is {spread}; expected a logarithmic standard deviation, 0 or more")
-    for option, choice, known in (("fractions", fractions, Fractions), ("work", work, Works), ("budgets", budgets, Budgets)):
-        if choice not in get_args(known):
-            raise InvalidOption(f"{option} is {choice!r}; expected one of {', '.join(get_args(known))}")
-    if groups is not None and not 1 <= groups <= users:
+    if groups is not None and groups > users:
         raise InvalidOption(f"groups is {groups}; expected 1 to users = {users}")
     number = users * jobs
     require_memory(_BYTES_PER_JOB * number, f"a market of {number} jobs")

@@ -14,11 +14,11 @@ no share and are left out; jobs of work 0 do not count as tenants.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from ..problem.errors import InvalidOption
+from ..problem.rules import checked
 from .envy import place_values, places
 from .instance import Allocation, Floats, Market, ratio, total_by
 from .utility import user_utilities
@@ -26,10 +26,9 @@ from .utility import user_utilities
 Share = Literal["endowment", "tenants", "jobs"]
 
 
+@checked
 def static_utilities(market: Market, share: Share = "endowment") -> Floats:
     """(n,) each user's utility of its static share; 0 for a user without useful jobs."""
-    if share not in get_args(Share):
-        raise InvalidOption(f"share is {share!r}; expected one of {', '.join(get_args(Share))}")
     if share == "jobs":
         return user_utilities(market, equal_cores(market))
     where = places(market)

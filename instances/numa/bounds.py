@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import Above, AtLeast, checked
 from .answer import reach
 from .instance import Floats, Numa
 from .technology import THESIS
@@ -14,12 +17,17 @@ BITS_PER_MEGABYTE = 8e6
 MOST_JOULES = 1e100
 """Beyond it a task's energy is a slip of the pen, and sums of it overflow."""
 
+Picojoules = Annotated[float, AtLeast(0, "pJ/bit")]
+Hops = Annotated[float, AtLeast(0, "hops")]
+Throughput = Annotated[float, Above(0, "tasks a second")]
 
+
+@checked
 def link_energy(
     instance: Numa,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Floats:
     """(K, D) joules the links spend on a task of each class at each distance from its data.
 
@@ -27,9 +35,6 @@ def link_energy(
     `pcie_energy` and, on the way to and from the bridges, `pcie_hops` HyperTransport hops (expected: 2, thesis
     section 4.2.3; with 36 and 37.5 pJ/bit this is the E_Link = 110 pJ/bit of eq. 4.1).
     """
-    for name, value in (("ht_energy", ht_energy), ("pcie_energy", pcie_energy), ("pcie_hops", pcie_hops)):
-        if not 0 <= value < np.inf:
-            raise InvalidOption(f"{name} is {value}; expected a number, 0 or more")
     hops = np.arange(instance.blade_distance)
     with np.errstate(over="ignore", invalid="ignore"):
         picojoules = np.append(hops * ht_energy, np.float64(pcie_energy) + np.float64(pcie_hops) * ht_energy)
@@ -101,9 +106,9 @@ def scale(
     objective: str,
     *,
     throughput: float | None = None,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
     **options: object,
 ) -> float:
     """All cores at work on local data, for rates; every task's data as far away as it can be, for power; else 1.

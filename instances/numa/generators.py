@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidInstance, InvalidOption, suggest
+from ..problem.rules import Between, checked
 from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues, whole_size
 from .technology import THESIS
 from .workloads import BENCHMARKS, Benchmark
@@ -14,12 +15,13 @@ from .workloads import BENCHMARKS, Benchmark
 Data = Literal["uniform", "hot-memory", "hot-blade"]
 
 
+@checked
 def blade_server(
     *,
     benchmark: str = "S6",
     rate: float = 4000.0,
     data: Data = "uniform",
-    hot: float = 0.25,
+    hot: Annotated[float, Between(0, 1, "the share of tasks with data in the hot memory or blade")] = 0.25,
     blades: int = 4,
     rows: int = 2,
     columns: int = 2,
@@ -43,7 +45,14 @@ def blade_server(
         "hot-blade" (in blade 0, evenly); the rest is even over the other memories.
     hot : that share, from 0 to 1.
     refusal_limit : offers a task declines at most; None for no limit.
-    others : see Numa. service_mean is 100 million instructions at 2.5 GHz (thesis section 4.5.1).
+    blades, rows, columns : blades, and the rows and columns of processors on each, every one with a memory.
+    cores : of each processor.
+    law : of service times.
+    scv : their squared coefficient of variation, for the laws that leave it open.
+    queues : "one" of waiting tasks, or one "per-processor" (thesis section 4.3.2).
+    service_mean : mean service time beside local data [s]; 100 million instructions at 2.5 GHz (thesis section 4.5.1).
+    arrival_law : of the times between arrivals.
+    arrival_scv : their squared coefficient of variation, for the laws that leave it open.
     rng : not needed; nothing is drawn.
 
     Raises
@@ -55,8 +64,6 @@ def blade_server(
     blades, rows, columns = (whole_size(*size) for size in (("blades", blades), ("rows", rows), ("columns", columns)))
     if blades * rows * columns > MOST_PROCESSORS:
         raise InvalidInstance("blades", f"{blades * rows * columns} processors in all", f"at most {MOST_PROCESSORS} in all")
-    if isinstance(hot, bool) or not isinstance(hot, int | float) or not 0 <= hot <= 1:
-        raise InvalidOption(f"hot is {hot}; expected the share of tasks with data in the hot memory or blade, from 0 to 1")
     number = len(chosen)
     return Numa(
         blades=blades,
@@ -85,8 +92,6 @@ def blade_server(
 def chosen_benchmarks(text: str) -> list[Benchmark]:
     """The rows of Table 4.2 that a text such as "S6,M10", "MI", "CI" or "all" names."""
     table = {entry.key: entry for entry in BENCHMARKS}
-    if not isinstance(text, str):
-        raise InvalidOption(f"benchmark is {text!r}; expected keys of Table 4.2 joined by commas, such as S6,M10")
     if text == "all":
         return list(BENCHMARKS)
     if text in ("MI", "CI", "EMI"):
@@ -98,12 +103,11 @@ def chosen_benchmarks(text: str) -> list[Benchmark]:
     return [table[key] for key in dict.fromkeys(keys)]
 
 
-def location_share(data: str, hot: float, blades: int, rows: int, columns: int) -> Floats:
+@checked
+def location_share(data: Data, hot: float, blades: int, rows: int, columns: int) -> Floats:
     """(L,) share of the tasks with data in each memory."""
     memories = blades * rows * columns
     within = {"uniform": memories, "hot-memory": 1, "hot-blade": rows * columns}
-    if data not in within:
-        raise InvalidOption(f"data is {data!r}; expected one of {', '.join(within)}")
     first = min(within[data], memories)
     if first == memories:
         return np.full(memories, 1 / memories)

@@ -7,14 +7,19 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.reading import read_csv, read_text, require_few
+from ..problem.rules import AtLeast, Range, checked
 from .instance import LARGEST, Floats, Integers, Packing
 
 PathLike = str | os.PathLike[str]
+Moment = Annotated[float, Range(what="seconds")]
+Copies = Annotated[int, AtLeast(1)]
+Nodes = Annotated[int, AtLeast(1, "how many nodes of the list to take")]
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
@@ -75,8 +80,9 @@ class VmTrace:
         return float(moments[int(np.argmax(alive))])
 
 
+@checked
 def azure_vm(
-    path: PathLike, *, at: float | None = None, cores: int = 64, memory: float = 192.0, servers: float = np.inf
+    path: PathLike, *, at: Moment | None = None, cores: int = 64, memory: float = 192.0, servers: float = np.inf
 ) -> Packing:
     """The VMs of an Azure list that are alive at an instant, on servers of one class.
 
@@ -86,11 +92,12 @@ def azure_vm(
     Parameters
     ----------
     at : seconds; the densest instant when not given.
-    cores, memory : of a server; memory in GB.
+    cores : of a server.
+    memory : of a server [GB].
     servers : how many; as many as needed when not given.
     """
     trace = azure_trace(path)
-    moment = trace.densest() if at is None else _moment(at)
+    moment = trace.densest() if at is None else float(at)
     alive = trace.alive(moment)
     if not alive.any():
         raise InvalidOption(
@@ -121,8 +128,9 @@ def azure_trace(path: PathLike) -> VmTrace:
     return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
 
 
+@checked
 def alibaba_openb(
-    path: PathLike, *, nodes: str, at: float | None = None, gpus: bool = True, copies: int = 1, servers: int | None = None
+    path: PathLike, *, nodes: str, at: Moment | None = None, gpus: bool = True, copies: Copies = 1, servers: Nodes | None = None
 ) -> Packing:
     """The pods of an Alibaba GPU-cluster list (2023) on its nodes.
 
@@ -139,10 +147,8 @@ def alibaba_openb(
     copies : every pod this many times.
     servers : only the first so many nodes of the list.
     """
-    if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
-        raise InvalidOption(f"copies is {copies!r}; expected a whole number, at least 1")
     trace = alibaba_trace(path, gpus=gpus)
-    count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(_moment(at))
+    count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(float(at))
     if not count.any():
         raise InvalidOption(
             f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is {trace.densest():g}"
@@ -161,16 +167,9 @@ def alibaba_openb(
     )
 
 
-def _moment(at: float) -> float:
-    if isinstance(at, bool) or not isinstance(at, int | float) or not np.isfinite(at):
-        raise InvalidOption(f"at is {at!r}; expected seconds")
-    return float(at)
-
-
-def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: int | None = None) -> tuple[Integers, Floats]:
+@checked
+def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: Nodes | None = None) -> tuple[Integers, Floats]:
     """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
-    if servers is not None and (isinstance(servers, bool) or not isinstance(servers, int) or servers < 1):
-        raise InvalidOption(f"servers is {servers!r}; expected how many nodes of the list to take, at least 1")
     table: Counter[tuple[int, ...]] = Counter()
     for line, row in _rows(path, ("cpu_milli", "memory_mib", "gpu"))[:servers]:
         amounts = tuple(_whole(_number(row[name], name, path, line), f"line {line}, {name}", path) for name in _NODE)

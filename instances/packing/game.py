@@ -10,13 +10,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Integral, Rational, Real
-from typing import Any
+from numbers import Integral, Rational
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.errors import InvalidInstance, InvalidOption
+from ..problem.errors import InvalidInstance
+from ..problem.rules import Above, checked
 from .instance import Floats, Integers, Packing
 
 
@@ -92,13 +93,13 @@ class FairShare:
             if total > 0
         ]
 
-    def variance(self, vms: npt.ArrayLike, alpha: float = 2.0) -> float:
+    @checked
+    def variance(self, vms: npt.ArrayLike, alpha: Alpha = 2.0) -> float:
         """Fairness variance v of total VM counts (s,): eq. 5 as printed, exponent alpha - 1 inside and 1/alpha outside.
 
         It is no norm: at alpha 2 it is the square root of a sum of absolute values. Deviations are exact and v is rounded
         from them; where alpha is a whole number up to 64, totals of one v give one float.
         """
-        validate_alpha(alpha)
         counts = np.asarray(vms, dtype=np.int64).tolist()
         parts = [part for user, number in enumerate(counts) for part in self.deviations(user, number) if part]
         if not parts:
@@ -114,6 +115,10 @@ class FairShare:
 
 
 MOST_ALPHA = 1_000_000
+
+Alpha = Annotated[float, Above(1, "a weight of fairness", most=MOST_ALPHA, cure="the paper has 2 to 5 (eq. 14)")]
+"""At 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought; far above it v is the largest
+deviation, to more digits than floats have."""
 
 MOST_EXACT = 64
 """Users up to which lambda, and whole exponents up to which v, are worked out in rationals."""
@@ -181,19 +186,10 @@ def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fr
     return result
 
 
-def utility(variance: float, uneven: float, alpha: float = 2.0) -> float:
+@checked
+def utility(variance: float, uneven: float, alpha: Alpha = 2.0) -> float:
     """U, eq. 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
-    validate_alpha(alpha)
     return -variance - uneven
-
-
-def validate_alpha(alpha: float) -> None:
-    """Refuse alpha <= 1: at 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought.
-
-    Far above it v is the largest deviation, to more digits than floats have.
-    """
-    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 1 < alpha <= MOST_ALPHA:
-        raise InvalidOption(f"alpha is {alpha}; expected a number above 1 and at most {MOST_ALPHA:,} (eq. 14; the paper: 2 to 5)")
 
 
 def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: object) -> float:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import Above, AtLeast, Between, checked
 from .instance import Integers, Packing
+
+Count = Annotated[int, AtLeast(1)]
 
 VM_TYPES: dict[str, tuple[int, int, int]] = {
     "Tiny": (1, 1024, 5),
@@ -24,8 +29,14 @@ CLUSTER: tuple[tuple[str, int, tuple[int, int, int]], ...] = (
 """The 8-node cluster of section 5.1: how many of each, CPU cores (sockets x cores), memory [MB], disk [GB]."""
 
 
+@checked
 def vm_types(
-    *, machines: int = 8, types: str = "Tiny,Medium,Large", vms: int | None = None, resources: int = 3, rng: np.random.Generator
+    *,
+    machines: Annotated[int, Between(1, 2**31)] = 8,
+    types: str = "Tiny,Medium,Large",
+    vms: Count | None = None,
+    resources: Literal[2, 3] = 3,
+    rng: np.random.Generator,
 ) -> Packing:
     """Users of the paper's Table 1 on its 8-node cluster, or on a cluster of any size in the same proportion 1 : 3 : 4.
 
@@ -39,14 +50,6 @@ def vm_types(
     resources : 3, or 2 for CPU and memory only, as in the paper's simulations (section 5.1).
     rng : draws the requests.
     """
-    _at_least_one("machines", machines)
-    if machines > 2**31:
-        raise InvalidOption(f"machines is {machines}; expected at most 2**31")
-    if resources not in (2, 3):
-        raise InvalidOption(f"resources is {resources}; expected 2 (CPU, memory) or 3 (CPU, memory, disk)")
-    _at_least_one("vms", vms)
-    if not isinstance(types, str):
-        raise InvalidOption(f"types is {types!r}; expected names of {', '.join(VM_TYPES)}, separated by commas")
     folded = {name.lower().replace(" ", ""): name for name in VM_TYPES}
     chosen = []
     for text in types.split(","):
@@ -100,7 +103,10 @@ _UNIFORM: dict[int, tuple[int, int, int]] = {
 """Lowest and highest size and the capacity (before it is cut in class 9) of the classes whose first size is uniform."""
 
 
-def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) -> Packing:
+@checked
+def caprara_toth(
+    *, number: Annotated[int, Between(1, 10, "a class")] = 6, items: Count = 50, rng: np.random.Generator
+) -> Packing:
     """Items of two sizes in equal bins: the ten classes of Caprara and Toth's 2-D vector packing benchmark.
 
     Sizes are independent and uniform in classes 1 to 6 (class 1 from 100 to 400 in bins of 1000, class 6 from 20 to 100 in
@@ -120,11 +126,10 @@ def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) 
     github.com/Vectorpack/experiments_vector_paper). Two cases that they leave open are closed here: in class 9 a bin holds
     the largest item at least, in class 10 no item has two sizes of 0.
     """
-    _at_least_one("items", items)
     bins = np.zeros(2, dtype=np.int64)
     if number == 10:
         size, bins[:] = _triplets(items, rng), 100
-    elif number in _UNIFORM:
+    else:
         low, high, bins[:] = _UNIFORM[number]
         first = rng.integers(low, high + 1, items)
         if number == 7:
@@ -138,8 +143,6 @@ def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) 
             total = size.sum(axis=0)
             fewest = -(-int(total.max()) // int(bins[0]))
             bins = np.maximum(-(-total // fewest), size.max(axis=0))
-    else:
-        raise InvalidOption(f"number is {number}; expected a class, 1 to 10")
     return Packing(
         capacity=bins[None, :],
         demand=size,
@@ -149,26 +152,27 @@ def caprara_toth(*, number: int = 6, items: int = 50, rng: np.random.Generator) 
     )
 
 
+@checked
 def few_types(
-    *, types: int = 8, vms: int = 1000, resources: int = 2, capacity: int = 100, share: float = 0.5, rng: np.random.Generator
+    *,
+    types: Count = 8,
+    vms: Count = 1000,
+    resources: Count = 2,
+    capacity: Count = 100,
+    share: Annotated[float, Above(0, "a fraction", most=1)] = 0.5,
+    rng: np.random.Generator,
 ) -> Packing:
     """Few VM types, many VMs of each: sizes uniform up to a share of a server's capacity.
 
     Parameters
     ----------
-    types, resources : how many.
+    types, resources : how many VM types, and resources.
     vms : VMs in all, spread over the types at random, each type at least once.
     capacity : of a server, in every resource.
     share : largest size as a fraction of the capacity, above 0 and at most 1.
     """
-    if types < 1 or resources < 1 or capacity < 1:
-        raise InvalidOption(f"types, resources and capacity are {types}, {resources}, {capacity}; expected at least 1 each")
-    for name, value in (("types", types), ("resources", resources), ("capacity", capacity), ("vms", vms)):
-        _at_least_one(name, value)
     if vms < types:
         raise InvalidOption(f"vms is {vms}; expected at least one for each of the {types} types")
-    if not 0 < share <= 1:
-        raise InvalidOption(f"share is {share}; expected a fraction above 0, at most 1")
     high = max(1, int(share * capacity))
     return Packing(
         capacity=np.full((1, resources), capacity),
@@ -200,8 +204,3 @@ def _proportional(total: int, weights: list[int]) -> Integers:
     for place in np.argsort(-(quota - share), kind="stable")[: total - int(share.sum())]:
         share[place] += 1
     return share
-
-
-def _at_least_one(name: str, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
-        raise InvalidOption(f"{name} is {value!r}; expected a whole number, at least 1")

@@ -108,8 +108,13 @@ class Rule:
         """What is expected, as a message says it."""
         words = list(dict.fromkeys(text for hint, limits in self.branches if (text := _describe(hint, limits))))
         cures = [limits.cure for _, limits in self.branches if limits is not None and limits.cure]
-        either = ", or " if any("," in text for text in words) else " or "
+        either = ", or " if any("," in text or " or " in text for text in words) else " or "
         return "; ".join([either.join(words), *cures])
+
+    @property
+    def limited(self) -> bool:
+        """Whether it refuses anything at all: other types than the plain ones are left to the function to check."""
+        return not any(_takes(hint, limits, self) for hint, limits in self.branches)
 
     def check(self, name: str, value: Any) -> None:
         """Raise InvalidOption with the name, the value and what was expected, unless the value is one of the rule's."""
@@ -128,32 +133,40 @@ class Rule:
 
 
 def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:
-    """The rule of each annotated parameter of a function, or field of a dataclass."""
-    hints = typing.get_type_hints(function, include_extras=True)
-    return {name: Rule.of(hint) for name, hint in hints.items() if name != "return"}
+    """The rule of each annotated parameter of a function; what it returns may be a name that only type checkers know."""
+    plain = inspect.unwrap(function)
+    stated = {name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"}
+    hints = typing.get_type_hints(types.SimpleNamespace(__annotations__=stated), plain.__globals__, include_extras=True)
+    return {name: Rule.of(hint) for name, hint in hints.items()}
 
 
 def checked(function: Function) -> Function:
-    """The function, refusing keyword values that its annotations exclude before any work starts.
+    """The function or dataclass, refusing values that its annotations exclude before any work starts.
+
+    Time limits of 0 or less are refused too.
 
     Raises
     ------
     InvalidOption
         From the function returned, with the option's name, the value, what was expected, and the cure.
     """
-    names = frozenset(
-        name
-        for name, entry in inspect.signature(function).parameters.items()
-        if entry.kind is entry.KEYWORD_ONLY and name not in HOUSE
-    )
-    found = functools.cache(
-        lambda: rules_of(function)
-    )  # annotations are resolved at the first call: they may be of later modules
+    if inspect.isclass(function):
+        setattr(function, "__init__", checked(function.__init__))  # noqa: B010  not a method that subclasses may override
+        return function
+    entries = inspect.signature(function).parameters.values()
+    places = [entry.name for entry in entries if entry.kind is not entry.KEYWORD_ONLY]
+
+    @functools.cache
+    def found() -> Mapping[str, Rule]:  # annotations are resolved at the first call: they may be of later modules
+        rules = {name: rule for name, rule in rules_of(function).items() if rule.limited}
+        return rules | {"time_limit": SECONDS} if "time_limit" in rules else rules
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        for name in names & options.keys():
-            found()[name].check(name, options[name])
+        rules = found()
+        for name, value in (*zip(places, arguments, strict=False), *options.items()):
+            if name in rules:
+                rules[name].check(name, value)
         return function(*arguments, **options)
 
     return typing.cast("Function", call)
@@ -176,11 +189,11 @@ def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Ran
 
 
 def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
-    """Whether a value is of the type and in the range; any other type than the plain ones is left to the function to check."""
+    """Whether a value is of the type, if that is a plain one, and in the range."""
     if hint is type(None):
         return value is None
     if typing.get_origin(hint) is typing.Literal:
-        return value in typing.get_args(hint)
+        return isinstance(value, (str, Integral)) and not isinstance(value, bool) and value in typing.get_args(hint)
     if hint is bool:
         return type(value).__name__ in ("bool", "bool_")  # numpy's as well, without importing numpy here
     if hint in (int, float):
@@ -196,7 +209,8 @@ def _read(hint: Any, text: str) -> tuple[bool, Any]:
     if hint is type(None):
         return text.lower() in ("none", "null", ""), None
     if typing.get_origin(hint) is typing.Literal:
-        return text in typing.get_args(hint), text
+        named = {str(choice): choice for choice in typing.get_args(hint)}
+        return text in named, named.get(text)
     if hint is bool:
         return text.lower() in ("true", "false", "1", "0", "yes", "no"), text.lower() in ("true", "1", "yes")
     if hint in (int, float):
@@ -223,3 +237,6 @@ def _number(value: float) -> str:
 
 
 _ANY = Range(infinite=True)
+
+SECONDS = Rule.of(typing.Annotated[float, Above(0, "seconds", infinite=True)] | None)
+"""What a time limit takes."""

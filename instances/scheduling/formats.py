@@ -12,7 +12,8 @@ import numpy as np
 from ..problem.errors import InvalidFile
 from ..problem.reading import csv_rows, read_lines, read_text
 from .instance import Integers, Scheduling
-from .log import By, Initial, Log, PathLike, Settings, window
+from .log import By, Initial, Length, Log, Machines, PathLike, Settings, window
+from .split import Organizations
 
 _FIELDS = 18
 _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
@@ -25,19 +26,31 @@ def swf(
     path: PathLike,
     *,
     begin: int | None = None,
-    length: int | None = 50_000,
-    organizations: int = 5,
-    machines: int | None = None,
+    length: Length | None = 50_000,
+    organizations: Organizations = 5,
+    machines: Machines | None = None,
     split: str = "zipf",
     initial: Initial = "empty",
     by: By = "user",
     mapping: str | None = None,
     assignment_seed: int = 0,
 ) -> Scheduling:
-    """A window of a log in the Standard Workload Format (.swf or .swf.gz); see `log.Settings` for the options.
+    """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
     Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then the processors
     asked for stand for those used, 1 when neither is known.
+
+    Parameters
+    ----------
+    begin : first second of the window, in the log's time; the first submission when not given.
+    length : seconds; none for all of the log.
+    organizations : how many; taken from the mapping when there is one.
+    machines : in all; the header's MaxProcs (or MaxNodes) when not given.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
+    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its begin, see `log.Settings`.
+    by : whether each "user", "group" or "job" is dealt to an organization.
+    mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
+    assignment_seed : of the draw.
     """
     settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
     return window(read_swf(path), settings).instance
@@ -54,9 +67,9 @@ def accounting_csv(
     user: str = "User",
     group: str = "Account",
     begin: int | None = None,
-    length: int | None = 50_000,
-    organizations: int = 5,
-    machines: int | None = None,
+    length: Length | None = 50_000,
+    organizations: Organizations = 5,
+    machines: Machines | None = None,
     split: str = "zipf",
     initial: Initial = "empty",
     by: By = "user",
@@ -65,15 +78,24 @@ def accounting_csv(
 ) -> Scheduling:
     """A window of an accounting table, header first; the defaults name the columns of Slurm's sacct.
 
+    Lines of job steps (a JobID with a dot) and jobs that did not run are left out.
+
     Parameters
     ----------
     delimiter : between cells; "|" or "," when not given, whichever the header has more of.
-    submit, start, elapsed, processors, user, group : the columns' names. Times are whole seconds or
-        YYYY-MM-DDTHH:MM:SS (taken as UTC: differences are what counts); elapsed is seconds or [days-]HH:MM:SS.
-        processors and group may be missing: 1 processor, one group.
-    Others : see `log.Settings`; begin counts from 1970 when the times are dates.
-
-    Lines of job steps (a JobID with a dot) and jobs that did not run are left out.
+    submit, start : the columns of times, whole seconds or YYYY-MM-DDTHH:MM:SS (as UTC: differences are what counts).
+    elapsed : the column of run times, seconds or [days-]HH:MM:SS.
+    processors, group : columns that may be missing: 1 processor, one group.
+    user : the column of users.
+    begin : first second of the window, from 1970 on when the times are dates; the first submission when not given.
+    length : seconds; none for all of the log.
+    organizations : how many; taken from the mapping when there is one.
+    machines : in all; must be given unless `split` says the numbers.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
+    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its begin, see `log.Settings`.
+    by : whether each "user", "group" or "job" is dealt to an organization.
+    mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
+    assignment_seed : of the draw.
     """
     settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
     columns = (submit, start, elapsed, processors, user, group)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import factorial
+from typing import Annotated
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import AtLeast, checked
 from .feasibility import assign_machines
 from .instance import Schedule, Scheduling
 
@@ -18,8 +20,12 @@ from .instance import Schedule, Scheduling
 def figure_2(*, horizon: int = 14, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 2: nine jobs of one organization and one of another on three machines.
 
-    The processing times are not printed; these give every number of the figure's caption. `figure_2_starts` has its
+    The processing times are not printed; these give every number of the figure's caption. `figure_2_schedule` has its
     schedule.
+
+    Parameters
+    ----------
+    horizon : units of time until utilities are counted.
     """
     return Scheduling(
         machines=np.array([3, 0]),
@@ -39,7 +45,12 @@ def figure_2_schedule(instance: Scheduling) -> Schedule:
 
 
 def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Scheduling:
-    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines."""
+    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines.
+
+    Parameters
+    ----------
+    horizon : units of time until utilities are counted.
+    """
     return Scheduling(
         machines=np.array([2, 2]),
         organization=np.array([0, 0, 0, 0, 1, 1]),
@@ -52,7 +63,12 @@ def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Sch
 
 
 def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None) -> Scheduling:
-    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2."""
+    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2.
+
+    Parameters
+    ----------
+    horizon : units of time until utilities are counted.
+    """
     return Scheduling(
         machines=np.array([1, 1, 1]),
         organization=np.array([0, 0, 1, 1]),
@@ -65,8 +81,13 @@ def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None
     )
 
 
+@checked
 def subset_sum(
-    *, values: str = "2,3,4", target: int = 5, unit_jobs: int = 16, rng: np.random.Generator | None = None
+    *,
+    values: str = "2,3,4",
+    target: int = 5,
+    unit_jobs: Annotated[int, AtLeast(2)] = 16,
+    rng: np.random.Generator | None = None,
 ) -> Scheduling:
     """Theorem 5.1: organizations for the numbers of a SUBSETSUM problem, then a (a machine, no jobs) and b (a huge job).
 
@@ -84,8 +105,8 @@ def subset_sum(
         the claim the proof needs: with 16 the count was right in 240 of 240.
     """
     numbers = _numbers(values)
-    if not 1 <= target <= sum(numbers) or unit_jobs < 2:
-        raise InvalidOption(f"target is {target}, unit_jobs {unit_jobs}; expected 1 to {sum(numbers)}, and at least 2")
+    if not 1 <= target <= sum(numbers):
+        raise InvalidOption(f"target is {target}; expected 1 to {sum(numbers)}")
     total = sum(numbers) + unit_jobs
     later = unit_jobs - 2
     size = subset_sum_size(values, unit_jobs)

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from typing import Annotated
 
 import numpy as np
 
-from ..problem.errors import InvalidOption
+from ..problem.rules import Above, Between, Range, checked
 from .instance import Scheduling
-from .split import machine_split
+from .split import Organizations, machine_split
+
+Count = Annotated[int, Range(least=1, below=2**31)]
 
 
+@checked
 def workload(
     *,
-    organizations: int = 5,
+    organizations: Organizations = 5,
     machines: int = 70,
     split: str = "zipf",
-    jobs: int = 500,
-    horizon: int = 50_000,
-    load: float = 1.0,
-    batch: float = 20.0,
-    spread: float = 1.5,
+    jobs: Count = 500,
+    horizon: Count = 50_000,
+    load: Annotated[float, Above(0, most=1e6)] = 1.0,
+    batch: Annotated[float, Between(1, 1e9)] = 20.0,
+    spread: Annotated[float, Between(0, 20)] = 1.5,
     rng: np.random.Generator,
 ) -> Scheduling:
     """Jobs in batches with lognormal processing times, as users of a cluster send them (synthetic).
 
     Parameters
     ----------
-    organizations, machines, split : see `machine_split`; machines is the total.
+    organizations : how many.
+    machines : in all.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
     jobs : number of jobs.
     horizon : units of time; batches arrive uniformly in it.
     load : total processing time as a share of all machines' time until the horizon.
     batch : mean number of jobs in a batch (geometric), all of one organization, which is drawn uniformly.
     spread : standard deviation of the logarithm of the processing time.
     """
-    for option, value in (("jobs", jobs), ("horizon", horizon)):
-        _positive(option, value)
-    if not 0 < load <= 1e6 or not 1 <= batch <= 1e9 or not 0 <= spread <= 20:
-        raise InvalidOption(
-            f"load is {load}, batch {batch}, spread {spread}; expected load above 0 to 1e6, "
-            "batch from 1 to 1e9, spread from 0 to 20"
-        )
     size = rng.geometric(1 / batch, jobs)
     number = int(np.searchsorted(np.cumsum(size), jobs)) + 1
     which = np.repeat(np.arange(number), size[:number])[:jobs]
@@ -59,13 +57,21 @@ def workload(
     )
 
 
+@checked
 def unit_jobs(
-    *, organizations: int = 4, machines: int = 8, split: str = "zipf", jobs: int = 100, horizon: int = 20,
+    *, organizations: Organizations = 4, machines: int = 8, split: str = "zipf", jobs: Count = 100, horizon: Count = 20,
     rng: np.random.Generator,
 ) -> Scheduling:  # fmt: skip
-    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1)."""
-    for option, value in (("jobs", jobs), ("horizon", horizon)):
-        _positive(option, value)
+    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1).
+
+    Parameters
+    ----------
+    organizations : how many.
+    machines : in all.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
+    jobs : number of jobs.
+    horizon : units of time; jobs are released in it.
+    """
     return Scheduling(
         machines=machine_split(machines, organizations, split),
         organization=rng.integers(0, organizations, jobs),
@@ -75,8 +81,3 @@ def unit_jobs(
         name=f"unit-jobs-{organizations}-{jobs}",
         source="synthetic: unit jobs at uniform times",
     )
-
-
-def _positive(option: str, value: int) -> None:
-    if not isinstance(value, Integral) or not 1 <= value < 2**31:
-        raise InvalidOption(f"{option} is {value!r}; expected a whole number, at least 1 and below 2**31")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.reading import read_csv
+from ..problem.rules import AtLeast, checked
 from .instance import Integers, Scheduling
-from .split import machine_split
+from .split import Organizations, machine_split
 
 PathLike = str | os.PathLike[str]
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job"]
+Length = Annotated[int, AtLeast(1, "seconds", cure="none is the whole log")]
+Machines = Annotated[int, AtLeast(1, "a number of processors")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,7 @@ class Window:
     begin: int
 
 
+@checked
 @dataclass(frozen=True)
 class Settings:
     """How a log becomes organizations with machines and jobs; every field is an option of the readers.
@@ -103,9 +107,9 @@ class Settings:
     """
 
     begin: int | None = None
-    length: int | None = 50_000
-    organizations: int = 5
-    machines: int | None = None
+    length: Length | None = 50_000
+    organizations: Organizations = 5
+    machines: Machines | None = None
     split: str = "zipf"
     initial: Initial = "empty"
     by: By = "user"
@@ -113,16 +117,6 @@ class Settings:
     assignment_seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.length is not None and self.length < 1:
-            raise InvalidOption(f"length is {self.length}; expected seconds, at least 1, or none for the whole log")
-        if self.organizations < 1:
-            raise InvalidOption(f"organizations is {self.organizations}; expected a whole number, at least 1")
-        if self.machines is not None and self.machines < 1:
-            raise InvalidOption(f"machines is {self.machines}; expected a number of processors, at least 1")
-        if self.initial not in ("empty", "warm"):
-            raise InvalidOption(f"initial is {self.initial!r}; expected empty or warm")
-        if self.by not in ("user", "group", "job"):
-            raise InvalidOption(f"by is {self.by!r}; expected user, group or job")
         if self.mapping is not None and self.by == "job":
             raise InvalidOption("a mapping names users or groups; leave it out with by=job")
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import cast
+from typing import Annotated, cast
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.rules import Between, checked
 from .instance import MOST_MACHINES, Integers
 
+Organizations = Annotated[int, Between(1, MOST_MACHINES // 10)]
 
-def machine_split(total: int, organizations: int, split: str = "zipf") -> Integers:
+
+@checked
+def machine_split(total: int, organizations: Organizations, split: str = "zipf") -> Integers:
     """(k,) machines of each organization.
 
     Parameters
@@ -22,8 +26,6 @@ def machine_split(total: int, organizations: int, split: str = "zipf") -> Intege
         "uniform": as even as can be; or the numbers themselves, such as "31,15,10,8,6". Remainders go to the largest
         fractions, ties to the lowest organization; an organization may end with 0.
     """
-    if not isinstance(organizations, Integral) or not 1 <= organizations <= MOST_MACHINES // 10:
-        raise InvalidOption(f"organizations is {organizations}; expected a whole number, 1 to {MOST_MACHINES // 10}")
     if "," in split or split.isdigit():
         return _given(split, total, organizations)
     if not isinstance(total, Integral) or not 1 <= total <= MOST_MACHINES:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Integers
-from ...instances.colocation.stability import better_partners, validate_alpha
+from ...instances.colocation.stability import AlphaMode, better_partners, validate_alpha
 
 UNPAIRED = -1
 """Stands among the partners for having none, where an agent may be left `unpaired`."""
@@ -41,7 +41,7 @@ class GainSets:
         return np.unique(self.size[a][self.blocks[a]])
 
 
-def gain_sets(instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> GainSets:
+def gain_sets(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> GainSets:
     """The nested gain sets of every type, by the one strict comparison `gains`. O(T^2 log T).
 
     Raises

@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ...instances.colocation.instance import Colocation
-from ...instances.colocation.stability import gains, validate_alpha
+from ...instances.colocation.stability import AlphaMode, gains, validate_alpha
 
 
 def penalty_model(instance: Colocation) -> Any:
@@ -54,7 +54,7 @@ def penalty_model(instance: Colocation) -> Any:
     return model
 
 
-def stable_model(instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> Any:
+def stable_model(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Any:
     """Least mean penalty among the pairings without a blocking pair.
 
     Adds `willing[a, c]`, the a-agents who would leave for c, and the 0/1 variables `anyone[a, c]` that are 1 where there

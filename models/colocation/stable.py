@@ -10,19 +10,20 @@ different set, s[r] = s[r - 1] + the agents beside the partners that join at r. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
-from ...instances.problem.errors import InvalidOption
+from ...instances.colocation.stability import AlphaMode
+from ...instances.problem.rules import AtLeast, checked
 from ..program import ProgramBuilder
 from .assignment import Assignment, PairingProgram
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 
 
 def stable_program(
-    instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penalty-points", *, objective: bool = True
+    instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points", *, objective: bool = True
 ) -> PairingProgram:
     """Least total penalty among the pairings without a blocking pair.
 
@@ -53,11 +54,12 @@ def stable_program(
     return shared.finish(shared.cost if objective else np.zeros(0), others)
 
 
+@checked
 def blocking_program(
     instance: Colocation,
-    most: int | None = None,
+    most: Annotated[int, AtLeast(0, "a number of blocking pairs")] | None = None,
     alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    alpha_mode: AlphaMode = "penalty-points",
     *,
     objective: Literal["penalty", "blocking", "none"] = "penalty",
 ) -> PairingProgram:
@@ -77,10 +79,6 @@ def blocking_program(
     InvalidOption
         most is below 0, or the objective is not one of these.
     """
-    if most is not None and most < 0:
-        raise InvalidOption(f"most is {most}; expected a number of blocking pairs, 0 or more")
-    if objective not in ("penalty", "blocking", "none"):
-        raise InvalidOption(f"objective is {objective!r}; expected penalty, blocking or none")
     shared = Assignment(instance)
     sets = gain_sets(instance, alpha, alpha_mode)
     chains = _Chains(shared, sets, at_most_one_of_own=most == 0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Integers, check
 from ...instances.admission.rules import total_speed
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 from ..outcome import Clock
 from .draft import serial_dictatorship
 
@@ -18,13 +21,14 @@ _AT_ONCE = 8  # jobs of a VM whose leaving is worked out between two looks at th
 _WORTH = 1e-9  # a move must gain more than this times the largest speed
 
 
+@checked
 def local_search(
     instance: Admission,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Solution | None = None,
-    kicks: int = 50,
+    kicks: Annotated[int, AtLeast(0)] = 50,
 ) -> Assignment:
     """Most total speed by moving, bringing in and swapping jobs until nothing helps, then shaking and trying again.
 
@@ -48,10 +52,15 @@ def local_search(
     Notes
     -----
     A move costs two VMs' tables again: about J C^2 operations for each job on them.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "local-search")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 24.0
     """
     clock = Clock(time_limit)
-    if isinstance(kicks, bool) or not isinstance(kicks, int | np.integer) or kicks < 0:
-        raise InvalidOption(f"kicks is {kicks}; expected a whole number, 0 or more")
     return improved(instance, start_assignment(instance, start), clock, rng, kicks)[0]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from ...instances.admission.instance import Admission
 from ...instances.admission.rules import total_speed
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InvalidOption
-from ..engines import validate_engine
+from ...instances.problem.rules import checked
+from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status
 from .local_search import start_assignment
 from .search import Search
@@ -21,6 +21,7 @@ Then = Literal["jobs", "nothing"]
 ThenSpeed = Literal["speed", "nothing"]
 
 
+@checked
 def optimal(
     instance: Admission,
     *,
@@ -30,7 +31,7 @@ def optimal(
     report: Report | None = None,
     then: Then = "nothing",
     route: Route = "auto",
-    engine: str = "highs",
+    engine: EngineName = "highs",
 ) -> Outcome:
     """Most total speed any assignment can have, cores chosen by type inside each VM.
 
@@ -64,10 +65,14 @@ def optimal(
     Notes
     -----
     Strongly NP-hard (one core type and equal speeds: jobs of indivisible demand).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "optimal", then="jobs")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 24.0
     """
-    _choice("then", then, Then)
-    _choice("route", route, Route)
-    validate_engine(engine)
     run = Search(instance, Clock(time_limit, report), start_assignment(instance, start))
     with run.keeping():
         run.search(rng, route, engine)
@@ -76,6 +81,7 @@ def optimal(
     return run.outcome("total_speed", run.value, run.bound)
 
 
+@checked
 def most_jobs(
     instance: Admission,
     *,
@@ -84,7 +90,7 @@ def most_jobs(
     start: Solution | None = None,
     report: Report | None = None,
     then: ThenSpeed = "speed",
-    engine: str = "highs",
+    engine: EngineName = "highs",
 ) -> Outcome:
     """Most jobs served, and among those assignments most total speed.
 
@@ -104,9 +110,14 @@ def most_jobs(
     ------
     InvalidOption
         An option out of range, before any work starts.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("admission/tiny"), "most-jobs")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.0
     """
-    _choice("then", then, ThenSpeed)
-    validate_engine(engine)
     clock = Clock(time_limit, report)
     most = most_possible(instance)
     first = serve_most(instance, start_assignment(instance, start))
@@ -125,8 +136,3 @@ def most_jobs(
         ]
     served = float(run.best.assigned.sum()) / instance.jobs
     return run.outcome("assigned", served, share)
-
-
-def _choice(name: str, value: object, choices: Any) -> None:
-    if value not in get_args(choices):
-        raise InvalidOption(f"{name} is {value!r}; expected one of {', '.join(get_args(choices))}")

@@ -13,7 +13,7 @@ from ...instances.admission.prices import pair_bounds
 from ...instances.admission.rules import scale, speeds_on, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
-from ..engines import EngineAnswer, solve_program
+from ..engines import EngineAnswer, EngineName, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .local_search import improved
 from .prices import RELAXED_UP_TO, good_prices, raise_if_interrupted, relaxation_prices
@@ -83,7 +83,7 @@ class Search:
         limits = [limit for limit in (None if left is None else share * left, most) if limit is not None]
         return Clock(max(min(limits), 1e-3) if limits else None)
 
-    def search(self, rng: np.random.Generator | None, route: str, engine: str) -> None:
+    def search(self, rng: np.random.Generator | None, route: str, engine: EngineName) -> None:
         """Local search, prices, columns, and the assignment program, until one of them proves the best."""
         self.note("a start")
         small = self.instance.jobs * self.instance.cores.size <= SMALL
@@ -97,7 +97,7 @@ class Search:
         elif not self.proved:
             self.stop = Stop.TIME_LIMIT
 
-    def search_serving(self, rng: np.random.Generator | None, most: int, engine: str) -> None:
+    def search_serving(self, rng: np.random.Generator | None, most: int, engine: EngineName) -> None:
         """Most total speed while `most` jobs are served: often the fastest assignment serves them all anyway."""
         serving, value = self.best, self.value
         self.time = self.part(0.5)
@@ -114,7 +114,7 @@ class Search:
             self.stop = Stop.TIME_LIMIT
         self.later = Stop.FINISHED if self.proved else self.stop
 
-    def then_jobs(self, engine: str) -> None:
+    def then_jobs(self, engine: EngineName) -> None:
         """Among the assignments as fast as the best, one that serves most jobs."""
         level: dict[str, Any] = {"objective": "total_speed", "value": self.value, "bound": self.bound}
         level["status"] = (Status.OPTIMAL if self.proved else Status.FEASIBLE).value
@@ -210,7 +210,7 @@ class Search:
             self.certificate["bound_from"] = "sets of jobs"
         self.lower(bound)
 
-    def _program(self, engine: str, least_jobs: int | None = None) -> None:
+    def _program(self, engine: EngineName, least_jobs: int | None = None) -> None:
         """The assignment program, over the pairs that prices do not rule out."""
         keep = None
         if "prices" in self.certificate:
@@ -232,7 +232,7 @@ class Search:
             self.stop = answer.stop
         raise_if_interrupted(answer)
 
-    def _read(self, program: AdmissionProgram, point: Floats, engine: str) -> Assignment:
+    def _read(self, program: AdmissionProgram, point: Floats, engine: EngineName) -> Assignment:
         """The assignment of a point; should its cores not be whole, they are found again with the VMs fixed."""
         found = program.assignment(point)
         if program.whole(point):
@@ -244,7 +244,7 @@ class Search:
         answer = solve_program(fixed.program, engine=engine, time_limit=self.part(1.0, 60.0).left)
         return found if answer.point is None else fixed.assignment(answer.point)
 
-    def _solved(self, program: AdmissionProgram, engine: str, tells: bool = True) -> EngineAnswer:
+    def _solved(self, program: AdmissionProgram, engine: EngineName, tells: bool = True) -> EngineAnswer:
         """What the engine makes of a program, begun at the best answer; it `tells` its bounds when they are on speed."""
         scale = program.scale
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing
-from ...instances.colocation.stability import better_partners, gains
+from ...instances.colocation.stability import AlphaMode, better_partners, gains
 from ..outcome import Report, Stop
 from ..roommates import AlmostStable, WeakLists, blocking_pairs, fewest_blocking_pairs, fewest_with_ties, weak_lists
 from ..roommates.partition import Goal
 from ..roommates.reduced import possible_pairs
 
 
-def lists_of_agents(instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> WeakLists | None:
+def lists_of_agents(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> WeakLists | None:
     """The lists of the agents, numbered type by type; None where jobs may run alone, which are content and block nobody.
 
     Without a partner an agent is taken to gain by everyone (see `alone_is_worst`). The lists are strict when no two partners
@@ -29,7 +29,7 @@ def lists_of_agents(instance: Colocation, alpha: float = 0.0, alpha_mode: str = 
     return weak_lists(cost, partial(better_partners, alpha=alpha, alpha_mode=alpha_mode))
 
 
-def alone_is_worst(instance: Colocation, alpha: float = 0.0, alpha_mode: str = "penalty-points") -> bool:
+def alone_is_worst(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> bool:
     """Whether who is left without a partner gains by anyone: else some pairs block in the lists and not in the instance."""
     worst = np.where(instance.allowed, instance.penalty, -np.inf).max()
     return instance.unpaired is None or bool(gains(instance.unpaired, worst, alpha, alpha_mode))
@@ -109,7 +109,7 @@ def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | Non
 
 
 def forgiving(
-    instance: Colocation, lists: WeakLists, pairing: Pairing, alpha: float = 0.0, alpha_mode: str = "penalty-points"
+    instance: Colocation, lists: WeakLists, pairing: Pairing, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Colocation:
     """The instance, of different agents, with only the pairs that a pairing can use whose blocking pairs are all this one's.
 

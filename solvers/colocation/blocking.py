@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing, check
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import blocking_pairs, validate_alpha
+from ...instances.colocation.stability import AlphaMode, blocking_pairs, validate_alpha
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 from ...models.colocation import PairingProgram, blocking_program, fair_program, stable_program
-from ..engines import validate_engine
+from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status
 from .common import NO_PAIRING, NOT_GIVEN, best_of, infeasible, outcome, require_bandwidth, run, size
 from .penalty import optimal
 
 
+@checked
 def zero_blocking(
     instance: Colocation,
     alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    alpha_mode: AlphaMode = "penalty-points",
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    engine: str = "highs",
+    engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -55,15 +57,16 @@ def zero_blocking(
     return _within(instance, stable_program(instance, alpha, alpha_mode), 0, alpha, alpha_mode, time_limit, engine, start, report)
 
 
+@checked
 def at_most_blocking(
     instance: Colocation,
     most: int,
     alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    alpha_mode: AlphaMode = "penalty-points",
     *,
     penalty: bool = True,
     time_limit: float | None = None,
-    engine: str | None = None,
+    engine: EngineName | None = None,
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -86,14 +89,15 @@ def at_most_blocking(
     return _within(instance, program, most, alpha, alpha_mode, time_limit, engine, start, report, penalty)
 
 
+@checked
 def fewest_blocking(
     instance: Colocation,
     alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    alpha_mode: AlphaMode = "penalty-points",
     *,
     most: int | None = None,
     time_limit: float | None = None,
-    engine: str | None = None,
+    engine: EngineName | None = None,
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -106,7 +110,6 @@ def fewest_blocking(
     clock = Clock(time_limit, report)
     program = blocking_program(instance, most, alpha, alpha_mode, objective="blocking")
     chosen = engine or ("cp-sat" if len(program.program.products) else "highs")
-    validate_engine(chosen)
     begin = _usable(instance, start, most, alpha, alpha_mode)
     answer = run(program, clock, engine=chosen, start=begin)
     if answer.status is Status.INFEASIBLE and begin is None:
@@ -122,15 +125,16 @@ def fewest_blocking(
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
 
 
+@checked
 def least_penalty_given(
     instance: Colocation,
     *,
     blocking: int | None = None,
-    slack: float | None = None,
+    slack: Annotated[float, AtLeast(0, "points of penalty", infinite=True)] | None = None,
     alpha: float = 0.0,
-    alpha_mode: str = "penalty-points",
+    alpha_mode: AlphaMode = "penalty-points",
     time_limit: float | None = None,
-    engine: str | None = None,
+    engine: EngineName | None = None,
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -155,8 +159,6 @@ def least_penalty_given(
         )
     if slack is None:
         return optimal(instance, time_limit=time_limit, engine=engine or "highs", start=start, report=report)
-    if not slack >= 0:
-        raise InvalidOption(f"slack is {slack}; expected points of penalty, 0 or more")
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
     program = fair_program(instance, slack)
@@ -178,20 +180,19 @@ def _within(
     program: PairingProgram,
     most: int,
     alpha: float,
-    alpha_mode: str,
+    alpha_mode: AlphaMode,
     time_limit: float | None,
-    engine: str,
+    engine: EngineName,
     start: Solution | None,
     report: Report | None,
     penalty: bool = True,
 ) -> Outcome:
     """Run a program whose pairings have at most `most` blocking pairs, and recount them."""
-    validate_engine(engine)
     clock = Clock(time_limit, report)
     begin = _usable(instance, start, most, alpha, alpha_mode)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     if answer.point is None and answer.status is Status.UNKNOWN and answer.bound is not None and not clock.over:
-        other = "cp-sat" if engine == "highs" else "highs"  # a point was found but broke a row: ask the other engine
+        other: EngineName = "cp-sat" if engine == "highs" else "highs"  # a point was found but broke a row: ask the other engine
         if other == "cp-sat" or not len(program.program.products):
             engine, answer = other, run(program, clock, engine=other, scale=instance.agents, start=begin)
     if answer.status is Status.INFEASIBLE and begin is None:
@@ -219,7 +220,9 @@ def _mean(instance: Colocation, total: float | None) -> float | None:
     return None if total is None else total / instance.agents
 
 
-def _usable(instance: Colocation, start: Solution | None, most: int | None, alpha: float, alpha_mode: str) -> Pairing | None:
+def _usable(
+    instance: Colocation, start: Solution | None, most: int | None, alpha: float, alpha_mode: AlphaMode
+) -> Pairing | None:
     """The start, if it is a feasible pairing with no more blocking pairs than allowed."""
     if not isinstance(start, Pairing) or not _feasible(instance, start):
         return None

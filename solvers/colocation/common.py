@@ -10,7 +10,7 @@ from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption, NoSolution
 from ...models.colocation import PairingProgram
-from ..engines import EngineAnswer, solve_program
+from ..engines import EngineAnswer, EngineName, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .feasible import complete, feasible_pairing
 
@@ -51,7 +51,7 @@ def run(
     program: PairingProgram,
     clock: Clock,
     *,
-    engine: str,
+    engine: EngineName,
     scale: float = 1.0,
     start: Pairing | None = None,
     text: str = "",

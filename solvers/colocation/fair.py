@@ -9,8 +9,9 @@ import numpy as np
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty, scale
 from ...instances.problem.base import Solution
+from ...instances.problem.rules import checked
 from ...models.colocation import fair_program
-from ..engines import validate_engine
+from ..engines import EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
 from .common import NO_PAIRING, best_of, infeasible, outcome, require_bandwidth, run, size, starting_pairing
 
@@ -18,12 +19,13 @@ SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty at the least slack when there is no time limit: it is far harder than the first level."""
 
 
+@checked
 def fair(
     instance: Colocation,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    engine: str = "highs",
+    engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -52,8 +54,14 @@ def fair(
     ------
     InvalidOption
         The instance has no bandwidths, or an option is out of range.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "fair")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.0
     """
-    validate_engine(engine)
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
     begin = starting_pairing(instance, start)
@@ -85,7 +93,7 @@ def fair(
 
 
 def _cheapest(
-    instance: Colocation, best: Pairing, slack: float, clock: Clock, engine: str
+    instance: Colocation, best: Pairing, slack: float, clock: Clock, engine: EngineName
 ) -> tuple[Pairing, Stop, dict[str, Any]]:
     """Least mean penalty with no more slack than was proved to be the least."""
     program = fair_program(instance, slack)

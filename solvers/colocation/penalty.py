@@ -7,19 +7,21 @@ import numpy as np
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import mean_penalty
 from ...instances.problem.base import Solution
+from ...instances.problem.rules import checked
 from ...models.colocation import penalty_program
-from ..engines import validate_engine
+from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status
 from .common import NO_PAIRING, best_of, infeasible, mean_of, outcome, run, size, starting_pairing
 from .matching import least_penalty_matching
 
 
+@checked
 def optimal(
     instance: Colocation,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    engine: str = "highs",
+    engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -55,7 +57,6 @@ def optimal(
     >>> found.status, round(found.bound, 3)
     (<Status.OPTIMAL: 'optimal'>, 0.25)
     """
-    validate_engine(engine)
     clock = Clock(time_limit, report)
     begin = starting_pairing(instance, start)
     if begin is None:

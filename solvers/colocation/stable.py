@@ -8,9 +8,10 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import mean_penalty, scale
-from ...instances.colocation.stability import AlphaMode, validate_alpha
+from ...instances.colocation.stability import Alpha, AlphaMode, validate_alpha
 from ...instances.problem.base import Solution
-from ..engines import call_apart, validate_engine
+from ...instances.problem.rules import checked
+from ..engines import EngineName, call_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from ..roommates import WeakLists
 from .as_roommates import RoommatesAnswer, alone_is_worst, forgiving, lists_of_agents, solve_roommates, without_blocking
@@ -60,14 +61,15 @@ SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty among the optima when there is no time limit and the fewest is not zero."""
 
 
+@checked
 def stable(
     instance: Colocation,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    alpha: float = 0.0,
+    alpha: Alpha = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
-    engine: Literal["highs", "cp-sat"] = "highs",
+    engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -112,7 +114,6 @@ def stable(
     0.0
     """
     validate_alpha(alpha, alpha_mode)
-    validate_engine(engine)
     clock = Clock(time_limit, report)
     begin = starting_pairing(instance, start)
     if begin is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...models.program import LinearProgram
-from ..outcome import LEAST_SECONDS, Report, Status, Stop, validate_time_limit
-from .answer import ENGINES, LOCK, EngineAnswer, settle, validate_engine
+from ..outcome import LEAST_SECONDS, Report, Status, Stop
+from .answer import LOCK, EngineAnswer, EngineName, settle
 from .apart import call_apart, solve_apart
 from .child import START_LIMIT, Child
 from .convex import ConvexAnswer, solve_convex
@@ -16,13 +17,13 @@ from .highs import LivingProgram, solve_with_highs
 from .refined import solve_refined
 
 __all__ = [
-    "ENGINES",
     "LOCK",
     "START_LIMIT",
     "Child",
     "ConvexAnswer",
     "CpSatAnswer",
     "EngineAnswer",
+    "EngineName",
     "LivingProgram",
     "call_apart",
     "solve_apart",
@@ -30,7 +31,6 @@ __all__ = [
     "solve_cp_sat",
     "solve_program",
     "solve_refined",
-    "validate_engine",
 ]
 
 
@@ -38,10 +38,11 @@ _LARGE = 10**5
 """Nonzeros from which loading and presolving take tenths of a second, in which an engine looks at no clock."""
 
 
+@checked
 def solve_program(
     program: LinearProgram,
     *,
-    engine: str = "highs",
+    engine: EngineName = "highs",
     time_limit: float | None = None,
     start: npt.ArrayLike | None = None,
     report: Report | None = None,
@@ -69,8 +70,6 @@ def solve_program(
     EngineError
         The library failed, or the program has numbers it cannot hold.
     """
-    validate_engine(engine)
-    validate_time_limit(time_limit)
     if time_limit is not None and time_limit <= LEAST_SECONDS and program.matrix.nnz > _LARGE:
         out_of_time = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time was left")
         return settle(program, out_of_time, None if start is None or not program.holds(program.rounded(start)) else start)

@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import EngineError, InvalidOption, ShortOfMemory
+from ...instances.problem.errors import EngineError, ShortOfMemory
 from ...models.program import LinearProgram
 from ..interrupts import deferred
 from ..memory import sentence
@@ -21,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 LOCK = threading.RLock()
 """One solver call at a time in a process: Pyomo is not thread-safe, and a user's cluster may have threaded workers."""
 
-ENGINES = ("highs", "cp-sat")
+EngineName = Literal["highs", "cp-sat"]
 
 NOISE = 1e-6
 """A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a contradiction."""
@@ -53,12 +54,6 @@ class EngineAnswer:
     message: str = ""
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
     row_dual: Floats | None = field(default=None, repr=False)
-
-
-def validate_engine(engine: str) -> None:
-    """Refuse an engine that is not known."""
-    if engine not in ENGINES:
-        raise InvalidOption(f"engine is {engine!r}; expected one of {', '.join(ENGINES)}")
 
 
 def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | None) -> EngineAnswer:

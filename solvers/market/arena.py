@@ -8,13 +8,13 @@ be felt (a user without other jobs keeps the rest of its money). A server whose 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
 
 from ...instances.market.instance import Allocation, Booleans, Floats, Integers, Market, ratio, total_by
 from ...instances.market.memory import require_memory
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import Above
 
 SLIVER = 1e-10
 """Share of a user's budget that goes to its jobs with f = 0."""
@@ -88,11 +88,5 @@ class Arena:
         return Allocation(cores=whole * scale[market.server], price=price * self.unit)
 
 
-def require_numbers(whole: dict[str, int], real: dict[str, float]) -> None:
-    """Refuse options that are no whole numbers of at least 1, or no numbers."""
-    for name, count in whole.items():
-        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-            raise InvalidOption(f"{name} is {count}; expected a whole number, at least 1")
-    for name, value in real.items():
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise InvalidOption(f"{name} is {value!r}; expected a number")
+Tolerance = Annotated[float, Above(0, "a relative error", most=1e-3)]
+"""How far from an equilibrium may still be called one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from ...instances.market.instance import LARGEST_WORTH, Allocation, Floats, Mark
 from ...instances.market.utility import marginal_speedup, user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import call_apart, solve_convex
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .arena import Arena, require_numbers
+from .arena import Arena, Tolerance
 from .fisher import fisher
 from .proportional import equal_bids
 from .welfare_bounds import family_bound, welfare_bound
@@ -35,14 +36,15 @@ _GRACE = 5.0  # seconds such a process may pass its limit, its start-up included
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
+@checked
 def fisher_convex(
     instance: Market,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    tolerance: float = 1e-4,
-    solves: int = 40,
+    tolerance: Tolerance = 1e-4,
+    solves: Annotated[int, AtLeast(1)] = 40,
 ) -> Outcome:
     """Find the market equilibrium by convex programs: Eisenberg-Gale with budgets corrected until everybody spends its own.
 
@@ -60,10 +62,14 @@ def fisher_convex(
     -------
     Outcome
         As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "fisher-convex")
+    >>> print(result.status, round(result.objective, 4))
+    optimal 0.0
     """
-    require_numbers({"solves": solves}, {"tolerance": tolerance})
-    if not 0 < tolerance <= 1e-3:
-        raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
     clock = Clock(time_limit, report)
     if time_limit is None or instance.jobs <= APART:
         return _corrected(instance, clock, tolerance, solves)
@@ -109,6 +115,7 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
     return _equilibrium(arena, best, tolerance, stop, {"solves": done, "engine": word}, clock)
 
 
+@checked
 def nash_welfare(
     instance: Market,
     *,
@@ -135,6 +142,13 @@ def nash_welfare(
     -------
     Outcome
         `optimal` when welfare and bound agree to one part in a million.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "nash-welfare")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.448
     """
     family = family_named(utility, rho)
     if whole:

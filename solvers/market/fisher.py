@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ...instances.market.equilibrium import Residuals, residuals
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .arena import Arena, require_numbers
+from .arena import Arena, Tolerance
 from .interior import follow, starting_point
 from .newton import newton
 from .proportional import bids_at, equal_bids, random_bids, respond
@@ -24,6 +25,7 @@ _GOAL = 0.1  # the methods aim below the tolerance by this factor, since the cer
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
+@checked
 def fisher(
     instance: Market,
     *,
@@ -31,11 +33,11 @@ def fisher(
     time_limit: float | None = None,
     start: Allocation | None = None,
     report: Report | None = None,
-    tolerance: float = 1e-8,
+    tolerance: Tolerance = 1e-8,
     route: Route = "auto",
     bids: Bids = "equal",
-    warm_rounds: int = 30,
-    rounds: int = 5000,
+    warm_rounds: Annotated[int, AtLeast(1)] = 30,
+    rounds: Annotated[int, AtLeast(1)] = 5000,
     rounding: Rounding = "none",
 ) -> Outcome:
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly all cores.
@@ -54,7 +56,8 @@ def fisher(
     tolerance : largest clearing error, overspending and regret that may be called an equilibrium, all relative.
     route : "auto" for the ladder, or one rung after the warm-up.
     bids : first bids, "equal" money on each job or "random".
-    warm_rounds, rounds : of proportional response, before Newton and as last resort.
+    warm_rounds : rounds of proportional response before Newton.
+    rounds : most rounds of proportional response as last resort.
     rounding : whole cores; the answer is then no equilibrium any more and its status says so.
 
     Returns
@@ -67,8 +70,16 @@ def fisher(
     Jobs with f = 0 get a sliver of a core, jobs of work 0 nothing, a server without useful tenants the price 0. O(jobs)
     per round and per iteration of the linear solver. Prices are unique when all f < 1 (see `instances.market.equilibrium`).
     Source: thesis section 3.3.2.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "fisher")
+    >>> print(result.status, round(result.objective, 4))
+    optimal 0.0
     """
-    _validate(tolerance, route, bids, warm_rounds, rounds, start)
+    if start is not None and start.price is None:
+        raise InvalidOption("start has no prices; give an allocation of fisher, PRD or another market method")
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)
@@ -187,14 +198,3 @@ def _proportional(ladder: _Ladder, bids: Floats, rounds: int) -> tuple[Floats, F
 def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:
     """First the certificate, as far as the tolerance asks; then what best replies ask for beyond what there is."""
     return max(error.worst, tolerance), error.excess_demand
-
-
-def _validate(tolerance: float, route: str, bids: str, warm_rounds: int, rounds: int, start: Allocation | None) -> None:
-    require_numbers({"warm_rounds": warm_rounds, "rounds": rounds}, {"tolerance": tolerance})
-    if not 0 < tolerance <= 1e-3:
-        raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
-    for name, value, known in (("route", route, Route), ("bids", bids, Bids)):
-        if value not in get_args(known):
-            raise InvalidOption(f"{name} is {value!r}; expected one of {', '.join(get_args(known))}")
-    if start is not None and start.price is None:
-        raise InvalidOption("start has no prices; give an allocation of fisher, PRD or another market method")

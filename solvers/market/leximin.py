@@ -18,6 +18,7 @@ import numpy as np
 from ...instances.market.exact import WholeRatios
 from ...instances.market.instance import Allocation, Floats, Integers, Market
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import EngineAnswer, solve_program
@@ -39,6 +40,7 @@ _LEAST_PART = 1e-4  # the least entry of a mark: smaller ones are lost between a
 _WIDE = 1e5  # the range of levels within one program; beyond it small ratios drown in the tolerance of the large
 
 
+@checked
 def leximin(
     instance: Market,
     *,
@@ -53,6 +55,13 @@ def leximin(
     ways, ratios less than one part in ten million above a level count as that level. Small cases: the program has
     a column for every core of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached stand
     in `certificate["levels"]`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "leximin")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.029
     """
     require_small(instance, time_limit)
     if not instance.active.any():

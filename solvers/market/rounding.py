@@ -6,10 +6,10 @@ rounding can be fair: somebody gets nothing.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from ...instances.market.instance import Allocation, Market
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ..outcome import Stop
 from .least_envy import least_envy, validate_least_envy
 from .quick_rounding import round_by
@@ -19,13 +19,12 @@ Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 
 
 def validate_rounding(market: Market, rounding: str, time_limit: float | None = None) -> None:
-    """Refuse a rounding that is not known, that the market does not allow, or that may take for ever without a time limit."""
-    if rounding not in get_args(Rounding):
-        raise InvalidOption(f"rounding is {rounding!r}; expected one of {', '.join(get_args(Rounding))}")
+    """Refuse a rounding that the market does not allow, or that may take for ever without a time limit."""
     if rounding == "least-envy":
         validate_least_envy(market, time_limit)
 
 
+@checked
 def round_cores(market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None) -> Allocation:
     """The allocation in whole cores, prices kept.
 

@@ -6,10 +6,12 @@ import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import fill, job_utilities, speedup
-from ..outcome import Clock, Outcome, Report, Status, validate_time_limit
+from ...instances.problem.rules import checked
+from ..outcome import Clock, Outcome, Report, Status
 from .arena import SLIVER
 
 
+@checked
 def utilitarian(
     instance: Market,
     *,
@@ -36,6 +38,13 @@ def utilitarian(
     -----
     O(jobs) times about ten passes; whole cores O(jobs) times about sixty (bisection on the last gain), whatever the cores.
     Jobs with f = 0 run at full speed on a sliver of a core, or, in whole cores, on one. `rng` is not used.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("market/tiny"), "utilitarian", whole=True)
+    >>> print(result.status, round(result.objective, 3))
+    optimal 17.766
     """
     clock = Clock(time_limit, report)
     cores, bound = _whole(instance) if whole else _fractional(instance, instance.work)
@@ -46,9 +55,9 @@ def utilitarian(
     return Outcome(Allocation(cores), bound, Status.OPTIMAL, certificate=certificate, trace=tuple(clock.trace))
 
 
+@checked
 def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocation:
     """Whole cores, each in turn to the job that gains most: see `utilitarian`."""
-    validate_time_limit(time_limit)
     return Allocation(_whole(market)[0])
 
 

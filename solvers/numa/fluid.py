@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.numa.answer import POLICIES, ROUNDING, Flow, flow_by_distance, processor_work, reach
-from ...instances.numa.bounds import link_energy, most_power, power_bound, scale, throughput_bound
+from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy, most_power, power_bound, scale, throughput_bound
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.errors import EngineError, InvalidOption
+from ...instances.problem.errors import EngineError
+from ...instances.problem.rules import checked
 from ...models.numa import ON_FACE, FluidProgram, most_power_program, off_face, power_program, throughput_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Outcome, Status, Stop, agree
@@ -25,14 +26,15 @@ ROUNDED = 5e-10
 """A throughput that passes the most by no more than this fraction is the most, rounded."""
 
 
+@checked
 def fluid(
     instance: Numa,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
     """Most throughput any placement can sustain in the long run, then the least link power at it (a linear program).
 
@@ -40,7 +42,9 @@ def fluid(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds, for both levels together.
-    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
+    pcie_energy : of PCIe to another blade [pJ/bit].
+    pcie_hops : HyperTransport hops on the way to and from the bridges.
 
     Returns
     -------
@@ -61,6 +65,13 @@ def fluid(
     Exact for the long run: no policy that keeps its queue from growing serves more. It says nothing of response times,
     nor of how fast a backlog is cleared by tasks whose data lies elsewhere than the long run's; and where every memory
     has its fair share of the data the answer is that all run locally (6400 tasks/s on the thesis's server).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("numa/kmeans-hot-memory"), "fluid")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 5752.04
     """
     clock = Clock(time_limit)
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
@@ -74,15 +85,16 @@ def fluid(
     return Outcome(flow, best.bound, Status(level["status"]), stop, certificate)
 
 
+@checked
 def fluid_power(
     instance: Numa,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    throughput: float | None = None,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
+    throughput: Throughput | None = None,
+    ht_energy: Picojoules = THESIS.ht_energy,
+    pcie_energy: Picojoules = THESIS.pcie_energy,
+    pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
     """Least link power of any placement that sustains a throughput in the long run (a linear program).
 
@@ -90,7 +102,9 @@ def fluid_power(
     ----------
     throughput : tasks a second; the instance's rate when not given. One that passes the most by rounding (`ROUNDED`) is
         the most.
-    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
+    pcie_energy : of PCIe to another blade [pJ/bit].
+    pcie_hops : HyperTransport hops on the way to and from the bridges.
 
     Returns
     -------
@@ -101,11 +115,16 @@ def fluid_power(
     ------
     InvalidOption
         A throughput, time limit or energy out of range.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("numa/kmeans-hot-memory"), "fluid-power", throughput=3000)
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.141
     """
     clock = Clock(time_limit)
     asked = instance.rate if throughput is None else throughput
-    if not 0 < asked < np.inf:
-        raise InvalidOption(f"throughput is {throughput}; expected tasks a second, above 0")
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
     if asked > best.flow.throughput * (1 + ROUNDED):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ...instances.numa.answer import Simulation
 from ...instances.numa.bounds import saturated_throughput
 from ...instances.numa.instance import Floats, Numa
-from ...instances.problem.errors import InvalidOption
-from ..outcome import Clock, Outcome, Report, Status, Stop, validate_time_limit
+from ...instances.problem.rules import Between, checked
+from ..outcome import Clock, Outcome, Report, Status, Stop
 from .confidence import BATCHES
 from .draws import Draws, draw
 from .statistics import measure
@@ -32,7 +32,11 @@ FASTEST, FEWEST = 2_500_000, 100_000
 MOST_TASKS = 50_000_000
 """About 5 GB of draws and results."""
 
+Tasks = Annotated[int, Between(BATCHES, MOST_TASKS, "a number of tasks to measure")]
+Warmup = Annotated[int, Between(1, MOST_TASKS // 10, "a number of tasks before those measured")]
 
+
+@checked
 def simulate_policy(
     instance: Numa,
     policy: str,
@@ -41,8 +45,8 @@ def simulate_policy(
     rng: np.random.Generator | None,
     time_limit: float | None,
     report: Report | None,
-    tasks: int,
-    warmup: int | None,
+    tasks: Tasks,
+    warmup: Warmup | None,
     placement: Placement,
     engine: Engine,
     certificate: Mapping[str, Any] | None = None,
@@ -52,8 +56,7 @@ def simulate_policy(
     The tasks after the window keep the load up while the last of the window wait. Seconds are those of the simulated
     server. See `baselines.numa.local` for the parameters.
     """
-    validate_time_limit(time_limit)
-    warm = validate_run(tasks, warmup, placement, engine)
+    warm = tenth(tasks) if warmup is None else warmup
     generator = rng or np.random.default_rng(0)
     clock = Clock(time_limit, report)
     wanted = tasks + 2 * warm
@@ -94,17 +97,10 @@ def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
     return ""
 
 
-def validate_run(tasks: int, warmup: int | None, placement: str, engine: str) -> int:
-    """Refuse options out of range; the number of tasks to warm up with, a tenth of the measured ones unless given."""
-    if isinstance(tasks, bool) or not BATCHES <= tasks <= MOST_TASKS:
-        raise InvalidOption(f"tasks is {tasks}; expected a number of tasks to measure, from {BATCHES} to {MOST_TASKS}")
-    warm = max(1, tasks // 10) if warmup is None else warmup
-    if isinstance(warm, bool) or not 1 <= warm <= MOST_TASKS // 10:
-        raise InvalidOption(f"warmup is {warm}; expected a number of tasks before those measured, from 1 to {MOST_TASKS // 10}")
-    for name, value, choices in (("placement", placement, Placement), ("engine", engine, Engine)):
-        if value not in get_args(choices):
-            raise InvalidOption(f"{name} is {value!r}; expected {' or '.join(get_args(choices))}")
-    return warm
+@checked
+def tenth(tasks: Tasks) -> int:
+    """The tasks to warm up with unless their number is given."""
+    return max(1, tasks // 10)
 
 
 def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock) -> tuple[Trajectory, Stop]:
@@ -157,4 +153,4 @@ def _load(instance: Numa, run: Simulation) -> str:
     return f"stable in this window: {run.waiting[0]} tasks waited at its beginning, {run.waiting[1]} at its end"
 
 
-__all__ = ["Engine", "Placement", "simulate_policy", "validate_run"]
+__all__ = ["Engine", "Placement", "Tasks", "Warmup", "simulate_policy", "tenth"]

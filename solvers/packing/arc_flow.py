@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 from ...models.packing.arc_flow import arc_flow_program
 from ..engines import solve_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
-from .cluster import validate_whole
 from .fitting import Counts, trimmed
 from .reduction import Reduced, reduce
 
@@ -43,6 +43,7 @@ class FlowGraph:
     ends: list[tuple[int, int]]
 
 
+@checked
 def arc_flow(
     instance: Packing,
     *,
@@ -50,7 +51,7 @@ def arc_flow(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    most_nodes: int = 200_000,
+    most_nodes: Annotated[int, AtLeast(1, "a number of partial loads")] = 200_000,
 ) -> Outcome:
     """Fewest servers by the arc-flow programme on HiGHS: strong bounds, good when VM types are few.
 
@@ -67,8 +68,14 @@ def arc_flow(
         A request is elastic or may be served in part.
     InvalidOption
         There are more partial loads than `most_nodes`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "arc-flow")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.0
     """
-    validate_whole("most_nodes", most_nodes, 1, "a number of partial loads")
     clock = Clock(time_limit, report)
     problem = reduce(instance)
     floor = best_bound(problem).value

@@ -6,9 +6,10 @@ import numpy as np
 
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...models.packing.assignment import AssignmentModel, assignment_model
 from ..engines import solve_cp_sat
-from ..outcome import Outcome, Report, Status, Stop, validate_time_limit
+from ..outcome import Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .fitting import Counts, decreasing, fit, trimmed
 from .reduction import Reduced, reduce
@@ -17,6 +18,7 @@ MOST_COUNTS = 300_000
 """Larger models (servers x types) are refused."""
 
 
+@checked
 def cp_sat(
     instance: Packing,
     *,
@@ -40,8 +42,14 @@ def cp_sat(
         A request is elastic or may be served in part.
     InvalidOption
         The model would have more than 300,000 counts.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "cp-sat")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.0
     """
-    validate_time_limit(time_limit)
     problem = reduce(instance)
     greedy = _greedy(problem)
     kind = _servers(problem, greedy, start)

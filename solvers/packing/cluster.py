@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
 from ...instances.packing.instance import Integers, Packing
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
 
 UNCAPPED = 2**62
 """An elastic request."""
@@ -43,12 +41,6 @@ class Cluster:
     def capped(self) -> bool:
         """Whether any request is finite."""
         return bool((self.cap < UNCAPPED).any())
-
-
-def validate_whole(name: str, value: Any, least: int, what: str) -> None:
-    """Refuse an option that is no whole number of at least `least`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
-        raise InvalidOption(f"{name} is {value!r}; expected {what}, a whole number of {least} or more")
 
 
 def fixed_cluster(instance: Packing) -> Cluster:

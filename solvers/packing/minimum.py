@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
-from ..engines import validate_engine
+from ...instances.problem.rules import AtLeast, checked
+from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
-from .cluster import validate_whole
 from .diving import dive
 from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
@@ -20,6 +20,7 @@ from .reduction import reduce
 from .search import Search
 
 
+@checked
 def min_servers(
     instance: Packing,
     *,
@@ -27,8 +28,8 @@ def min_servers(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    random_starts: int = 20,
-    master: Literal["highs", "cp-sat"] = "highs",
+    random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
+    master: EngineName = "highs",
 ) -> Outcome:
     """The fewest servers that hold all requests, with a proof.
 
@@ -61,10 +62,18 @@ def min_servers(
     Notes
     -----
     Server classes of limited number are held to it; when all of them are too few the status is `infeasible`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "min-servers")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 4.0
     """
     return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=False)
 
 
+@checked
 def min_cost(
     instance: Packing,
     *,
@@ -72,10 +81,23 @@ def min_cost(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    random_starts: int = 20,
-    master: Literal["highs", "cp-sat"] = "highs",
+    random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
+    master: EngineName = "highs",
 ) -> Outcome:
-    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost."""
+    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost.
+
+    Parameters
+    ----------
+    random_starts : first fits and random fits in random order.
+    master : the engine of the integer programmes over patterns; HiGHS is the quicker by far.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "min-cost")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 5.0
+    """
     return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=True)
 
 
@@ -92,12 +114,10 @@ def _minimum(
     start: Placement | None,
     report: Report | None,
     random_starts: int,
-    master: str,
+    master: EngineName,
     *,
     costs: bool,
 ) -> Outcome:
-    validate_engine(master)
-    validate_whole("random_starts", random_starts, 0, "a number of random orders")
     clock = Clock(time_limit, report)
     search = Search(reduce(instance, costs=costs), clock, rng or np.random.default_rng(0), master)
     given = _worth(start, instance, costs)

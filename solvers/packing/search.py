@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engines import EngineName
 from ..outcome import Clock
 from .fitting import Counts
 from .generation import Relaxation
@@ -21,7 +22,7 @@ class Search:
     problem: Reduced
     clock: Clock
     rng: np.random.Generator
-    master: str = "highs"
+    master: EngineName = "highs"
     best: Counts | None = None
     upper: int = 0
     lower: int = 1

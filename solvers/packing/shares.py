@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import AtLeast, checked
 from ...models.packing.shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
-from .cluster import Cluster, fixed_cluster, validate_whole
+from .cluster import Cluster, fixed_cluster
 from .game.strategies import pre_combination
 
 MOST_COLUMNS = 50_000
 """Maximal combinations of one server class."""
+
+Share = Annotated[float, AtLeast(0, "a dominant share")]
 
 TOLERANCE = 1e-6
 """Sums of shares that an engine reports may be wrong by this part of themselves and of the least share of one VM."""
@@ -32,6 +34,7 @@ MOST_SECONDS = 30.0
 """For CP-SAT to decide between utilizations that differ by less than that, where time is not limited."""
 
 
+@checked
 def max_utilization(
     instance: Packing,
     *,
@@ -39,7 +42,7 @@ def max_utilization(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    least_share: float = 0.0,
+    least_share: Share = 0.0,
 ) -> Outcome:
     """The placement that uses most of the cluster: the mean over resources of the share in use.
 
@@ -53,6 +56,13 @@ def max_utilization(
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
         A server has more than 50,000 maximal combinations of VMs, or `least_share` is no number of 0 or more.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "max-utilization")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.985
     """
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
@@ -99,6 +109,7 @@ def max_utilization(
     return Outcome(best, float(begin + bound), Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, answer.trace)
 
 
+@checked
 def max_min_share(
     instance: Packing,
     *,
@@ -106,7 +117,7 @@ def max_min_share(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    levels: int | None = None,
+    levels: Annotated[int, AtLeast(1, "levels to settle")] | None = None,
 ) -> Outcome:
     """Leximin dominant shares on whole VMs: the least share as large as can be, then the second least, and so on.
 
@@ -125,10 +136,15 @@ def max_min_share(
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
         A server has more than 50,000 maximal combinations of VMs, or `levels` is no whole number of 1 or more.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "max-min-share")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.25
     """
     clock = Clock(time_limit, report)
-    if levels is not None:
-        validate_whole("levels", levels, 1, "levels to settle")
     search = _Leximin(instance, clock, start, report)
     users = len(search.users)
     told: list[dict[str, Any]] = []
@@ -233,7 +249,8 @@ class _Leximin:
         return True
 
 
-def vms_owed(instance: Packing, least_share: float) -> Integers:
+@checked
+def vms_owed(instance: Packing, least_share: Share) -> Integers:
     """(s,) fewest VMs that give every user who wants something a dominant share.
 
     A share is large enough when the float it rounds to is: 3 of 10 VMs are .3 of them.
@@ -243,8 +260,6 @@ def vms_owed(instance: Packing, least_share: float) -> Integers:
     InvalidOption
         The share is no number of 0 or more.
     """
-    if isinstance(least_share, bool) or not isinstance(least_share, Real) or not 0 <= least_share < np.inf:
-        raise InvalidOption(f"least_share is {least_share}; expected a dominant share, a number of 0 or more")
     owed = np.zeros(instance.types, dtype=np.int64)
     for user, unit in enumerate(FairShare.of(instance).unit):
         if instance.wanted[user] > 0:

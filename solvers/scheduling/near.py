@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, assign_machines, check
 from ...instances.scheduling.instance import Integers
 from ...models.scheduling import Nearness
 from ...models.scheduling.intervals import Objective
+from ..engines import EngineName
 from ..outcome import Clock, Outcome, Status, Stop
 from .optimum import by_intervals, by_time, distance, optimum, quicker_engine, worth_of
 
 
+@checked
 def most_near(
     instance: Scheduling,
     objective: Objective,
     near: Nearness,
     *,
     start: Schedule,
-    engine: Literal["cp-sat", "highs"] | None = None,
+    engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
     """The most work, or total psi_sp, of any schedule whose organizations' utilities are near given ones.
@@ -48,13 +49,14 @@ def most_near(
     return optimum(instance, objective, engine or quicker_engine(instance), start, time_limit, None, near)
 
 
+@checked
 def nearest(
     instance: Scheduling,
     objective: Objective,
     given: Integers,
     *,
     start: Schedule,
-    engine: Literal["cp-sat", "highs"] | None = None,
+    engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
     """The schedule nearest to given utilities among those that do as much work, or reach as much psi_sp, as `start`.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, assign_machines, check, is_greedy, psi, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ...models.scheduling import Nearness, columns_needed, entries_needed, fluid_bound, interval_model, time_indexed
 from ...models.scheduling.intervals import Objective
-from ..engines import solve_cp_sat, solve_program, validate_engine
+from ..engines import EngineName, solve_cp_sat, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .event_loop import simulate
 
@@ -28,16 +29,17 @@ QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
 """Programs by time up to this size go to HiGHS."""
 
 
-def quicker_engine(instance: Scheduling) -> Literal["cp-sat", "highs"]:
+def quicker_engine(instance: Scheduling) -> EngineName:
     """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), else CP-SAT on intervals."""
     small = columns_needed(instance) <= QUICK_COLUMNS and entries_needed(instance) <= QUICK_ENTRIES
     return "highs" if small else "cp-sat"
 
 
+@checked
 def max_utilization(
     instance: Scheduling,
     *,
-    engine: Literal["cp-sat", "highs"] | None = None,
+    engine: EngineName | None = None,
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
@@ -55,21 +57,40 @@ def max_utilization(
     Notes
     -----
     The bound, a share of the machines' time, is the better of the engine's and of `models.scheduling.fluid_bound`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/figure-7"), "max-utilization")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.0
     """
     return optimum(instance, "utilization", engine or quicker_engine(instance), start, time_limit, report)
 
 
+@checked
 def max_utility(
     instance: Scheduling,
     *,
-    engine: Literal["cp-sat", "highs"] | None = None,
+    engine: EngineName | None = None,
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The most total psi_sp any schedule reaches at the horizon; options and bound as for `max_utilization`.
+    """The most total psi_sp any schedule reaches at the horizon; start, limit and bound as for `max_utilization`.
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
+
+    Parameters
+    ----------
+    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances); `quicker_engine` when not given.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "max-utility")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1348.0
     """
     return optimum(instance, "utility", engine or quicker_engine(instance), start, time_limit, report)
 
@@ -77,14 +98,13 @@ def max_utility(
 def optimum(
     instance: Scheduling,
     objective: Objective,
-    engine: str,
+    engine: EngineName,
     start: Solution | None,
     time_limit: float | None,
     report: Report | None,
     near: Nearness | None = None,
 ) -> Outcome:
     """The most of an objective, of all schedules or of those `near` given utilities, as `start` must be."""
-    validate_engine(engine)
     if engine == "highs" and (columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES):
         raise InvalidOption(
             f"engine is 'highs'; its program would have {columns_needed(instance)} columns and {entries_needed(instance)} "

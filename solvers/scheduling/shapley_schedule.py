@@ -6,17 +6,17 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import Above, checked
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
-from ..outcome import Clock, Outcome, Report, Status, Stop, validate_time_limit
+from ..outcome import Clock, Outcome, Report, Status, Stop
 from .event_loop import Simulation, memory_needed, simulate
 from .plain import Reading, plain_ref
 from .shapley import scale, scaled_shares
@@ -25,6 +25,7 @@ MOST_ORGANIZATIONS = 13
 """REF's work grows with 3^k: 13 organizations take minutes."""
 
 _PLAIN_ORGANIZATIONS = 6
+Memory = Annotated[float, Above(0, "gigabytes", infinite=True)]
 _READINGS = {"figure": "REF", "definition": "REF-next"}
 
 
@@ -59,12 +60,13 @@ class Reference:
         return [Fraction(share, scale(players)) for share in scaled_shares(values, players)]
 
 
+@checked
 def ref(
     instance: Scheduling,
     *,
     reading: Reading = "figure",
     utility: Literal["throughput", "utilization", "flow-time", "tardiness"] = "throughput",
-    memory: float = 4.0,
+    memory: Memory = 4.0,
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -92,11 +94,15 @@ def ref(
     O(3^k) per decision time at worst; the coalitions are looked at only where machines are short and two of their
     organizations wait. phi is a whole number times 1/lcm(1..k) throughout. The bound 0 is unfairness, the distance to
     this very schedule: no other can be nearer.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("scheduling/tiny"), "REF", reading="definition")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.0
     """
-    validate_time_limit(time_limit)
     validate_ref(instance, reading, memory)
-    if utility not in UTILITIES:
-        raise InvalidOption(f"utility is {utility!r}; expected one of {', '.join(UTILITIES)}")
     if utility != "throughput":
         return _plain(instance, utility, reading, time_limit)
     if report is not None:
@@ -128,7 +134,7 @@ def play_ref(
     *,
     reading: Reading = "figure",
     samples: npt.ArrayLike = (),
-    memory: float = 4.0,
+    memory: Memory = 4.0,
     time_limit: float | None = None,
     report: Report | None = None,
     partial: bool = False,
@@ -156,18 +162,15 @@ def reference_of(played: Simulation) -> Reference:
     return Reference(tuple(values), played.own[:, -1], units, played.contended)
 
 
-def validate_ref(instance: Scheduling, reading: str, memory: float) -> None:
+@checked
+def validate_ref(instance: Scheduling, reading: Reading, memory: Memory) -> None:
     """Refuse what REF cannot do, before any work starts."""
-    if reading not in _READINGS:
-        raise InvalidOption(f"reading is {reading!r}; expected figure or definition")
     k = instance.organizations
     if k > MOST_ORGANIZATIONS:
         raise InvalidOption(
             f"REF keeps a schedule of each of the 2^{k} coalitions of {k} organizations; it takes at most {MOST_ORGANIZATIONS}. "
             "Merge organizations, or use RAND"
         )
-    if isinstance(memory, bool) or not isinstance(memory, Real) or not memory > 0:
-        raise InvalidOption(f"memory is {memory!r}; expected gigabytes above 0")
     needed = memory_needed(instance, np.arange(1, 1 << k)) / 1e9
     if needed > memory:
         raise InvalidOption(

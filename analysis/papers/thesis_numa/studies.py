@@ -11,7 +11,7 @@ from ....instances.problem import EngineError, read
 from ....solvers.numa.draws import draw
 from ....solvers.numa.engine import simulate
 from ....solvers.numa.fluid import fluid, fluid_power
-from ....solvers.numa.simulation import validate_run
+from ....solvers.numa.simulation import tenth
 from ...numa.metrics import link_power
 from ...numa.sustained import MIXES, sustained_pair
 from ...report.picture import Picture
@@ -139,7 +139,7 @@ def queues(*, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10") -> li
 
 def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:
     """Mean and standard deviation of the time in the queue [s]."""
-    warm = validate_run(tasks, None, "nearest", "compiled")
+    warm = tenth(tasks)
     draws = draw(instance, tasks + 2 * warm, reach(instance, policy), np.random.default_rng(seed))
     run = simulate(instance, draws)
     wait = (run.start - draws.arrival)[warm : warm + tasks]

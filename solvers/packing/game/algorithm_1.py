@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
-from ...outcome import Outcome, Stop, validate_time_limit
+from ....instances.problem.rules import checked
+from ...outcome import Outcome, Stop
 from .result import played
 from .states import Space
-from .strategies import Eta, Game, game_of
+from .strategies import Eta, Game, Overload, game_of
 
 
+@checked
 def fuga_algorithm_1(
     instance: Packing,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    alpha: float = 2.0,
+    alpha: Alpha = 2.0,
     eta: Eta = 5,
-    overload: float | None = None,
+    overload: Overload | None = None,
 ) -> Outcome:
     """Algorithm 1 as printed, its two slips corrected: line 23 assigns selection[i_p], and line 25 starts at i_{p-2}.
 
@@ -26,10 +29,22 @@ def fuga_algorithm_1(
     last to the first, each server takes the combination that is best given those already chosen. Its answer is the
     subgame-perfect equilibrium for one or two servers, and in general not for more (`FUGA` is).
 
-    Options, ties and errors as for `FUGA`. O(servers x eta) after the strategies are listed.
+    Ties and errors as for `FUGA`. O(servers x eta) after the strategies are listed.
     Source: Xu and Yu (2014), Algorithm 1.
+
+    Parameters
+    ----------
+    alpha : above 1, weighs fairness (eq. 14); the paper uses 2 to 5.
+    eta : combinations each server may choose among, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "FUGA-algorithm-1")
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.516
     """
-    validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     told = {"equilibrium": "Algorithm 1 claims it; proved only for one or two servers"}
     return played(game, algorithm_1_choice(game), Stop.FINISHED, told)

@@ -8,23 +8,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ....instances.packing.game import scale
+from ....instances.packing.game import Alpha, scale
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import checked
 from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop, agree
-from ..cluster import fixed_cluster, validate_whole
+from ..cluster import fixed_cluster
 from .algorithm_1 import algorithm_1_choice, reply
 from .play import followed
 from .radicals import root
-from .states import MOST_STATES, OutOfTime, Space
-from .strategies import Eta, Game, Strategies, game_of, pre_combination, rejected
+from .states import MOST_STATES, OutOfTime, Space, States
+from .strategies import Eta, Game, Overload, Strategies, game_of, pre_combination, rejected
 from .worth import Multiset
 
 Over = Literal["top", "all"]
@@ -34,6 +35,7 @@ MOST_LISTED = 20_000
 """Strategies of one class, when all combinations are allowed."""
 
 
+@checked
 def joint_optimum(
     instance: Packing,
     *,
@@ -41,12 +43,12 @@ def joint_optimum(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    alpha: float = 2.0,
+    alpha: Alpha = 2.0,
     eta: Eta = 5,
-    overload: float | None = None,
+    overload: Overload | None = None,
     over: Over = "top",
     engine: Engine = "cp-sat",
-    most_states: int = MOST_STATES,
+    most_states: States = MOST_STATES,
 ) -> Outcome:
     """The least total disutility of all servers together over the plays of the game, with a bound.
 
@@ -56,14 +58,16 @@ def joint_optimum(
 
     Parameters
     ----------
-    alpha, eta, overload : of the game, as for `FUGA`.
+    alpha : above 1, weighs fairness (eq. 14).
+    eta : combinations each server may choose among, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
     over : "top", the strategy sets of the game; "all", every combination that fits and the empty one: another game, against
         which no price of anarchy is measured.
     engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to 1e-7, any of the optima;
         "counts", dynamic programming over total counts, exact, the lexicographically smallest of the optima (in the order of
         moves), for few VM types.
     start : not used: an answer outside the strategy sets would not count.
-    most_states : of engine "counts".
+    most_states : states that engine "counts" may list in all.
 
     Raises
     ------
@@ -71,11 +75,14 @@ def joint_optimum(
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
         An option out of range, or too many strategies or states.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "joint-optimum", engine="counts")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 1.446
     """
-    for name, value, choices in (("over", over, get_args(Over)), ("engine", engine, get_args(Engine))):
-        if value not in choices:
-            raise InvalidOption(f"{name} is {value!r}; expected one of {', '.join(choices)}")
-    validate_whole("most_states", most_states, 1, "a number of states")
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     if over == "all":

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
+from ....instances.problem.rules import checked
 from ...outcome import Clock, Outcome, Report, Stop
-from ..cluster import validate_whole
 from .algorithm_1 import algorithm_1_choice
 from .result import played
-from .states import MOST_STATES, OutOfTime, Space
-from .strategies import Eta, Game, game_of
+from .states import MOST_STATES, OutOfTime, Space, States
+from .strategies import Eta, Game, Overload, game_of
 
 
+@checked
 def fuga(
     instance: Packing,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    alpha: float = 2.0,
+    alpha: Alpha = 2.0,
     eta: Eta = 5,
-    overload: float | None = None,
-    most_states: int = MOST_STATES,
+    overload: Overload | None = None,
+    most_states: States = MOST_STATES,
 ) -> Outcome:
     """The subgame-perfect equilibrium of the allocation game, exactly: what the paper's tree would give, without the tree.
 
@@ -54,8 +56,14 @@ def fuga(
     Ties go to the lexicographically smallest combination, at step 2 and in backward induction. Theorems 8 to 10 of the paper
     (sharing incentive, no envy, Pareto efficiency) do not hold in general; `analysis.packing.audits` measures them.
     Source: Xu and Yu (2014), section 4.3; the equilibrium their Algorithm 1 claims.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "FUGA", alpha=3.0)
+    >>> print(result.status, round(result.objective, 3))
+    feasible 0.793
     """
-    validate_whole("most_states", most_states, 1, "a number of states")
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     try:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
 from ....instances.packing.instance import Floats, Integers
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import AtLeast
 from ...outcome import Clock
 from .strategies import Game, Strategies
 from .worth import Worths
 
 MOST_STATES = 60_000_000
+States = Annotated[int, AtLeast(1, "a number of states")]
 """Keys of all levels together that are kept, about 12 bytes each."""
 
 

@@ -6,19 +6,20 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ....instances.packing.game import FairShare, as_written, squared_skewness, validate_alpha, whole_utilization
+from ....instances.packing.game import Alpha, FairShare, as_written, squared_skewness, whole_utilization
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import Above, AtLeast, checked
 from ..cluster import UNCAPPED, fixed_cluster
 from .worth import Worths
 
-Eta = int | Literal["shrinking"]
+Eta = Annotated[int, AtLeast(1, "a number of strategies")] | Literal["shrinking"]
+Overload = Annotated[float, Above(0, "a share of a server's resources", infinite=True)]
 
 MOST_COMBINATIONS = 2_000_000
 """A server that can hold more different combinations is refused."""
@@ -198,7 +199,8 @@ class Game:
         )
 
 
-def game_of(instance: Packing, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None) -> Game:
+@checked
+def game_of(instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Overload | None = None) -> Game:
     """Steps 1 to 3: the game of an instance with elastic requests on fixed servers.
 
     Parameters
@@ -219,8 +221,6 @@ def game_of(instance: Packing, *, alpha: float = 2.0, eta: Eta = 5, overload: fl
     The order of moves is by increasing min(O), eq. 11, ties to the lowest server. A finite request (`partial`) is a cap: a
     combination that would pass it, given the moves before, cannot be chosen, and a server with nothing to choose stays empty.
     """
-    validate_alpha(alpha)
-    _validate(eta, overload)
     cluster = fixed_cluster(instance)
     number = shrunk_eta(cluster.servers) if eta == "shrinking" else int(eta)
     strategies = tuple(_strategies(instance, c, cluster.cap, number, overload) for c in range(instance.classes))
@@ -256,11 +256,3 @@ def _strategies(instance: Packing, c: int, cap: Integers, eta: int, overload: fl
         return Strategies.of(instance, c, nothing)
     least, _ = whole_utilization(free, start, table @ instance.demand)
     return Strategies.of(instance, c, table[ranked(table, least)[:eta]])
-
-
-def _validate(eta: Eta, overload: float | None) -> None:
-    whole = isinstance(eta, Real) and not isinstance(eta, bool) and math.isfinite(eta) and eta == int(eta) and eta >= 1
-    if not whole and not (isinstance(eta, str) and eta == "shrinking"):
-        raise InvalidOption(f"eta is {eta}; expected a whole number of strategies, at least 1, or 'shrinking'")
-    if overload is not None and (isinstance(overload, bool) or not isinstance(overload, Real) or not overload > 0):
-        raise InvalidOption(f"overload is {overload}; expected a share of a server's resources, above 0")

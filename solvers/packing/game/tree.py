@@ -7,33 +7,47 @@ from typing import Any
 
 import numpy as np
 
+from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.errors import InvalidOption
-from ...outcome import Outcome, Stop, validate_time_limit
+from ....instances.problem.rules import checked
+from ...outcome import Outcome, Stop
 from .result import played
 from .states import Space
-from .strategies import Eta, Game, game_of
+from .strategies import Eta, Game, Overload, game_of
 
 MOST_NODES = 100_000
 
 
+@checked
 def fuga_tree(
     instance: Packing,
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    alpha: float = 2.0,
+    alpha: Alpha = 2.0,
     eta: Eta = 5,
-    overload: float | None = None,
+    overload: Overload | None = None,
 ) -> Outcome:
     """The whole extensive game as a tree, and its subgame-perfect equilibrium by backward induction.
 
     For games small enough to look at: refused above 100,000 nodes, where `FUGA` gives the same play. `game_tree` returns the
-    tree itself, `analysis.packing.drawing.draw_tree` draws it. Options, ties and errors as for `FUGA`.
-
+    tree itself, `analysis.packing.drawing.draw_tree` draws it. Ties and errors as for `FUGA`.
     Source: Xu and Yu (2014), section 4.3, steps 3 and 4, fig. 3.
+
+    Parameters
+    ----------
+    alpha : above 1, weighs fairness (eq. 14); the paper uses 2 to 5.
+    eta : combinations each server may choose among, or "shrinking" with the number of servers.
+    overload : combinations that use more than this share of some resource are rejected.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "FUGA-tree", eta=3)
+    >>> print(result.status, round(result.objective, 3))
+    feasible 1.898
     """
-    validate_time_limit(time_limit)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     tree = game_tree(game)
     choice = np.zeros((game.players, instance.types), dtype=np.int64)

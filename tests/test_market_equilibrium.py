@@ -516,6 +516,16 @@ def test_the_matrix_free_solve_is_the_dense_one() -> None:
     assert solve_blocks(blocks, right, 1e-12) == pytest.approx(np.linalg.solve(blocks.dense(), right))
 
 
+@pytest.mark.parametrize("work", ["one", "lognormal"])
+def test_linear_markets_are_settled_without_a_dense_matrix(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # once lost beyond as many servers as a dense matrix is made for: prices tied together by a forest of jobs
+    monkeypatch.setattr("cotenant.solvers.market.linear.DIRECT_UP_TO", 0)
+    market = drawn(0, users=300, servers=300, jobs=10, low=1.0, high=1.0, work=work)
+    outcome = fisher(market)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.certificate["regret"] <= CERTIFIED
+
+
 FAMILIES = [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5), ("leontief", 0.5)]
 
 

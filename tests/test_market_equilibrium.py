@@ -183,6 +183,37 @@ def test_fisher_equals_the_convex_route(seed: int) -> None:
     assert answer(convex).cores == pytest.approx(answer(direct).cores, abs=ROUTES * 24)
 
 
+def test_the_convex_route_gives_serial_jobs_their_sliver() -> None:
+    # the serial job takes the idle server for next to nothing, the other job all of the server that is paid for
+    market = Market([16.0, 8.0], [1.0], [0, 0], [1, 0], [0.0, 0.5], [1.0, 1.0])
+    outcome = fisher_convex(market)
+    assert outcome.status is Status.OPTIMAL
+    assert answer(outcome).cores == pytest.approx([8, 16])
+    assert prices(outcome) == pytest.approx([1 / 16, 0], rel=ROUTES, abs=1e-8)
+
+
+def test_fisher_equals_the_convex_route_where_jobs_are_serial() -> None:
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
+        fraction = np.where(rng.random(jobs) < 0.4, 0.0, rng.choice([0.5, 0.8, float(rng.uniform(0.1, 0.95))], jobs))
+        work = 10.0 ** rng.uniform(-6, 6, jobs) if seed % 5 == 0 else rng.choice([0.5, 1.0, 2.0], jobs)
+        market = Market(
+            rng.integers(1, 20, servers),
+            rng.random(users) + 0.1,
+            rng.integers(users, size=jobs),
+            rng.integers(servers, size=jobs),
+            fraction,
+            work,
+        )
+        direct, convex = fisher(market), fisher_convex(market, tolerance=5e-5)
+        assert (direct.status, convex.status) == (Status.OPTIMAL, Status.OPTIMAL), seed
+        assert convex.certificate["clearing"] <= 5e-5, seed
+        worth = [user_utilities(market, answer(outcome).cores) for outcome in (direct, convex)]
+        assert worth[1] == pytest.approx(worth[0], rel=5 * ROUTES), seed
+        assert prices(convex) == pytest.approx(prices(direct), abs=5 * ROUTES * prices(direct).max()), seed
+
+
 @pytest.mark.parametrize("route", ["newton", "interior", "proportional"])
 def test_every_rung_alone_reaches_the_same_prices(route: Any) -> None:
     market = drawn(5)
@@ -483,6 +514,16 @@ def test_the_matrix_free_solve_is_the_dense_one() -> None:
     right = rng.random(5)
     assert blocks.dense() @ right == pytest.approx(blocks.apply(right))
     assert solve_blocks(blocks, right, 1e-12) == pytest.approx(np.linalg.solve(blocks.dense(), right))
+
+
+@pytest.mark.parametrize("work", ["one", "lognormal"])
+def test_linear_markets_are_settled_without_a_dense_matrix(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # once lost beyond as many servers as a dense matrix is made for: prices tied together by a forest of jobs
+    monkeypatch.setattr("cotenant.solvers.market.linear.DIRECT_UP_TO", 0)
+    market = drawn(0, users=300, servers=300, jobs=10, low=1.0, high=1.0, work=work)
+    outcome = fisher(market)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.certificate["regret"] <= CERTIFIED
 
 
 FAMILIES = [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5), ("leontief", 0.5)]

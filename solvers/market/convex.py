@@ -89,7 +89,9 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
     stop, done, word = Stop.ITERATION_LIMIT, 0, "nothing to solve"
     try:
         if len(arena.job):
-            program = eisenberg_gale(instance)
+            # Best replies do not know what jobs of f = 0 are worth: left out, no constant dwarfs what the others gain.
+            moving = np.where(instance.parallel_fraction > 0, instance.work, 0.0)
+            program = eisenberg_gale(instance.replace(work=moving))
             correction = _Correction()
             for done in range(1, solves + 1):
                 answer = solve_convex(program.problem, time_limit=clock.left, **_PRECISE)
@@ -97,13 +99,15 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
                 if answer.objective is None:
                     stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT
                     break
-                allocation = _priced(arena, program)
+                allocation = _priced(arena, program, "amdahl")
                 error = residuals(instance, allocation)
                 assert error is not None
-                if best is None or error.worst < best[0].worst:
+                before, now = np.inf if best is None else _rank(best[0], tolerance), _rank(error, tolerance)
+                if now < before:
                     best = error, allocation
-                clock.note(error.worst, None, f"programme {done}")
-                if error.worst <= tolerance:
+                    clock.note(error.worst, None, f"programme {done}")
+                # Regret does not see money left over by a user whose jobs of f = 0 are worth far more than the others.
+                if error.worst <= tolerance and (error.unspent <= tolerance or now > 0.5 * before):
                     stop = Stop.FINISHED
                     break
                 if clock.over or answer.stop is Stop.INTERRUPTED:
@@ -205,7 +209,7 @@ def _programme(market: Market, seconds: float | None, utility: Family, rho: floa
     arena = _moving(market, utility)
     program = eisenberg_gale(market, utility, rho)
     answer = solve_convex(program.problem, time_limit=seconds, **_PRECISE)
-    return None if answer.objective is None else _priced(arena, program), answer.stop, answer.message
+    return None if answer.objective is None else _priced(arena, program, utility), answer.stop, answer.message
 
 
 def _moving(market: Market, utility: Family) -> Arena:
@@ -255,8 +259,13 @@ def _polished(market: Market, start: Allocation, clock: Clock, stop: Stop) -> tu
     return *best, stop, step + 1
 
 
-def _priced(arena: Arena, program: EisenbergGale) -> Allocation:
-    """The programme's cores and multipliers as an allocation of the market."""
+def _priced(arena: Arena, program: EisenbergGale, utility: Family) -> Allocation:
+    """The programme's cores and multipliers as an allocation of the market.
+
+    Under Amdahl utilities every core is given: a job of f > 0 has use for all there are, and a server whose tenants all have
+    f = 0 is theirs at next to no price. Elsewhere a server that is not scarce keeps what the programme left: cores nobody
+    asked for are not forced on anyone.
+    """
     market = arena.market
     share = np.maximum(np.asarray(program.share.value, dtype=float), 0.0)
     cores = np.zeros(market.jobs)
@@ -265,16 +274,19 @@ def _priced(arena: Arena, program: EisenbergGale) -> Allocation:
     worth = np.maximum(np.asarray(program.capacity_row.dual_value, dtype=float), 0.0)
     price = worth / market.capacity / arena.unit
     price = np.where(arena.traded, np.maximum(price, arena.fixed / market.capacity), 0.0)
-    if program.share.size == len(arena.job):
-        whole = arena.allocation(cores[arena.job], price)
-        # A server that is not scarce keeps what the programme left; cores nobody asked for are not forced on anyone.
-        return whole if _scarce(arena, price) else Allocation(cores, price * arena.unit)
-    return arena.allocation(cores[arena.job], price)
+    if utility == "amdahl" or _scarce(arena, price):
+        return arena.allocation(cores[arena.job], price)
+    return Allocation(cores, price * arena.unit)
 
 
 def _scarce(arena: Arena, price: Floats) -> bool:
     traded = arena.traded
     return bool((price[traded] > 1e-7 * price.max(initial=0.0)).all())
+
+
+def _rank(error: Residuals, tolerance: float) -> float:
+    """First the certificate, as far as the tolerance asks; then money left over (at most 1, so below any such error)."""
+    return error.unspent if error.worst <= tolerance else 1.0 + error.worst
 
 
 class _Correction:

@@ -13,6 +13,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .arena import Arena, Tolerance
+from .forest import forest_end
 from .interior import follow, starting_point
 from .newton import newton
 from .proportional import bids_at, equal_bids, random_bids, respond
@@ -43,10 +44,10 @@ def fisher(
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly all cores.
 
     A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best reply give; the thesis
-    prints another, see `proportional.respond`); Newton on log prices; if the certificate is not met, the regularised
-    Newton method (`interior`) and a polish; then proportional response for `rounds` more. Each rung's answer is judged by
-    `instances.market.residuals`, the best is kept, and the status is `optimal` only when clearing, overspending and regret
-    are all within `tolerance` for the allocation returned.
+    prints another, see `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log prices;
+    if the certificate is not met, the regularised Newton method (`interior`) and a polish; then proportional response for
+    `rounds` more. Each rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
+    `optimal` only when clearing, overspending and regret are all within `tolerance` for the allocation returned.
 
     Parameters
     ----------
@@ -164,6 +165,10 @@ def _climb(ladder: _Ladder, bids: Floats, route: Route, warm_rounds: int, rounds
     if ladder.settled:
         return
     smooth = bool((arena.fraction < 1).all())
+    if route == "auto" and (arena.fraction == 1).all():
+        end = forest_end(arena, price, bids / price[arena.server], lambda: clock.over)
+        if end is not None and ladder.judge("forest", end[2], end[0], end[1]) and ladder.settled:
+            return
     if route in ("auto", "newton") and smooth:
         run = newton(arena, price, goal, over=lambda: clock.over)
         ladder.judge("newton", run.steps, run.best.cores, run.best.price)

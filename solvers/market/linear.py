@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
-from ...instances.market.instance import Booleans, Floats, Integers, total_by
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
+from ...instances.market.instance import Booleans, Floats, Integers, ratio, total_by
 
 DIRECT_UP_TO = 3000
 """Servers up to which a system that the iterative solver does not settle is factorised as a dense matrix."""
 
-STIFF = 0.03
-"""A job stands in the sparse preconditioner when its own entry is more than this share of its server's diagonal."""
+FILLED = 1000
+"""Servers up to which the sparse preconditioner may fill up; beyond, it keeps few jobs enough to be almost a forest."""
 
-MOST_STIFF = 60
-"""Entries per server beyond which the sparse preconditioner would fill up and is not made."""
+TREES = 0.9
+"""Jobs that it then keeps, per user and server: a forest has less than one, and a few more make a factor fill up."""
 
-_RESTART, _CYCLES = 40, 4
+ENOUGH = 1e-9
+"""A residual, relative to the right side, that is as good as none to a step of Newton's method."""
+
+_RESTART, _CYCLES = 60, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,28 +63,38 @@ class UserBlocks:
         right = csr_array((self.right, (self.user, self.server)), shape=shape)
         return cast(Floats, (left.T @ right).toarray() + np.diag(self.diagonal))
 
-    def stiff(self) -> csc_array | None:
-        """The diagonal of N and the off-diagonal entries between jobs that weigh most, sparse; None when none weighs.
+    def stiff(self) -> Callable[[Floats], Floats]:
+        """How to solve with N when of its off-diagonal entries only those between jobs that weigh most are kept.
 
         Where f is 1 or close to it, a user's jobs of equal value for money tie the prices of their servers together, with
-        weights that grow without bound; such jobs are few (a forest at the end), and no diagonal stands for them.
-        """
-        from scipy.sparse import csc_array, csr_array, diags_array
+        weights that grow without bound; such jobs are few (a forest at the end), and no diagonal stands for them. A job
+        weighs much when it pulls its server's price harder than all money does that no price ratio binds, the row sum of N.
+        Users stay unknowns beside the servers: a forest of jobs is then factorised without a single new entry.
 
-        own = self.own()
-        weight = np.abs(self.left * self.right)
-        chosen = np.flatnonzero(weight > STIFF * own[self.server])
-        if len(chosen) == 0:
-            return None
+        Raises
+        ------
+        RuntimeError
+            The kept part is exactly singular.
+        """
+        from scipy.sparse import block_array, csc_array, csr_array, diags_array
+        from scipy.sparse.linalg import splu
+
+        own, servers = self.own(), len(self.diagonal)
+        pull = np.abs(self.left) * total_by(self.user, np.abs(self.right), self.users)[self.user]
+        loose = np.abs(self.apply(np.ones(servers)))[self.server]
+        chosen = np.flatnonzero(pull > loose)
+        most = int(TREES * (servers + self.users))
+        if servers > FILLED and len(chosen) > most:
+            strength = ratio(pull[chosen], loose[chosen], np.inf)
+            chosen = chosen[np.argpartition(-strength, most)[:most]]
         user, server = self.user[chosen], self.server[chosen]
-        pairs = float((np.bincount(user).astype(float) ** 2).sum())
-        if pairs > MOST_STIFF * len(own):
-            return None
-        shape = (self.users, len(own))
-        left = csr_array((self.left[chosen], (user, server)), shape=shape)
-        right = csr_array((self.right[chosen], (user, server)), shape=shape)
-        rest = own - total_by(server, self.left[chosen] * self.right[chosen], len(own))
-        return csc_array(left.T @ right + diags_array(np.where(own > 0, rest, 1.0)))
+        left = csr_array((self.left[chosen], (server, user)), shape=(servers, self.users))
+        right = csr_array((-self.right[chosen], (user, server)), shape=(self.users, servers))
+        rest = own - total_by(server, self.left[chosen] * self.right[chosen], servers)
+        ends = diags_array(np.where(own > 0, rest, 1.0)), diags_array(np.ones(self.users))
+        factors = splu(csc_array(block_array([[ends[0], left], [right, ends[1]]])))
+        none = np.zeros(self.users)
+        return lambda vector: factors.solve(np.concatenate([vector, none]))[:servers]
 
 
 def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
@@ -101,11 +111,9 @@ def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
         return np.zeros(len(own))
     scale = np.where(live, own, 1.0)
     answer, settled = _krylov(blocks, live, target, lambda vector: vector / scale, rtol, 1)
-    if not settled and (matrix := blocks.stiff()) is not None:
-        from scipy.sparse.linalg import splu
-
+    if not settled:
         try:
-            answer, settled = _krylov(blocks, live, target, splu(matrix).solve, rtol, _CYCLES)
+            answer, settled = _krylov(blocks, live, target, blocks.stiff(), rtol, _CYCLES)
         except RuntimeError:  # exactly singular
             pass
     if not settled and len(own) <= DIRECT_UP_TO:
@@ -123,7 +131,11 @@ def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
 def _krylov(
     blocks: UserBlocks, live: Booleans, target: Floats, invert: Callable[[Floats], Floats], rtol: float, cycles: int
 ) -> tuple[Floats, bool]:
-    """GMRES with the preconditioner `invert`; the answer, and whether it reached the residual."""
+    """GMRES with the preconditioner `invert`; the answer, and whether it is settled.
+
+    It ends when the residual is `rtol`, and after a cycle that no longer halves it: rounding is all that is left where
+    weights are far apart, and settled is what came to `ENOUGH`.
+    """
     from scipy.sparse.linalg import LinearOperator, gmres
 
     def preconditioned(vector: Floats) -> Floats:
@@ -131,5 +143,14 @@ def _krylov(
 
     size = len(target)
     operator = LinearOperator((size, size), matvec=preconditioned, dtype=float)
-    answer, stalled = gmres(operator, invert(target), rtol=rtol, restart=min(_RESTART, size), maxiter=cycles)
-    return answer, stalled == 0
+    right = invert(target)
+    whole = float(np.linalg.norm(right))
+    answer, left = np.zeros(size), 1.0
+    for _ in range(cycles):
+        trial, _ = gmres(operator, right, x0=answer, rtol=rtol, restart=min(_RESTART, size), maxiter=1)
+        now = float(np.linalg.norm(right - preconditioned(trial))) / whole if whole > 0 else 0.0
+        before, left = left, min(now, left)
+        answer = trial if now <= before else answer
+        if left <= rtol or not left <= 0.5 * before:
+            break
+    return answer, left <= max(rtol, ENOUGH)

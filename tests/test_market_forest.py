@@ -1,0 +1,159 @@
+"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions and an independent convex route."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cotenant.instances.market import Market, residuals
+from cotenant.instances.market.generators import population
+from cotenant.solvers.market import fisher, forest, nash_welfare
+from cotenant.solvers.market.arena import Arena
+from cotenant.solvers.market.forest import forest_end
+from cotenant.solvers.outcome import Status
+
+ROUNDING = 1e-11
+"""What is left of an exact end in floats."""
+
+CONVEX = 1e-5
+"""Prices of the convex program agree with the exact ones to this, relatively."""
+
+
+def tiny(seed: int) -> Market:
+    """Users and servers of whole numbers; equal works tie often; every server has a tenant, some users two jobs on one."""
+    rng = np.random.default_rng(seed)
+    users, servers = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    pairs = [pair for pair in itertools.product(range(users), range(servers)) if rng.random() < 0.8]
+    pairs += [(int(rng.integers(users)), server) for server in range(servers)]
+    work = rng.integers(1, 4 if seed % 2 else 100, len(pairs))
+    user, server = zip(*pairs, strict=True)
+    number = len(pairs)
+    return Market(rng.integers(1, 5, servers), rng.integers(1, 6, users), user, server, np.ones(number), work)
+
+
+def forests(market: Market) -> Iterator[nx.Graph]:
+    """Every forest of useful jobs in which every user with a job and every server has one."""
+    best: dict[tuple[int, int], int] = {}
+    for user, server, work in zip(market.user.tolist(), market.server.tolist(), market.work.tolist(), strict=True):
+        best[user, server] = max(best.get((user, server), 0), int(work))
+    ends = {("user", user) for user, _ in best} | {("server", server) for _, server in best}
+    for number in range(1, len(ends)):
+        for chosen in itertools.combinations(best.items(), number):
+            graph = nx.Graph()
+            graph.add_nodes_from(ends)
+            for (user, server), work in chosen:
+                graph.add_edge(("user", user), ("server", server), work=work)
+            if nx.is_forest(graph) and min(degree for _, degree in graph.degree) > 0:
+                yield graph
+
+
+def exact_prices(market: Market) -> list[Fraction]:
+    """The equilibrium prices by trying every forest, in fractions."""
+    best = [(u, j, Fraction(int(w))) for u, j, w in zip(market.user.tolist(), market.server.tolist(), market.work, strict=True)]
+    for graph in forests(market):
+        price: dict[int, Fraction] = {}
+        bids: list[Fraction] = []
+        for part in nx.connected_components(graph):
+            tree = graph.subgraph(part)
+            root = min(node for node in tree if node[0] == "server")
+            level = {root: Fraction(1)}  # of a server its price, of a user its utility per money
+            for near, far in nx.bfs_edges(tree, root):
+                level[far] = tree.edges[near, far]["work"] / level[near]
+            money = sum(Fraction(int(market.budget[node[1]])) for node in tree if node[0] == "user")
+            worth = {node: value * int(market.capacity[node[1]]) for node, value in level.items() if node[0] == "server"}
+            unit = money / sum(worth.values())
+            price |= {node[1]: level[node] * unit for node in worth}
+            need = {n: worth[n] * unit if n in worth else Fraction(int(market.budget[n[1]])) for n in tree}
+            pruned = nx.Graph(tree)
+            while pruned.number_of_edges():
+                leaf = next(node for node, degree in pruned.degree if degree == 1)
+                (other,) = pruned[leaf]
+                bids.append(need[leaf])
+                need[other] -= need[leaf]
+                pruned.remove_node(leaf)
+        if min(bids) < 0:
+            continue
+        value = {user: max(w / price[j] for u, j, w in best if u == user) for user, _, _ in best}
+        edges = [(a[1], b[1], d["work"]) if a[0] == "user" else (b[1], a[1], d["work"]) for a, b, d in graph.edges(data=True)]
+        if all(work / price[server] == value[user] for user, server, work in edges):
+            return [price[server] for server in range(market.servers)]
+    raise AssertionError("a linear market has an equilibrium on a forest")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_prices_are_those_of_enumeration_in_fractions(seed: int) -> None:
+    market = tiny(seed)
+    arena = Arena.of(market)
+    true = np.array([float(price) for price in exact_prices(market)])
+    rng = np.random.default_rng(seed)
+    for _ in range(3):  # from anywhere at all
+        price, cores = rng.exponential(size=market.servers) + 1e-3, rng.exponential(size=len(arena.job))
+        end = forest_end(arena, price, cores, lambda: False)
+        assert end is not None
+        assert end[1] * arena.unit == pytest.approx(true, rel=ROUNDING)
+        error = residuals(market, arena.allocation(end[0], end[1]))
+        assert error is not None
+        assert error.worst <= ROUNDING
+    outcome = fisher(market)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.solution.price == pytest.approx(true, rel=1e-6)  # type: ignore[union-attr]
+
+
+def linear(seed: int, size: int, work: str) -> Market:
+    rng = np.random.default_rng(seed)
+    budgets = "lognormal" if seed % 2 else "equal"
+    return population(users=size, servers=size, jobs=5, low=1.0, high=1.0, work=work, budgets=budgets, rng=rng)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
+    market = linear(seed, 25, "lognormal")
+    outcome, program = fisher(market), nash_welfare(market, utility="linear")
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.certificate["rungs"][-1]["rung"] == "forest"
+    assert program.solution.price == pytest.approx(outcome.solution.price, rel=CONVEX)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("work", ["one", "lognormal"])
+def test_a_large_linear_market_ends_exactly(work: str) -> None:
+    market = linear(1, 2000, work)
+    outcome = fisher(market, tolerance=1e-10)
+    assert outcome.status is Status.OPTIMAL
+    assert [rung["rung"] for rung in outcome.certificate["rungs"]] == ["proportional", "forest"]
+
+
+def test_linear_markets_over_many_orders_of_magnitude_end_exactly() -> None:
+    ended = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        users, servers, jobs = (int(rng.integers(1, most)) for most in (15, 10, 40))
+        market = Market(
+            10.0 ** rng.uniform(-3, 6, servers),
+            10.0 ** rng.uniform(-3, 3, users),
+            rng.integers(users, size=jobs),
+            rng.integers(servers, size=jobs),
+            np.where(rng.random(jobs) < 0.2, 0.0, 1.0),  # slivers beside them
+            np.where(rng.random(jobs) < 0.1, 0.0, 10.0 ** rng.uniform(-9, 9, jobs)),
+        )
+        outcome = fisher(market, warm_rounds=1)
+        assert outcome.status is Status.OPTIMAL, seed
+        ended += outcome.certificate["rungs"][-1]["rung"] == "forest"
+    assert ended >= 30  # the others are settled by the first round
+
+
+def test_the_exact_end_gives_up_when_time_or_rounds_are_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    market = linear(0, 30, "lognormal")
+    arena = Arena.of(market)
+    start = np.ones(market.servers), np.ones(len(arena.job))
+    looks = iter([False, False, True])
+    assert forest_end(arena, *start, lambda: next(looks)) is None
+    monkeypatch.setattr(forest, "MOST_ROUNDS", 0)
+    assert forest_end(arena, *start, lambda: False) is None
+    outcome = fisher(market)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.certificate["rungs"][-1]["rung"] == "interior"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,11 +22,14 @@ from cotenant.baselines.colocation import (
     roommates,
     threshold,
 )
+from cotenant.baselines.colocation.matching import roommate_lists
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.formats import fair_co2
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+
+matching = importlib.import_module("cotenant.baselines.colocation.matching")
 
 INTERFERENCE = DATA / "interference"
 
@@ -417,6 +422,55 @@ def test_roommates_is_stable_whenever_the_tie_broken_lists_are() -> None:
             stable += 1
             assert blocking_pairs(instance, roommates(instance)).count == 0
     assert stable > 30
+
+
+def test_lists_of_types_settle_as_the_lists_of_their_agents_do() -> None:
+    from cotenant.solvers.roommates import irving
+
+    unsolvable = rotations = 0
+    for seed in range(250):
+        rng = np.random.default_rng([41, seed])
+        types = int(rng.integers(1, 9))
+        penalty = rng.random((types, types)).round(int(rng.integers(1, 3)))
+        if rng.random() < 0.5:
+            penalty[rng.random((types, types)) < 0.2] = np.inf
+        count = rng.integers(0, int(rng.integers(2, 14)), types)
+        if count.sum() == 0:
+            continue
+        instance = Colocation(penalty, count, machines=np.inf)
+        for ties in ("index", "own"):
+            agents = irving(roommate_lists(instance, ties, np.random.default_rng(seed)))
+            kinds = matching._lists(instance, ties, np.random.default_rng(seed)).irving()
+            assert kinds.partner.tolist() == agents.partner.tolist(), (seed, ties)
+            assert kinds.unsettled.tolist() == agents.unsettled.tolist()
+            assert (kinds.stable, kinds.proposals, kinds.rotations) == (agents.stable, agents.proposals, agents.rotations)
+            unsolvable, rotations = unsolvable + (not agents.stable), rotations + agents.rotations
+    assert unsolvable > 50
+    assert rotations > 100
+
+
+def test_roommates_makes_no_table_of_agents_by_agents() -> None:
+    rng = np.random.default_rng(0)
+    instance = made(rng.random((5, 5)), [2000] * 5)
+    tracemalloc.start()
+    pairing = roommates(instance)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert pairing.agents_used().tolist() == [2000] * 5
+    assert peak < 10_000 * 10_000
+
+
+def test_roommates_refuses_what_is_too_large_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = importlib.import_module("cotenant.solvers.roommates.by_types")
+    instance = made(np.random.default_rng(0).random((4, 4)), [100] * 4)
+    monkeypatch.setattr(lists, "MOST_BYTES", 4 * 4 * 404)
+    roommates(instance)
+    with pytest.raises(InvalidOption, match=r"400 lists over 400 agents need .* Group agents"):
+        roommates(instance, ties="own")
+    monkeypatch.setattr(matching, "A_PROPOSAL", 1.0)
+    roommates(instance)
+    with pytest.raises(InvalidOption, match=r"time_limit is 3 s; 4 lists over 400 agents may take SR 1.6e\+05 s. Give more"):
+        roommates(instance, time_limit=3.0)
 
 
 @needs_data

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 
 import pytest
@@ -33,6 +34,21 @@ def test_a_process_that_overruns_its_limit_is_ended() -> None:
     begin = time.perf_counter()
     assert call_apart(time.sleep, 60, hard_limit=0.5) is None
     assert time.perf_counter() - begin < 10
+
+
+def test_a_process_that_overran_is_not_waited_for(monkeypatch) -> None:
+    """It was given two seconds to leave by itself, beyond every limit."""
+    waits = []
+    wait = subprocess.Popen.wait
+
+    def waited(process, timeout=None):
+        waits.append(timeout)
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", waited)
+    assert call_apart(time.sleep, 60, hard_limit=0.1) is None
+    assert waits
+    assert set(waits) == {None}
 
 
 def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(monkeypatch) -> None:

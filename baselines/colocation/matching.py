@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
-from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import checked
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
 from .draft import Draft, runs
 
 if TYPE_CHECKING:
+    from ...solvers.roommates.by_types import TypeLists
     from ...solvers.roommates.ranks import Ranks
+
+AN_ENTRY, A_PROPOSAL = 5e-8, 4e-9
+"""Seconds to sort an entry of a list, and for each pair of agents: proposals and rejections of large populations."""
 
 Completion = Literal["individual", "pair"]
 Ties = Literal["index", "own"]
@@ -151,7 +155,7 @@ def roommates(
     Parameters
     ----------
     rng : draws the order of ties when they are the agents' own; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
+    time_limit : seconds; what by its size would take longer is refused before it begins.
     completion : "individual": each unsettled agent, in index order, takes the unsettled partner beside whom its own penalty
         is least (Cooper section III.C); "pair": the pair of least summed penalty first (thesis section 2.2.3). Ties go to
         the lowest index.
@@ -162,13 +166,14 @@ def roommates(
     Raises
     ------
     InvalidOption
-        A completion rule, ties or a time limit out of range.
+        A completion rule, ties or a time limit out of range; or the lists take more than a GB, or longer than the time limit.
     NoSolution
         The instance has no feasible pairing.
 
     Notes
     -----
-    O(n² log n) time and O(n²) memory: agents, not types, since breaking ties makes agents of one type differ.
+    Ties by index: O(T n) memory and, mostly, time, since agents of one type have one list but for themselves. Own ties: O(n²)
+    memory and O(n² log n) time, since they make the agents of one type differ.
     Source: Cooper sections III.C and IV.C, SR; R. W. Irving 1985.
 
     Examples
@@ -178,10 +183,15 @@ def roommates(
     >>> print(result.status, round(result.objective, 3))
     feasible 1.0
     """
-    from ...solvers.roommates import irving
-
     types = instance.agent_types()
-    table = irving(roommate_lists(instance, ties, rng))
+    lists = instance.types if ties == "index" else len(types)
+    seconds = (AN_ENTRY * lists + A_PROPOSAL * len(types)) * len(types)
+    if time_limit is not None and seconds > time_limit:
+        raise InvalidOption(
+            f"time_limit is {time_limit:g} s; {lists} lists over {len(types)} agents may take SR {seconds:.2g} s. Give more "
+            "time, group agents into fewer types, or use SMR, SMP or GR, which go by types"
+        )
+    table = _lists(instance, ties, rng).irving()
     draft = Draft(instance)
     first = np.flatnonzero(table.partner > np.arange(len(types)))
     pairs, number = np.unique(np.stack([types[first], types[table.partner[first]]]), axis=1, return_counts=True)
@@ -205,9 +215,31 @@ def roommate_lists(instance: Colocation, ties: Ties = "index", rng: np.random.Ge
     cost = _mutual_cost(instance, every, every)
     if ties == "index":
         return ranks_from_cost(cost[np.ix_(types, types)])
-    # The place of a cost among all costs, a whole number, leaves room for the agents' own order of equals.
-    place = np.where(np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf)[np.ix_(types, types)]
+    place = _places(cost)[np.ix_(types, types)]
     return ranks_from_cost(place + (rng or np.random.default_rng(0)).random(place.shape))
+
+
+def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) -> TypeLists:
+    """The lists of `roommate_lists`, one for all agents of a type where ties go by index."""
+    from ...solvers.roommates.by_types import type_lists
+
+    if ties == "index":
+        return type_lists(instance.count, lambda a: np.where(instance.allowed[a], instance.penalty[a], np.inf))
+    types, generator = instance.agent_types(), rng or np.random.default_rng(0)
+    every = np.arange(instance.types)
+    place = _places(_mutual_cost(instance, every, every))
+
+    def own(i: int) -> Floats:
+        cost: Floats = place[types[i], types] + generator.random(len(types))
+        cost[i] = np.inf
+        return cost
+
+    return type_lists(np.ones(len(types), dtype=np.int64), own)
+
+
+def _places(cost: Floats) -> Floats:
+    """The place of a cost among all costs, a whole number, leaves room for the agents' own order of equals."""
+    return np.where(np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf)
 
 
 def _marry(instance: Colocation, proposing: Integers) -> Pairing:

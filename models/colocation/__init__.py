@@ -11,14 +11,16 @@ The size depends on the number of types, not of agents. The programs are built a
 from __future__ import annotations
 
 from .assignment import PairingProgram, penalty_program, repair_program
-from .fair import fair_program
+from .fair import FairProgram, Surroundings, fair_program
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 from .stable import blocking_program, stable_program
 
 __all__ = [
     "UNPAIRED",
+    "FairProgram",
     "GainSets",
     "PairingProgram",
+    "Surroundings",
     "blocking_program",
     "fair_program",
     "gain_sets",

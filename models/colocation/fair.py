@@ -24,7 +24,27 @@ class FairProgram(PairingProgram):
     above: Integers
 
 
-def fair_program(instance: Colocation, slack: float | None = None, keep: Booleans | None = None) -> FairProgram:
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What a part of a larger pairing must fit: agents placed already, and types that stay as they are.
+
+    Attributes
+    ----------
+    count, loss : (T,) all agents of each type, and the total penalty of those among them who are placed already.
+    least, most : (T,) no type's mean may be below `least` less the slack, nor above `most` plus the slack; -inf and inf for any.
+    slack : the slack among the types that stay as they are.
+    """
+
+    count: Integers
+    loss: Floats
+    least: Floats
+    most: Floats
+    slack: float
+
+
+def fair_program(
+    instance: Colocation, slack: float | None = None, keep: Booleans | None = None, around: Surroundings | None = None
+) -> FairProgram:
     """Least slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x] < bandwidth[y] strictly.
 
     With the running maximum h[k] of the mean penalties of the k lowest bandwidths, one row for each type on either side
@@ -35,15 +55,20 @@ def fair_program(instance: Colocation, slack: float | None = None, keep: Boolean
     instance : with bandwidth.
     slack : given, the objective is the least total penalty with no more slack than this.
     keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not given.
+    around : the pairing that this one is a part of; the instance then counts only the agents that are free.
     """
     assert instance.bandwidth is not None
     shared = Assignment(instance, keep)
     builder = shared.builder
     present = np.flatnonzero(instance.count > 0)
     steps, level = np.unique(instance.bandwidth[present], return_inverse=True)
-    low = lowest_penalty(instance)
+    count = instance.count if around is None else around.count
+    count = count[present].astype(float)
+    placed = np.zeros(len(present)) if around is None else around.loss[present]
+    low = lowest_penalty(instance) + min(0.0, float((placed / count).min()))
     highest = builder.columns(len(steps), lower=low, upper=1.0)
-    room = builder.columns(1, lower=0.0, upper=1.0 - low if slack is None else slack)
+    fixed = 0.0 if around is None else around.slack
+    room = builder.columns(1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack)
     chain = np.arange(len(steps) - 1)
     ones = np.ones(len(chain))
     builder.block(
@@ -51,12 +76,11 @@ def fair_program(instance: Colocation, slack: float | None = None, keep: Boolean
         np.full(len(chain), -np.inf), np.zeros(len(chain)),
     )  # fmt: skip
     number = np.arange(len(present))
-    count = instance.count[present].astype(float)
     place = np.cumsum(instance.count > 0) - 1
     row, total = place[shared.kind], shared.loss
     below = builder.block(  # mean <= h[k]
         np.concatenate([row, number]), np.concatenate([shared.column, highest[level]]), np.concatenate([total, -count]),
-        np.full(len(present), -np.inf), np.zeros(len(present)),
+        np.full(len(present), -np.inf), -placed,
     )  # fmt: skip
     held = level > 0
     place_held = np.cumsum(held) - 1
@@ -66,18 +90,27 @@ def fair_program(instance: Colocation, slack: float | None = None, keep: Boolean
         np.concatenate([place_held[row[entries]], several, several]),
         np.concatenate([shared.column[entries], np.repeat(room, len(several)), highest[level[held] - 1]]),
         np.concatenate([total[entries], count[held], -count[held]]),
-        np.zeros(len(several)), np.full(len(several), np.inf),
+        -placed[held], np.full(len(several), np.inf),
     )  # fmt: skip
+    if around is not None:
+        for sign, most in ((-1.0, -around.least[present]), (1.0, around.most[present])):  # sign mean <= most + slack
+            builder.block(
+                np.concatenate([row, number]), np.concatenate([shared.column, np.repeat(room, len(number))]),
+                np.concatenate([sign * total, -count]), np.full(len(present), -np.inf), count * most - sign * placed,
+            )  # fmt: skip
     rows = np.full((2, instance.types), -1)
     rows[0, present], rows[1, present[held]] = below, above
 
     def others(chosen: Floats) -> Floats:
-        mean = np.bincount(row, total * chosen[shared.column], len(present)) / count
+        mean = (placed + np.bincount(row, total * chosen[shared.column], len(present))) / count
         running = np.full(len(steps), -np.inf)
         np.maximum.at(running, level, mean)
         running = np.maximum.accumulate(running)
         short = running[level[held] - 1] - mean[held]
-        return np.append(running, max(0.0, float(short.max(initial=0.0))))
+        worst = max(fixed, float(short.max(initial=0.0)))
+        if around is not None:
+            worst = max(worst, *(around.least[present] - mean), *(mean - around.most[present]))
+        return np.append(running, worst)
 
     if slack is not None:
         made = shared.finish(shared.cost, others)

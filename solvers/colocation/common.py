@@ -10,12 +10,15 @@ from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption, NoSolution
 from ...models.colocation import PairingProgram
-from ..engines import EngineAnswer, EngineName, solve_program
+from ..engines import EngineAnswer, EngineName, call_apart, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .feasible import complete, feasible_pairing
 
 NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
 """What proves that an instance has no feasible pairing at all."""
+
+INSIDE = 0.7
+"""The part of its time that a process of its own is told: engines on large programs look at no clock for long."""
 
 NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
 
@@ -55,10 +58,13 @@ def run(
     scale: float = 1.0,
     start: Pairing | None = None,
     text: str = "",
+    parts: int = 1,
+    apart: bool = False,
 ) -> EngineAnswer:
-    """Solve a pairing program within the clock's time, its progress told divided by `scale`.
+    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, its progress told divided by `scale`.
 
-    A time that is up gives the start back at once, so that every caller has one path.
+    A time that is up gives the start back at once, so that every caller has one path. `apart`: under a time limit in a process of
+    its own, which is ended when the time is up; what it had found by then is lost, and its progress is not told.
     """
     if clock.over:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
@@ -67,7 +73,15 @@ def run(
         clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
 
     begin = None if start is None else program.point(start)
-    left = clock.share()  # the point took time too
+    left = clock.share(parts)  # the point took time too
+    if apart and left is not None:
+        try:
+            found = call_apart(
+                solve_program, program.program, engine=engine, time_limit=INSIDE * left, start=begin, hard_limit=left
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            return EngineAnswer(Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own")
+        return found or EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="ended when the time was up")
     return solve_program(program.program, engine=engine, time_limit=left, start=begin, report=tell)
 
 

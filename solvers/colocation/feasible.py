@@ -52,7 +52,7 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
         The instance has no feasible pairing: proved by odd sets of jobs.
     """
     trimmed = _trimmed(instance, partial)
-    whole = _greedily_filled(instance, trimmed)
+    whole = greedily_filled(instance, trimmed)
     if (whole.agents_used() == instance.count).all():
         check(instance, whole)
         return whole
@@ -96,7 +96,7 @@ def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
     return Pairing(partial.first, partial.second, pairs, single)
 
 
-def _greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
+def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
     """Pair the agents without a place among themselves, those with fewest possible partners first; the rest alone."""
     left = instance.count - partial.agents_used()
     together = np.where(instance.allowed, instance.penalty + instance.penalty.T, np.inf)

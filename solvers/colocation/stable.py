@@ -41,14 +41,14 @@ TIE_SECONDS = 10.0
 DECIDED_AGENTS = 200
 """Agents up to which half of that time is left to decision programs: beyond, they hardly ever prove anything."""
 
-APART_FROM = 120
+APART_FROM = 60
 """Types from which a decision under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's presolve of
 them look at no clock (400 types: a minute)."""
 
 EXACT_SECOND_LEVEL = 60
 """Agents (or types) up to which the least penalty among all optima is asked for when the fewest is not zero."""
 
-GRACE = 1.0
+GRACE = 0.5
 """Seconds such a process may pass the limit before it is ended."""
 
 MOST_PAIRS = 25_000

@@ -157,7 +157,7 @@ class Child:
                     ends = time.monotonic() + left
                     pause.close()
                 self._ready = True
-        self._asked = False
+        self._asked = reply.kind == "overran"  # it is still at it, and will not leave when told that nothing more is asked
         self._since = time.monotonic()
         return reply
 

@@ -17,12 +17,13 @@ Steps 2 and 3 are repeated, since a filled matrix gives better similarities than
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Annotated, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.rules import Above, AtLeast, checked
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -39,8 +40,12 @@ _BASELINE_PRIOR = 2.0
 _BASELINE_SWEEPS = 10
 
 
+@checked
 def sample_mask(
-    shape: tuple[int, int], fraction: float, rng: np.random.Generator, eligible: npt.ArrayLike | None = None
+    shape: tuple[int, int],
+    fraction: Annotated[float, Above(0, "the share of entries that is sampled", most=1)],
+    rng: np.random.Generator,
+    eligible: npt.ArrayLike | None = None,
 ) -> Booleans:
     """Draw which entries are sampled: a uniformly random set of the given share of the eligible ones.
 
@@ -56,8 +61,6 @@ def sample_mask(
     InvalidOption
         A fraction out of range, or no eligible entry.
     """
-    if isinstance(fraction, bool) or not 0 < fraction <= 1:
-        raise InvalidOption(f"fraction is {fraction}; expected the share of entries that is sampled, above 0 and at most 1")
     possible = np.ones(shape, dtype=bool) if eligible is None else np.asarray(eligible, dtype=bool)
     places = np.flatnonzero(possible)
     if possible.shape != tuple(shape) or len(places) == 0:
@@ -67,8 +70,14 @@ def sample_mask(
     return mask.reshape(shape)
 
 
+@checked
 def fill(
-    matrix: npt.ArrayLike, sampled: npt.ArrayLike, *, neighbours: int = 20, shrinkage: float = 1.0, iterations: int = 2
+    matrix: npt.ArrayLike,
+    sampled: npt.ArrayLike,
+    *,
+    neighbours: Annotated[int, AtLeast(1)] = 20,
+    shrinkage: Annotated[float, Above(0)] = 1.0,
+    iterations: Annotated[int, AtLeast(1)] = 2,
 ) -> Floats:
     """Predict the entries of a matrix that were not sampled.
 
@@ -96,10 +105,6 @@ def fill(
     iterations).
     """
     values, known = _valid_sample(matrix, sampled)
-    if neighbours < 1 or iterations < 1 or not shrinkage > 0:
-        raise InvalidOption(
-            f"neighbours is {neighbours}, iterations {iterations}, shrinkage {shrinkage}; expected 1 or more, 1 or more, above 0"
-        )
     impossible = values == np.inf
     values = np.where(known, values, 0.0)
     scale = float(np.abs(values[known]).max()) or 1.0  # powers of tiny entries would underflow, of large ones overflow

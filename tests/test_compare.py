@@ -337,8 +337,8 @@ def test_a_certificate_that_holds_something_else_where_its_method_has_tables_is_
     [
         (lambda: cotenant.solve(TINY, "stable", seed=-1), "seed is -1"),
         (lambda: cotenant.solve(TINY, "stable", seed=1.5), "seed is 1.5"),
-        (lambda: cotenant.solve(TINY, "stable", time_limit="x"), "time_limit is x"),
-        (lambda: cotenant.solve(TINY, "stable", alpha="x"), "alpha is x"),
+        (lambda: cotenant.solve(TINY, "stable", time_limit="x"), "time_limit is 'x'"),
+        (lambda: cotenant.solve(TINY, "stable", alpha="x"), "alpha is 'x'"),
         (lambda: cotenant.solve(TINY, None), "method is None"),
         (lambda: cotenant.compare([TINY], "GR"), "methods is 'GR'"),
         (lambda: cotenant.compare([TINY], []), "methods is"),

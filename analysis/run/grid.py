@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.options import accepts, parse_options
+from ...instances.problem.rules import Above, checked
 from ..registry import analysis_of
 from .cell import Cell, predictor
 
@@ -39,12 +40,13 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
             raise InvalidOption(f"two methods are both called {name!r}; give each function a name of its own")
 
 
-def validate_predict(predict: float | None, instances: Sequence[Instance]) -> None:
+@checked
+def validate_predict(
+    predict: Annotated[float, Above(0, "the share of penalties that is sampled", most=1)] | None, instances: Sequence[Instance]
+) -> None:
     """Refuse a share that is none, and instances of a problem without predictor."""
     if predict is None:
         return
-    if not 0 < predict <= 1:
-        raise InvalidOption(f"predict is {predict}; expected the share of penalties that is sampled, above 0 and at most 1")
     for problem in dict.fromkeys(instance.problem for instance in instances):
         predictor(problem)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Annotated, Protocol, Self
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import Above, AtLeast, checked
 from ...solvers.outcome import Stop
 from .cell import Cell, run_cell
 from .rows import Row
-from .workers import Processes, validate_hard_limit
+from .workers import Processes
 
 
 class Runner(Protocol):
@@ -66,14 +67,14 @@ def runner_of(
     return InProcess() if jobs is None else Processes(jobs, hard_limit, stopping)
 
 
-def validate_place(jobs: int | None, dask: str | None, hard_limit: float | None) -> None:
+@checked
+def validate_place(
+    jobs: Annotated[int, AtLeast(1, "a number of processes")] | None,
+    dask: str | None,
+    hard_limit: Annotated[float, Above(0, "seconds", cure="none is 2 x time_limit + 20")] | None,
+) -> None:
     """Refuse contradictory or impossible settings of where cells are run."""
-    if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
-        raise InvalidOption(f"jobs is {jobs!r}; expected a number of processes, at least 1, or None for this process")
     if jobs is not None and dask is not None:
         raise InvalidOption("jobs and dask are both given; a cluster has the processes its workers have, so leave out jobs")
-    if dask is not None and not isinstance(dask, str):
-        raise InvalidOption(f"dask is {dask!r}; expected the address of a scheduler, such as tcp://127.0.0.1:8786")
-    validate_hard_limit(hard_limit)
     if hard_limit is not None and jobs is None and dask is None:
         raise InvalidOption("hard_limit needs processes that can be stopped; give jobs (1 or more) or dask")

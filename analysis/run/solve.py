@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 from ...catalog import Method, find
 from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import CotenantError, InvalidOption, NoSolution
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
-from ...solvers.outcome import Report, Stop, validate_time_limit
+from ...instances.problem.rules import AtLeast, checked
+from ...solvers.outcome import Report, Stop
 from ..registry import analysis_of
 from .result import Result, run
 
@@ -19,11 +19,12 @@ STARTS_UP_TO = 5000
 """Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
 
 
+@checked
 def solve(
     instance: Instance,
     method: str | Callable[..., Any],
     *,
-    seed: int = 0,
+    seed: Annotated[int, AtLeast(0)] = 0,
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
@@ -58,9 +59,6 @@ def solve(
     """
     if not isinstance(instance, Instance):
         raise CotenantError(f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read")
-    validate_time_limit(time_limit)
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InvalidOption(f"seed is {seed!r}; expected a whole number, 0 or more")
     if not isinstance(method, str) and not callable(method):
         raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
     if isinstance(method, str):

@@ -42,13 +42,6 @@ def limit_of(cell: Cell, given: float | None) -> float | None:
     return hard_limit(cell.time_limit) if given is None else given
 
 
-def validate_hard_limit(value: float | None) -> None:
-    """Raise InvalidOption unless `value` is None or a number of seconds above 0."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")):
-        return
-    raise InvalidOption(f"hard_limit is {value!r}; expected seconds above 0, or None for 2 x time_limit + 20 s")
-
-
 def overran_text(limit: float, time_limit: float | None) -> str:
     """Why a run was stopped, in words."""
     if time_limit is None or limit <= time_limit:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import Signature, signature
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.workloads import WORKLOADS, ContentionModel
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.files import read
+from ....instances.problem.rules import AtLeast, checked
 from ....solvers.colocation import optimal, zero_blocking
 from ....solvers.outcome import Status
 from ...report.picture import Picture
@@ -100,18 +101,19 @@ class Setting:
         return policy(population, rng=np.random.default_rng([self.seed, draw, POLICIES.index(name)]))
 
 
+@checked
 def setting(
     *,
     seed: int,
     agents: int,
-    draws: int,
+    draws: Annotated[int, AtLeast(1, "the number of populations")],
     order: Order = "random",
     ties: Ties = "own",
     matrix: str | None = None,
     form: Form = "instance",
     bandwidth: str | None = None,
     gpu: Gpu = "p100",
-    model_seed: int = 2017,
+    model_seed: Annotated[int, AtLeast(0)] = 2017,
 ) -> Setting:
     """What an experiment runs on.
 
@@ -141,12 +143,6 @@ def setting(
     """
     if agents < 2 or agents % 2:
         raise InvalidOption(f"agents is {agents}; expected an even number, 2 or more, since everyone is paired")
-    if draws < 1:
-        raise InvalidOption(f"draws is {draws}; expected the number of populations, 1 or more")
-    if order not in ("index", "random"):
-        raise InvalidOption(f"order is {order!r}; expected index or random")
-    if ties not in ("index", "own"):
-        raise InvalidOption(f"ties is {ties!r}; expected index or own")
     if matrix is None:
         if bandwidth is not None or form != "instance":
             raise InvalidOption("form and bandwidth describe a matrix, and there is none; give matrix=PATH too")
@@ -229,8 +225,6 @@ def listed(values: Mapping[str, float], form: str = ".2f", scale: float = 1.0, u
 
 
 def _synthetic(model_seed: int) -> Colocation:
-    if model_seed < 0:
-        raise InvalidOption(f"model_seed is {model_seed}; expected a whole number, 0 or more")
     demand = np.array([entry[2] for entry in WORKLOADS])
     return Colocation(
         penalty=ContentionModel(seed=model_seed).penalties(demand),

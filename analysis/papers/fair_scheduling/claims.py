@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import factorial
+from typing import Annotated
 
 import numpy as np
 
-from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import AtLeast, checked
 from ....instances.scheduling import UTILITIES, Scheduling, utilities
 from ....instances.scheduling.feasibility import assign_machines
 from ....instances.scheduling.gadgets import (
@@ -27,6 +28,8 @@ from ...report.picture import Chart, HeatMap, Picture, Series
 from ...scheduling.prices import prices
 from ...scheduling.strategy import KINDS, STRATEGY_RULES, best_gains
 from ..registry import Finding, judged
+
+Count = Annotated[int, AtLeast(1)]
 
 
 def figure_2_numbers(*, seed: int = 0) -> list[Finding | Picture]:
@@ -96,7 +99,8 @@ def theorem_5_1(*, seed: int = 0) -> list[Finding | Picture]:
     return found
 
 
-def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0) -> list[Finding | Picture]:
+@checked
+def theorem_6_2(*, seed: int = 0, instances: Count = 60, time_limit: float = 10.0) -> list[Finding | Picture]:
     """Theorem 6.2's three quarters, and the price of fairness, against optima proved by CP-SAT on small instances.
 
     Parameters
@@ -104,8 +108,6 @@ def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0)
     instances : how many: three organizations, 4 machines, 12 jobs in batches of 4, horizon 12, load 1.
     time_limit : seconds for each proof; instances without one are left out and counted.
     """
-    if instances < 1:
-        raise InvalidOption(f"instances is {instances}; expected a whole number, at least 1")
     work, utility = defaultdict(list), defaultdict(list)
     unproved = 0
     for index in range(instances):
@@ -148,7 +150,8 @@ def theorem_6_2(*, seed: int = 0, instances: int = 60, time_limit: float = 10.0)
     return [first, *rows, picture]
 
 
-def strategy(*, seed: int = 0, instances: int = 20, seeds: int = 4) -> list[Finding]:
+@checked
+def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> list[Finding]:
     """What organizations gain under each rule by splitting, merging, delaying or padding one job, by search.
 
     Parameters
@@ -156,8 +159,6 @@ def strategy(*, seed: int = 0, instances: int = 20, seeds: int = 4) -> list[Find
     instances : how many: three organizations, 4 machines, 9 jobs, horizon 15, load 1.5.
     seeds : repeats of the rules that draw.
     """
-    if instances < 1 or seeds < 1:
-        raise InvalidOption(f"instances is {instances}, seeds {seeds}; expected whole numbers, at least 1")
     shape = {"organizations": 3, "machines": 4, "jobs": 9, "horizon": 15}
     generators = [np.random.default_rng([seed, index]) for index in range(instances)]
     made = [workload(**shape, batch=2, load=1.5, spread=0.6, rng=rng) for rng in generators]  # type: ignore[arg-type]

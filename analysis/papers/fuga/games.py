@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ....instances.packing import Packing
 from ....instances.packing.game import FairShare, min_utilization
 from ....instances.packing.generators import paper_example
-from ....instances.problem.errors import InvalidInstance, InvalidOption
+from ....instances.problem.errors import InvalidInstance
+from ....instances.problem.rules import AtLeast, checked
 from ....solvers.packing.cluster import UNCAPPED
 from ....solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ....solvers.packing.game.play import fuga
@@ -113,10 +114,11 @@ def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
     ]  # fmt: skip
 
 
-def theorems(*, seed: int = 0, games: int = 100, servers: int = 4, eta: int = 5) -> list[Finding | Picture]:
+@checked
+def theorems(
+    *, seed: int = 0, games: Annotated[int, AtLeast(1)] = 100, servers: Annotated[int, AtLeast(1)] = 4, eta: int = 5
+) -> list[Finding | Picture]:
     """Random games: how often the claimed properties fail at the equilibrium, and Algorithm 1 is not it."""
-    if games < 1 or servers < 1:
-        raise InvalidOption(f"games and servers are {games}, {servers}; expected at least 1 each")
     rng, rng_2 = np.random.default_rng(seed), np.random.default_rng([seed, 2])
     split = pooled = envy = fits = differs = differs_2 = 0
     play_ratio, printed_ratio = [], []

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ....baselines.admission import proposed
 from ....catalog import functions
 from ....instances.admission import Admission, blocking_pairs, job_speeds
-from ....instances.admission.generators import uniform, whole_number
+from ....instances.admission.generators import uniform
 from ....instances.admission.instance import Integers
 from ....instances.admission.rules import SCHEMES, job_ranking, speed_on
+from ....instances.problem.rules import AtLeast, checked
 from ....solvers.admission.draft import Draft
 from ...admission.completion import best_completion
 from ...admission.frontier import frontier
@@ -44,7 +47,8 @@ STABLE_NOT_UNIQUE = Admission(
 """One VM: giving the first job its slower core blocks nothing, no other VM offering it more."""
 
 
-def claims(*, seed: int = 0, instances: int = 300) -> list[Finding]:
+@checked
+def claims(*, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300) -> list[Finding]:
     """Stability, utilization, completion time and proportional fairness, as measured or as counter-examples.
 
     Parameters
@@ -52,8 +56,6 @@ def claims(*, seed: int = 0, instances: int = 300) -> list[Finding]:
     seed : of the instances drawn.
     instances : how many small ones are drawn to look for blocking pairs.
     """
-    whole_number("seed", seed, 0)
-    whole_number("instances", instances, 1)
     return [*_stability(seed, instances), *_utilization(seed, instances), *_completion(), *_fairness(seed)]
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
 
 from ....catalog import functions
 from ....instances.admission import Admission, Assignment
-from ....instances.admission.generators import table_i, uniform, whole_number
+from ....instances.admission.generators import Comparison, table_i, uniform
 from ....instances.admission.rules import SCHEMES
+from ....instances.problem.rules import AtLeast, checked
 from ....solvers.admission.optimal import optimal
-from ....solvers.outcome import Status, Stop, validate_time_limit
+from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
 from ...admission.metrics import metrics
 from ...report.picture import Chart, HeatMap, Picture, Series
@@ -131,7 +133,14 @@ def table_iv(*, seed: int = 0, simulations: int = 100, optima: int = 20, time_li
     return table("III", seed, simulations, optima, time_limit)
 
 
-def table(comparison: str, seed: int, simulations: int, optima: int, time_limit: float) -> list[Finding | Picture]:
+@checked
+def table(
+    comparison: Comparison,
+    seed: Annotated[int, AtLeast(0)],
+    simulations: Annotated[int, AtLeast(1)],
+    optima: Annotated[int, AtLeast(0)],
+    time_limit: float,
+) -> list[Finding | Picture]:
     """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum on the first of them.
 
     Parameters
@@ -143,11 +152,7 @@ def table(comparison: str, seed: int, simulations: int, optima: int, time_limit:
     time_limit : seconds for each; where that is too little, what is said of the optimum is said of the best answer found,
         and shares of the optimum are shares of the proved bound.
     """
-    whole_number("seed", seed, 0)
-    whole_number("simulations", simulations, 1)
-    whole_number("optima", optima, 0)
-    validate_time_limit(time_limit)
-    draws = [table_i(comparison=comparison, rng=np.random.default_rng([seed, k])) for k in range(simulations)]  # type: ignore[arg-type]
+    draws = [table_i(comparison=comparison, rng=np.random.default_rng([seed, k])) for k in range(simulations)]
     rows = {scheme: [metrics(one, POLICIES[scheme](one)) for one in draws] for scheme in SCHEMES}
     ours = {name: [_mean(rows[scheme], name) for scheme in SCHEMES] for name in WORDS if name != "change"}
     ours["change"] = [100 * (value / ours["speed_score"][0] - 1) for value in ours["speed_score"]]
@@ -162,7 +167,8 @@ def table(comparison: str, seed: int, simulations: int, optima: int, time_limit:
     ]
 
 
-def frontier_table(*, seed: int = 0, time_limit: float = 60.0) -> list[Finding | Picture]:
+@checked
+def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0) -> list[Finding | Picture]:
     """The frontier of total speed against blocking pairs on a small instance, every point proved or with its bound.
 
     Parameters
@@ -170,7 +176,6 @@ def frontier_table(*, seed: int = 0, time_limit: float = 60.0) -> list[Finding |
     seed : of the instance: 8 jobs, 3 VMs, 2 core types.
     time_limit : seconds in all.
     """
-    whole_number("seed", seed, 0)
     one = uniform(machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed))
     schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
     points = frontier(one, time_limit=time_limit)

@@ -8,7 +8,7 @@ is exact. Its populations are not printed; n users on n servers with 10 jobs eac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ....instances.market.instance import Allocation, Market, total_by
 from ....instances.market.sharing import Share, sharing_index
 from ....instances.market.utility import user_utilities
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import AtLeast, checked
 from ....solvers.market import fisher, round_cores, utilitarian
 from ....solvers.outcome import Outcome
 from ...market.audits import NASH_ENVY_FREENESS, envy_audit, work_conserving
@@ -191,9 +192,8 @@ def _sharing_claims(table: dict[int, dict[str, float]]) -> list[Finding]:
     return findings
 
 
-def _sizes(largest: int, draws: int) -> list[int]:
-    if largest < _POPULATIONS[0] or draws < 1:
-        raise InvalidOption(f"largest is {largest} and draws {draws}; expected at least {_POPULATIONS[0]} users and 1 draw")
+@checked
+def _sizes(largest: Annotated[int, AtLeast(_POPULATIONS[0], "users")], draws: Annotated[int, AtLeast(1)]) -> list[int]:
     return [n for n in _POPULATIONS if n <= largest]
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ....instances.market.profile import Profile, fractions, karp_flatt, read_pr
 from ....instances.market.workloads import synthetic_profile
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.reading import read_text
+from ....instances.problem.rules import Above, checked
 from ...market.profiles import Holdout, prediction_errors
 from ...report.picture import Chart, Picture, Series
 from ..registry import Finding, beyond, claim
@@ -160,9 +162,10 @@ def figure_3_10(
     return [*findings, beyond("what this ran on", given.note), _errors_chart(errors, given)]
 
 
-def _given(seed: int, profile: str | None, where: str | None, most_cores: float | None) -> _Given:
-    if most_cores is not None and not most_cores > 1:
-        raise InvalidOption(f"most_cores is {most_cores}; expected more than 1 core")
+@checked
+def _given(
+    seed: int, profile: str | None, where: str | None, most_cores: Annotated[float, Above(1, "cores", infinite=True)] | None
+) -> _Given:
     if profile is None:
         if where is not None:
             raise InvalidOption("where chooses rows of a profile, and there is none; give profile=PATH too")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,14 +15,21 @@ from ....instances.numa.generators import blade_server, chosen_benchmarks
 from ....instances.numa.instance import Law, Numa
 from ....instances.numa.workloads import Benchmark
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import Between, checked
 from ...numa.metrics import metrics
 from ...numa.sustained import burst, sustained_pair
 from ...report.picture import Chart, Picture, Series, Style
 from ..registry import Finding, judged
 
 
+@checked
 def figure_4_7(
-    *, seed: int = 0, tasks: int = 1_000_000, runs: int = 3, tolerance: float = 0.005, points: int = 12
+    *,
+    seed: int = 0,
+    tasks: int = 1_000_000,
+    runs: int = 3,
+    tolerance: float = 0.005,
+    points: Annotated[int, Between(2, 200, "a number of arrival rates")] = 12,
 ) -> list[Finding | Picture]:
     """Sustained throughput of K-means, facesim and string match under each policy, from empty and from saturated.
 
@@ -33,8 +40,6 @@ def figure_4_7(
     tolerance : of the bisection, relative to 6400 tasks/s.
     points : arrival rates at which the curves are drawn, from runs of a tenth as many tasks.
     """
-    if not 2 <= points <= 200:
-        raise InvalidOption(f"points is {points}; expected a number of arrival rates, from 2 to 200")
     said = {("S6", "IB"): 4600.0, ("S6", "Local"): 6400.0}
     findings: list[Finding | Picture] = []
     for key in ("S6", "P12", "M10"):

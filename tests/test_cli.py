@@ -80,9 +80,7 @@ BAD: list[tuple[str, list[str], int, str]] = [
     ("an analysis", ["solve", "colocation/tiny", "-m", "frontier"], 2, "analysis"),
     ("an unknown option", ["solve", "colocation/tiny", "-m", "stable", "-o", "alfa=1"], 2, "did you mean alpha"),
     ("an option without value", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha"], 2, "alpha=VALUE"),
-        (
-            ,
-        ),
+    (
         "an option of the wrong type",
         ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=x"],
         2,

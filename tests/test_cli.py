@@ -80,7 +80,12 @@ BAD: list[tuple[str, list[str], int, str]] = [
     ("an analysis", ["solve", "colocation/tiny", "-m", "frontier"], 2, "analysis"),
     ("an unknown option", ["solve", "colocation/tiny", "-m", "stable", "-o", "alfa=1"], 2, "did you mean alpha"),
     ("an option without value", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha"], 2, "alpha=VALUE"),
-    ("an option of the wrong type", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=x"], 2, "expected a least gain, 0 or more"),
+    (
+        "an option of the wrong type",
+        ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=x"],
+        2,
+        "expected a least gain, 0 or more",
+    ),
     ("alpha below zero", ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=-1"], 2, "alpha is -1"),
     ("alpha NaN", ["solve", "colocation/tiny", "-m", "GR", "-o", "alpha=nan"], 2, "alpha is nan"),
     ("a time limit of zero", ["solve", "colocation/tiny", "-m", "stable", "--time-limit", "0"], 2, "time_limit is 0"),

@@ -17,6 +17,7 @@ from cotenant.analysis.papers.registry import EXPERIMENTS
 from cotenant.analysis.registry import analysis_of
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
+from cotenant.solvers.packing.game.tree import fuga_tree
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -185,3 +186,7 @@ def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_mark
                     "    two", "    numbers.", "c : str", "    A type, as numpydoc has it."]  # fmt: skip
     arrays = "(x: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]] = <factory>)"
     assert house.short_types(arrays) == "(x: ndarray[int64] = ...)"
+    from sphinx.util.inspect import signature, stringify_signature
+
+    said = house.short_types(stringify_signature(signature(fuga_tree), unqualified_typehints=True))
+    assert "alpha: float = 2.0, eta: int | ~typing.Literal['shrinking'] = 5, overload: float | None = None)" in said

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
-from cotenant.catalog import METHODS
+from cotenant.catalog import METHODS, Method
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.instances.problem.options import described, parse_options
+from cotenant.instances.problem.options import accepts, described, parse_options
 from cotenant.instances.problem.registry import resolve
 from cotenant.instances.problem.rules import Above, AtLeast, Between, checked
 
@@ -103,3 +104,37 @@ def test_every_option_of_every_method_generator_and_reader_is_described(taker: s
         assert not option.meaning.startswith(("see ", "as ")), option
         assert option.takes, option
         assert all(choice in option.takes for choice in option.choices), option
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_every_number_that_is_taken_has_its_range_in_the_annotation(taker: str) -> None:
+    unlimited = {"a number", "a number or none", "a whole number", "a whole number or none"}
+    found = {option.name for option in described(resolve(TAKERS[taker])) if option.takes in unlimited}
+    assert found <= {"rho", "degree"}  # their ranges hang on other options
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+def test_every_method_refuses_a_value_out_of_its_annotations(method: Method) -> None:
+    """Python checks what the lists and the command line say: each option by a value that no annotation takes."""
+    function = method.resolve()
+    limit = ["time_limit"] if accepts(function, "time_limit") else []
+    for name in [*(option.name for option in described(function)), *limit]:
+        with pytest.raises(InvalidOption, match=f"{name} is -inf; expected"):
+            function(None, **{name: -np.inf})
+
+
+@checked
+@dataclass(frozen=True)
+class Shape:
+    """A dataclass whose fields have limits."""
+
+    rows: Annotated[int, AtLeast(1)]
+    kind: Literal["wide", "tall"] = "wide"
+
+
+def test_fields_and_positional_values_are_checked_too() -> None:
+    assert Shape(2) == Shape(rows=2, kind="wide")
+    with pytest.raises(InvalidOption, match="rows is 0; expected a whole number, at least 1"):
+        Shape(0)
+    with pytest.raises(InvalidOption, match="kind is 'flat'; expected wide or tall"):
+        replace(Shape(1), kind="flat")

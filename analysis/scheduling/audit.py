@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ...baselines.scheduling import fair_share, fifo, sample_orderings, validate_orderings
 from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.rules import Between, checked
+from ...instances.problem.rules import AtLeast, Between, checked
 from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.log import By, Initial, Length, Machines, Settings, Window, window
+from ...instances.scheduling.log import Begin, By, Initial, Length, Machines, Settings, Window, window
 from ...instances.scheduling.split import Organizations
 from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.outcome import Stop
@@ -86,7 +86,7 @@ def audit_file(
     path: str | os.PathLike[str],
     *,
     form: Literal["swf", "accounting-csv"] = "swf",
-    begin: int | None = None,
+    begin: Begin | None = None,
     length: Length | None = None,
     organizations: Organizations = 5,
     machines: Machines | None = None,
@@ -94,12 +94,12 @@ def audit_file(
     initial: Initial = "warm",
     by: By = "user",
     mapping: str | None = None,
-    assignment_seed: int = 0,
+    assignment_seed: Annotated[int, AtLeast(0)] = 0,
     reference: Literal["auto", "REF", "RAND"] = "auto",
     reading: Reading = "figure",
     orderings: Orderings = 75,
     points: Moments = 6,
-    seed_of_rand: int = 0,
+    seed_of_rand: Annotated[int, AtLeast(0)] = 0,
     time_limit: float | None = None,
 ) -> Audit:
     """Read a log and judge its schedule.

@@ -15,6 +15,7 @@ _OURS = re.compile(r"^cotenant(\.\w+)+$")
 _AT = r"~?(?:\w+\.)*"
 _ARRAY = re.compile(rf"{_AT}ndarray\[tuple\[{_AT}Any, \.\.\.\], {_AT}dtype\[{_AT}(\w+)\]\]")
 _LIKE = re.compile(rf"{_AT}_Buffer \| .*?\| {_AT}_NestedSequence\[complex \| bytes \| str\]")
+_RANGE = re.compile(rf"{_AT}Annotated\[(\w+), {_AT}Range\(least=.*?, infinite=(?:True|False)\)\]")
 _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
 
@@ -79,9 +80,10 @@ def _is_title(lines: list[str], place: int) -> bool:
 
 
 def short_types(text: str | None) -> str | None:
-    """A signature with array types as people write them, and "..." for a default that is made anew."""
+    """A signature with array types as people write them, no ranges, and "..." for a default that is made anew."""
     if text is None:
         return None
+    text = _RANGE.sub(r"\1", text)
     return _LIKE.sub("ArrayLike", _ARRAY.sub(r"ndarray[\1]", text)).replace("<factory>", "...")
 
 

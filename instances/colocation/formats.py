@@ -17,7 +17,7 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_csv, read_text
 from ..problem.rules import AtLeast, checked
-from .generators import from_scores
+from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
 
 PathLike = str | os.PathLike[str]
@@ -25,7 +25,9 @@ Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
 
 
 @checked
-def penalty_csv(path: PathLike, *, copies: Copies = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+def penalty_csv(
+    path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None
+) -> Colocation:
     """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside y, at most 1.
 
     Parameters
@@ -44,7 +46,7 @@ def penalty_csv(path: PathLike, *, copies: Copies = 1, machines: float | None = 
 
 @checked
 def slowdown_csv(
-    path: PathLike, *, copies: Copies = 1, machines: float | None = None, bandwidth: str | None = None
+    path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None
 ) -> Colocation:
     """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown.
 
@@ -60,7 +62,7 @@ def slowdown_csv(
 
 
 @checked
-def fair_co2(path: PathLike, *, copies: Copies = 1, machines: float | None = None, bandwidth: str | None = None) -> Colocation:
+def fair_co2(path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None) -> Colocation:
     """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run alone.
 
     penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
@@ -80,7 +82,7 @@ def fair_co2(path: PathLike, *, copies: Copies = 1, machines: float | None = Non
 
 @checked
 def gavel(
-    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: Copies = 1, machines: float | None = None
+    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: Copies = 1, machines: Machines | None = None
 ) -> Colocation:
     """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing one GPU.
 

@@ -13,6 +13,7 @@ from .workloads import WORKLOADS, ContentionModel
 
 Mix = Literal["uniform", "beta-low", "gaussian", "beta-high"]
 Agents = Annotated[int, AtLeast(1)]
+Machines = Annotated[float, AtLeast(1, "processors", infinite=True)]
 
 
 @checked
@@ -21,7 +22,7 @@ def population(
     agents: Agents = 1000,
     mix: Mix = "uniform",
     model_seed: Annotated[int, AtLeast(0)] = 2017,
-    machines: float | None = None,
+    machines: Machines | None = None,
     rng: np.random.Generator,
 ) -> Colocation:
     """Jobs drawn with replacement from the twenty workloads of Cooper Table I, with synthetic penalties.

@@ -7,32 +7,34 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidInstance, InvalidOption, suggest
-from ..problem.rules import Between, checked
+from ..problem.rules import Above, AtLeast, Between, checked
+from .bounds import Throughput
 from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues, whole_size
 from .technology import THESIS
 from .workloads import BENCHMARKS, Benchmark
 
 Data = Literal["uniform", "hot-memory", "hot-blade"]
+Count = Annotated[int, AtLeast(1)]
 
 
 @checked
 def blade_server(
     *,
     benchmark: str = "S6",
-    rate: float = 4000.0,
+    rate: Throughput = 4000.0,
     data: Data = "uniform",
     hot: Annotated[float, Between(0, 1, "the share of tasks with data in the hot memory or blade")] = 0.25,
-    blades: int = 4,
-    rows: int = 2,
-    columns: int = 2,
-    cores: int = 16,
-    refusal_limit: float | None = 100.0,
+    blades: Count = 4,
+    rows: Count = 2,
+    columns: Count = 2,
+    cores: Count = 16,
+    refusal_limit: Annotated[float, AtLeast(0, "offers", infinite=True)] | None = 100.0,
     law: Law = "exponential",
-    scv: float | None = None,
+    scv: Annotated[float, AtLeast(0)] | None = None,
     queues: Queues = "one",
-    service_mean: float = THESIS.service_mean,
+    service_mean: Annotated[float, Above(0, "seconds")] = THESIS.service_mean,
     arrival_law: Law = "exponential",
-    arrival_scv: float | None = None,
+    arrival_scv: Annotated[float, AtLeast(0)] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Numa:
     """A blade server (the thesis's by default) whose tasks are drawn equally from benchmarks of Table 4.2.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.reading import read_csv, read_text, require_few
-from ..problem.rules import AtLeast, Range, checked
+from ..problem.rules import Above, AtLeast, Range, checked
 from .instance import LARGEST, Floats, Integers, Packing
 
 PathLike = str | os.PathLike[str]
@@ -82,7 +82,12 @@ class VmTrace:
 
 @checked
 def azure_vm(
-    path: PathLike, *, at: Moment | None = None, cores: int = 64, memory: float = 192.0, servers: float = np.inf
+    path: PathLike,
+    *,
+    at: Moment | None = None,
+    cores: Annotated[int, AtLeast(1)] = 64,
+    memory: Annotated[float, Above(0, "GB")] = 192.0,
+    servers: Annotated[float, AtLeast(1, infinite=True)] = np.inf,
 ) -> Packing:
     """The VMs of an Azure list that are alive at an instant, on servers of one class.
 

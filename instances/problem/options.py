@@ -110,7 +110,7 @@ def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
             rule = rules.get(entry.name, _TEXT)
             default = "" if entry.default is entry.empty else "none" if entry.default is None else str(entry.default)
             choices = tuple(str(choice) for choice in rule.choices)
-            found[entry.name] = Option(entry.name, meanings.get(entry.name, ""), default, rule.words, choices)
+            found[entry.name] = Option(entry.name, meanings.get(entry.name, ""), default, rule.values, choices)
     return list(found.values())
 
 

@@ -104,12 +104,15 @@ class Rule:
         )
 
     @property
-    def words(self) -> str:
-        """What is expected, as a message says it."""
+    def values(self) -> str:
+        """What is taken, in words."""
         words = list(dict.fromkeys(text for hint, limits in self.branches if (text := _describe(hint, limits))))
-        cures = [limits.cure for _, limits in self.branches if limits is not None and limits.cure]
-        either = ", or " if any("," in text or " or " in text for text in words) else " or "
-        return "; ".join([either.join(words), *cures])
+        return (", or " if any("," in text or " or " in text for text in words) else " or ").join(words)
+
+    @property
+    def words(self) -> str:
+        """What is expected, as a message says it, with the cures."""
+        return "; ".join([self.values, *(limits.cure for _, limits in self.branches if limits is not None and limits.cure)])
 
     @property
     def limited(self) -> bool:

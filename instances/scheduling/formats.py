@@ -6,13 +6,15 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 from ..problem.errors import InvalidFile
 from ..problem.reading import csv_rows, read_lines, read_text
+from ..problem.rules import AtLeast
 from .instance import Integers, Scheduling
-from .log import By, Initial, Length, Log, Machines, PathLike, Settings, window
+from .log import Begin, By, Initial, Length, Log, Machines, PathLike, Settings, window
 from .split import Organizations
 
 _FIELDS = 18
@@ -25,7 +27,7 @@ _LARGEST = 2**53
 def swf(
     path: PathLike,
     *,
-    begin: int | None = None,
+    begin: Begin | None = None,
     length: Length | None = 50_000,
     organizations: Organizations = 5,
     machines: Machines | None = None,
@@ -33,7 +35,7 @@ def swf(
     initial: Initial = "empty",
     by: By = "user",
     mapping: str | None = None,
-    assignment_seed: int = 0,
+    assignment_seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Scheduling:
     """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
@@ -66,7 +68,7 @@ def accounting_csv(
     processors: str = "AllocCPUS",
     user: str = "User",
     group: str = "Account",
-    begin: int | None = None,
+    begin: Begin | None = None,
     length: Length | None = 50_000,
     organizations: Organizations = 5,
     machines: Machines | None = None,
@@ -74,7 +76,7 @@ def accounting_csv(
     initial: Initial = "empty",
     by: By = "user",
     mapping: str | None = None,
-    assignment_seed: int = 0,
+    assignment_seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Scheduling:
     """A window of an accounting table, header first; the defaults name the columns of Slurm's sacct.
 

@@ -16,8 +16,11 @@ from ..problem.rules import AtLeast, checked
 from .feasibility import assign_machines
 from .instance import Schedule, Scheduling
 
+Horizon = Annotated[int, AtLeast(1)]
 
-def figure_2(*, horizon: int = 14, rng: np.random.Generator | None = None) -> Scheduling:
+
+@checked
+def figure_2(*, horizon: Horizon = 14, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 2: nine jobs of one organization and one of another on three machines.
 
     The processing times are not printed; these give every number of the figure's caption. `figure_2_schedule` has its
@@ -44,7 +47,8 @@ def figure_2_schedule(instance: Scheduling) -> Schedule:
     return Schedule(start, assign_machines(instance, start))
 
 
-def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Scheduling:
+@checked
+def figure_7(*, horizon: Horizon = 6, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines.
 
     Parameters
@@ -62,7 +66,8 @@ def figure_7(*, horizon: int = 6, rng: np.random.Generator | None = None) -> Sch
     )
 
 
-def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None) -> Scheduling:
+@checked
+def not_supermodular(*, horizon: Horizon = 2, rng: np.random.Generator | None = None) -> Scheduling:
     """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2.
 
     Parameters
@@ -85,7 +90,7 @@ def not_supermodular(*, horizon: int = 2, rng: np.random.Generator | None = None
 def subset_sum(
     *,
     values: str = "2,3,4",
-    target: int = 5,
+    target: Annotated[int, AtLeast(1)] = 5,
     unit_jobs: Annotated[int, AtLeast(2)] = 16,
     rng: np.random.Generator | None = None,
 ) -> Scheduling:
@@ -105,7 +110,7 @@ def subset_sum(
         the claim the proof needs: with 16 the count was right in 240 of 240.
     """
     numbers = _numbers(values)
-    if not 1 <= target <= sum(numbers):
+    if target > sum(numbers):
         raise InvalidOption(f"target is {target}; expected 1 to {sum(numbers)}")
     total = sum(numbers) + unit_jobs
     later = unit_jobs - 2

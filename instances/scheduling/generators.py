@@ -6,18 +6,19 @@ from typing import Annotated
 
 import numpy as np
 
-from ..problem.rules import Above, Between, Range, checked
+from ..problem.rules import Above, AtLeast, Between, Range, checked
 from .instance import Scheduling
 from .split import Organizations, machine_split
 
 Count = Annotated[int, Range(least=1, below=2**31)]
+Machines = Annotated[int, AtLeast(0)]
 
 
 @checked
 def workload(
     *,
     organizations: Organizations = 5,
-    machines: int = 70,
+    machines: Machines = 70,
     split: str = "zipf",
     jobs: Count = 500,
     horizon: Count = 50_000,
@@ -59,9 +60,14 @@ def workload(
 
 @checked
 def unit_jobs(
-    *, organizations: Organizations = 4, machines: int = 8, split: str = "zipf", jobs: Count = 100, horizon: Count = 20,
+    *,
+    organizations: Organizations = 4,
+    machines: Machines = 8,
+    split: str = "zipf",
+    jobs: Count = 100,
+    horizon: Count = 20,
     rng: np.random.Generator,
-) -> Scheduling:  # fmt: skip
+) -> Scheduling:
     """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1).
 
     Parameters

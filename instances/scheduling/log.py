@@ -18,6 +18,7 @@ from .split import Organizations, machine_split
 PathLike = str | os.PathLike[str]
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job"]
+Begin = Annotated[int, AtLeast(0, "seconds")]
 Length = Annotated[int, AtLeast(1, "seconds", cure="none is the whole log")]
 Machines = Annotated[int, AtLeast(1, "a number of processors")]
 
@@ -106,7 +107,7 @@ class Settings:
     assignment_seed : of the draw.
     """
 
-    begin: int | None = None
+    begin: Begin | None = None
     length: Length | None = 50_000
     organizations: Organizations = 5
     machines: Machines | None = None
@@ -114,7 +115,7 @@ class Settings:
     initial: Initial = "empty"
     by: By = "user"
     mapping: str | None = None
-    assignment_seed: int = 0
+    assignment_seed: Annotated[int, AtLeast(0)] = 0
 
     def __post_init__(self) -> None:
         if self.mapping is not None and self.by == "job":

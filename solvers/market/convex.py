@@ -139,7 +139,7 @@ def nash_welfare(
     ----------
     utility : "amdahl", or "linear", "ces", "cobb-douglas", "leontief" with `work` as weights, for which the answer is the
         market equilibrium at the multipliers: the certificate then says how near. The bound is then the Lagrangian dual.
-    rho : exponent of "ces".
+    rho : exponent of "ces", from -20 to below 1 and at least 0.05 from 0.
     whole : whole cores, by a MIP with tangent cuts (small cases; "amdahl" only).
 
     Returns

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....instances.problem.datasets import fetch
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import checked
 from ....instances.scheduling.formats import read_swf
 from ....instances.scheduling.log import By, Log, Settings
 from ....solvers.scheduling.plain import Reading
@@ -144,10 +145,9 @@ def figure_10(
     return [*findings, spreads, picture]
 
 
-def open_log(trace: str, log: str | None) -> Log:
+@checked
+def open_log(trace: Trace, log: str | None) -> Log:
     """The trace named, from the user's file, or fetched where that is possible."""
-    if trace not in MACHINES:
-        raise InvalidOption(f"trace is {trace!r}; expected one of {', '.join(MACHINES)}")
     if log is None and trace != "LPC-EGEE":
         raise InvalidOption(f"log is not given; download {trace} from the Parallel Workloads Archive and give -o log=FILE")
     return read_swf(fetch("lpc-egee") if log is None else log)

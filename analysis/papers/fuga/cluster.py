@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ....instances.packing.formats import VmTrace, alibaba_nodes, alibaba_trace, azure_trace
 from ....instances.packing.game import FairShare
 from ....instances.packing.generators import VM_TYPES, vm_types
 from ....instances.packing.instance import Integers
-from ....instances.problem.errors import InvalidOption
+from ....instances.problem.rules import AtLeast, checked
 from ...packing.audits import audit
 from ...packing.simulation import Simulated, simulate
 from ...packing.sweeps import share, size_sweep
@@ -78,14 +80,15 @@ def figure_5(*, seed: int = 0, alpha: float = 2.0, eta: int = 5, types: str = "T
     ]  # fmt: skip
 
 
-def figure_6(*, seed: int = 0, alpha: float = 5.0, eta: int = 3, largest: int = 700) -> list[Finding | Picture]:
+@checked
+def figure_6(
+    *, seed: int = 0, alpha: float = 5.0, eta: int = 3, largest: Annotated[int, AtLeast(SIZES[0], "servers")] = 700
+) -> list[Finding | Picture]:
     """Allocated CPU and memory on growing clusters (alpha 5 as in section 5.3), elastic users of Table 1's types.
 
     The paper gives no eta here; with more than 3 the exact play of 300 servers and more passes the default of most_states.
     """
     sizes = [size for size in SIZES if size <= largest]
-    if not sizes:
-        raise InvalidOption(f"largest is {largest}; expected at least {SIZES[0]} servers")
     policies = ("first-fit", "FUGA", "FUGA-algorithm-1")
     rows = size_sweep(policies, sizes=sizes, seed=seed, alpha=alpha, eta=eta)
     curves = {

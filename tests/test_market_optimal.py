@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -78,6 +79,22 @@ def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
     assert welfare.status is Status.OPTIMAL
     assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(best, rel=EXACT)
     assert welfare.bound == pytest.approx(best, rel=1e-6)
+
+
+def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = whole.solve_program
+
+    def rough(program: Any, **options: Any) -> Any:  # an engine whose bounds are off by more than its word
+        given = solve(program, **options)
+        return given if given.bound is None else dataclasses.replace(given, bound=given.bound - 1e-7)
+
+    monkeypatch.setattr(whole, "solve_program", rough)
+    for seed in range(40):
+        market = nasty(seed).replace(capacity=np.floor(nasty(seed).capacity))
+        best = max(welfare_of(market, user_utilities(market, cores)) for cores in whole_allocations(market))
+        result = cotenant.solve(market, "nash-welfare", whole=True)
+        assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
+        assert result.objective == pytest.approx(best, rel=EXACT, abs=0), seed
 
 
 @pytest.mark.parametrize("seed", range(10))

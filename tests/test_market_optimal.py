@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -20,12 +21,13 @@ from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.market.welfare import nash_welfare as welfare_of
 from cotenant.instances.problem import InvalidOption
+from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.models.program import ProgramBuilder
-from cotenant.solvers.engines import solve_program
-from cotenant.solvers.market import convex, fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian, whole
+from cotenant.solvers.engines import solve_convex, solve_program
+from cotenant.solvers.market import fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian, welfare_path, whole
 from cotenant.solvers.market import rounding as rounding_module
 from cotenant.solvers.market.quick_rounding import split
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 EXACT = 1e-9
 """Agreement with enumeration."""
@@ -77,6 +79,22 @@ def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
     assert welfare.status is Status.OPTIMAL
     assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(best, rel=EXACT)
     assert welfare.bound == pytest.approx(best, rel=1e-6)
+
+
+def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = whole.solve_program
+
+    def rough(program: Any, **options: Any) -> Any:  # an engine whose bounds are off by more than its word
+        given = solve(program, **options)
+        return given if given.bound is None else dataclasses.replace(given, bound=given.bound - 1e-7)
+
+    monkeypatch.setattr(whole, "solve_program", rough)
+    for seed in range(40):
+        market = nasty(seed).replace(capacity=np.floor(nasty(seed).capacity))
+        best = max(welfare_of(market, user_utilities(market, cores)) for cores in whole_allocations(market))
+        result = cotenant.solve(market, "nash-welfare", whole=True)
+        assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
+        assert result.objective == pytest.approx(best, rel=EXACT, abs=0), seed
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -293,14 +311,40 @@ def test_the_nash_welfare_bound_holds_for_every_allocation_tried(seed: int) -> N
             assert welfare_of(market, user_utilities(market, cores)) <= outcome.bound * (1 + 1e-12)
 
 
-def test_the_nash_welfare_survives_an_engine_that_gives_up() -> None:
-    plentiful = drawn(0, users=20, servers=20, jobs=5, low=0.55, high=0.99, cores=1e6)  # beyond Clarabel's precision
-    outcome = nash_welfare(plentiful)
-    cotenant.check(plentiful, answer(outcome))
-    value = welfare_of(plentiful, user_utilities(plentiful, answer(outcome).cores))
-    assert outcome.bound is not None
-    assert value <= outcome.bound
-    assert (outcome.status is Status.OPTIMAL) == (outcome.bound - value <= 1e-6 * max(1, value))
+def test_the_nash_welfare_of_plentiful_cores_is_proved() -> None:
+    plentiful = drawn(0, users=20, servers=20, jobs=5, low=0.55, high=0.99, cores=1e6)  # beyond an engine's precision
+    result = cotenant.solve(plentiful, "nash-welfare")
+    assert (result.status, result.gap) == (Status.OPTIMAL, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
+    market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal")
+    fraction = market.parallel_fraction.copy()
+    fraction[:8] = [0.0, 1.0] * 4
+    market = market.replace(parallel_fraction=fraction)
+    program = eisenberg_gale(market)
+    assert solve_convex(program.problem).objective is not None
+    cores = answer(fisher(market)).cores.copy()  # slivers for the jobs of f = 0, which the program leaves out
+    cores[program.job] = np.maximum(program.share.value, 0) * market.capacity[market.server[program.job]]
+    value = welfare_of(market, user_utilities(market, answer(nash_welfare(market)).cores))
+    assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "far apart"])
+def test_no_small_market_is_left_with_a_gap(kind: str) -> None:
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        users, servers, jobs = (int(rng.integers(1, most)) for most in (6, 5, 12))
+        if kind == "whole numbers":
+            fraction, budget, work = rng.integers(0, 11, jobs) / 10, rng.integers(1, 4, users), rng.integers(0, 6, jobs)
+        else:  # once left gaps of up to a hundredth: servers worth next to nothing beside jobs of f = 0 and 1
+            draw = rng.random(jobs)
+            fraction = np.where(draw < 0.2, 0.0, np.where(draw > 0.8, 1.0, 10.0 ** -rng.uniform(1, 8, jobs)))
+            budget, work = 10.0 ** rng.uniform(-2, 2, users), 10.0 ** rng.uniform(-3, 3, jobs)
+        user, server = rng.integers(users, size=jobs), rng.integers(servers, size=jobs)
+        result = cotenant.solve(Market(rng.integers(1, 24, servers), budget, user, server, fraction, work), "nash-welfare")
+        assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
 
 
 @pytest.mark.parametrize("rule", ["largest-remainder", "user-deficit", "least-envy"])
@@ -405,7 +449,7 @@ def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
 
 def test_a_bound_far_from_a_small_welfare_is_not_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     market = small(2).replace(work=small(2).work * 1e-9)
-    monkeypatch.setattr(convex, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth))
+    monkeypatch.setattr(welfare_path, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth))
     assert nash_welfare(market).status is Status.FEASIBLE
     bounded = whole.EngineAnswer(Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(-market.budget.sum() * np.log(1e-7)))
     monkeypatch.setattr(whole, "solve_program", lambda *_, **__: bounded)
@@ -425,18 +469,29 @@ def test_an_interrupt_keeps_the_answer_and_says_interrupted(method: str, options
     cotenant.check(small(2), result.solution)
 
 
-def test_an_interrupt_inside_a_polish_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+def test_an_interrupt_on_the_path_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, calls = welfare_path.WelfarePath.step, itertools.count()
 
-    def interrupted(market: Market, **options: Any) -> Outcome:
-        calls.append(market)
-        return Outcome(fisher(market).solution, None, Status.FEASIBLE, Stop.INTERRUPTED)
+    def interrupted(path: Any) -> bool:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return step(path)
 
-    monkeypatch.setattr(convex, "fisher", interrupted)
-    monkeypatch.setattr(convex, "PROVED", 1e-20)  # never enough
+    monkeypatch.setattr(welfare_path.WelfarePath, "step", interrupted)
     outcome = nash_welfare(small(2))
-    assert outcome.stop is Stop.INTERRUPTED
-    assert len(calls) == 1
+    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (Status.FEASIBLE, Stop.INTERRUPTED, 3)
+    cotenant.check(small(2), answer(outcome))
+    first = nash_welfare(small(2), time_limit=1e-9)
+    assert outcome.bound is not None
+    assert first.bound is not None
+    assert outcome.bound < first.bound
+
+
+def test_the_path_looks_at_the_clock_before_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = itertools.count()
+    monkeypatch.setattr(Clock, "over", property(lambda _: next(looks) >= 4))
+    outcome = nash_welfare(small(2), time_limit=60)
+    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (Status.FEASIBLE, Stop.TIME_LIMIT, 4)
 
 
 @pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])

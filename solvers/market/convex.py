@@ -9,23 +9,21 @@ import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
 from ...instances.market.families import Family, family_named
-from ...instances.market.instance import LARGEST_WORTH, Allocation, Floats, Market, ratio, total_by
-from ...instances.market.utility import marginal_speedup, user_utilities
+from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
+from ...instances.market.scale import scale
+from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import call_apart, solve_convex
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .arena import Arena, Tolerance
-from .fisher import fisher
 from .proportional import equal_bids
-from .welfare_bounds import family_bound, welfare_bound
+from .welfare_bounds import family_bound
+from .welfare_path import most_welfare
 
 Answer = TypeVar("Answer")
-
-PROVED = 1e-6
-"""Nash welfare and its bound may differ by this fraction and be called optimal: what an interior-point method gives."""
 
 APART = 5_000
 """Jobs beyond which, when time is limited, programmes go to a process of their own: CVXPY translates them without a look at a
@@ -132,8 +130,9 @@ def nash_welfare(
 ) -> Outcome:
     """Maximise the Nash welfare: the Eisenberg-Gale programme itself.
 
-    For Amdahl utilities the bound is our own: log u is concave, so log welfare is at most its value here plus
-    (max sum_i (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a `utilitarian` problem whose dual is a closed form.
+    For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is our own: log u is concave,
+    so log welfare is at most its value here plus (max sum_i (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a
+    `utilitarian` problem whose dual is a closed form. For the other families by CVXPY.
 
     Parameters
     ----------
@@ -145,7 +144,7 @@ def nash_welfare(
     Returns
     -------
     Outcome
-        `optimal` when welfare and bound agree to one part in a million.
+        `optimal` when welfare and bound agree (`solvers.outcome.agree`).
 
     Examples
     --------
@@ -167,41 +166,33 @@ def nash_welfare(
         empty = arena.allocation(np.zeros(0), arena.price_of(np.zeros(0)))
         value = welfare_of(instance, user_utilities(instance, empty.cores))
         return Outcome(Allocation(empty.cores), value, Status.OPTIMAL)
-    if time_limit is None or instance.jobs <= APART:
-        solved, stop, word = _programme(instance, clock.left, utility, rho)
+    certificate: dict[str, Any]
+    if family is None:
+        allocation, value, bound, stop, steps = most_welfare(instance, clock)
+        certificate = {"steps": steps, **_spending(arena, allocation)}
+        allocation = Allocation(allocation.cores)
     else:
-        run, stop = _in_time(_programme, instance, clock, utility, rho)
-        solved, stop, word = run or (None, stop, "its process was ended")
-    certificate: dict[str, Any] = {"engine": word}
-    if solved is not None:
-        allocation = solved
-    elif family is not None or stop is not Stop.FINISHED:
-        bids = equal_bids(arena)
-        price = arena.price_of(bids)
-        allocation = arena.allocation(bids / price[arena.server], price)
-    else:  # the engine failed: the equilibrium is a good place to begin polishing
-        begin = fisher(instance, time_limit=clock.left)
-        assert isinstance(begin.solution, Allocation)
-        allocation, stop = begin.solution, Stop.INTERRUPTED if begin.stop is Stop.INTERRUPTED else stop
-    if family is not None:
+        if time_limit is None or instance.jobs <= APART:
+            solved, stop, word = _programme(instance, clock.left, utility, rho)
+        else:
+            run, stop = _in_time(_programme, instance, clock, utility, rho)
+            solved, stop, word = run or (None, stop, "its process was ended")
+        allocation = _equal_bids(arena) if solved is None else solved
         error = family.residuals(instance, allocation)
         assert error is not None
-        certificate |= error.document()
+        certificate = {"engine": word, **error.document()}
         value = welfare_of(instance, family.utilities(instance, allocation.cores))
         bound = family_bound(instance, family, allocation)
-        answer_given = allocation
-    else:
-        certificate |= _spending(arena, allocation)
-        answer_given, value, bound, stop, certificate["polished"] = _polished(instance, allocation, clock, stop)
     try:
         clock.note(value, bound, "programme")
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    status = Status.OPTIMAL if bound - value <= PROVED * value else Status.FEASIBLE
+    proved = agree(value, bound, scale(instance, "nash_welfare", utility=utility, rho=rho))
+    status = Status.OPTIMAL if proved else Status.FEASIBLE
     known = max(bound, value) if np.isfinite(bound) else None
     if status is Status.FEASIBLE and stop is Stop.FINISHED and clock.over:
         stop = Stop.TIME_LIMIT
-    return Outcome(answer_given, known, status, stop, certificate, tuple(clock.trace))
+    return Outcome(allocation, known, status, stop, certificate, tuple(clock.trace))
 
 
 def _programme(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
@@ -225,38 +216,6 @@ def _in_time(function: Callable[..., Answer], market: Market, clock: Clock, *arg
     except KeyboardInterrupt:
         return None, Stop.INTERRUPTED
     return found, Stop.TIME_LIMIT
-
-
-def _polished(market: Market, start: Allocation, clock: Clock, stop: Stop) -> tuple[Allocation, float, float, Stop, int]:
-    """Bring welfare and bound together where the engine's precision leaves a gap.
-
-    The most Nash welfare is the equilibrium of the market with budgets B_i e_i, e_i = (grad u_i . x_i) / u_i at the answer:
-    equilibria at the e_i of the last answer lead there. Nothing is begun after an interrupt (`stop`). Returns cores,
-    welfare, bound, why it stopped, and the number of equilibria solved.
-    """
-    priced = start
-    worth = user_utilities(market, start.cores)
-    best = Allocation(start.cores), welfare_of(market, worth), welfare_bound(market, worth)
-    step = 0
-    try:
-        for step in range(20):
-            enough = best[2] - best[1] <= 1e-3 * PROVED * best[1]
-            if enough or clock.over or priced.price is None or stop is Stop.INTERRUPTED:
-                return *best, stop, step
-            marginal = market.work * marginal_speedup(priced.cores, market.parallel_fraction) * priced.cores
-            spending = total_by(market.user, marginal, market.users)
-            part = np.divide(spending, worth, out=np.ones(market.users), where=(worth > 0) & (spending > 0))
-            budget = np.maximum(market.budget * part, 1 / LARGEST_WORTH)
-            run = fisher(market.replace(budget=budget), start=priced, time_limit=clock.left)
-            stop = Stop.INTERRUPTED if run.stop is Stop.INTERRUPTED else stop
-            equilibrium = run.solution
-            assert isinstance(equilibrium, Allocation)
-            priced, worth = equilibrium, user_utilities(market, equilibrium.cores)
-            value, bound = welfare_of(market, worth), welfare_bound(market, worth)
-            best = (Allocation(priced.cores) if value > best[1] else best[0]), max(value, best[1]), min(bound, best[2])
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-    return *best, stop, step + 1
 
 
 def _priced(arena: Arena, program: EisenbergGale, utility: Family) -> Allocation:
@@ -326,6 +285,13 @@ def _spending(arena: Arena, allocation: Allocation) -> dict[str, float]:
     return {"least_spent": float(part.min()), "most_spent": float(part.max())}
 
 
+def _equal_bids(arena: Arena) -> Allocation:
+    """Every user's money spread over its jobs: the answer when there is no other."""
+    bids = equal_bids(arena)
+    price = arena.price_of(bids)
+    return arena.allocation(bids / price[arena.server], price)
+
+
 def _equilibrium(
     arena: Arena,
     best: tuple[Residuals, Allocation] | None,
@@ -336,9 +302,7 @@ def _equilibrium(
 ) -> Outcome:
     """The best answer with its certificate, equal bids when there is none."""
     if best is None:
-        bids = equal_bids(arena)
-        price = arena.price_of(bids)
-        allocation = arena.allocation(bids / price[arena.server], price)
+        allocation = _equal_bids(arena)
         error = residuals(arena.market, allocation)
         assert error is not None
         best = error, allocation

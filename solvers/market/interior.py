@@ -91,7 +91,7 @@ def follow(
         products = at.cores * at.slack
         centring = 0.1 if products.min() > 1e-2 * products.mean() else 0.4
         direction = _direction(arena, at, gaps, centring * gaps.barrier * _weights(arena))
-        length = _length(at, direction)
+        length = step_length(at, direction)
         if length < 1e-9:
             return at, step
         at = at.moved(direction, length)
@@ -149,7 +149,7 @@ def _direction(arena: Arena, at: Point, gaps: Gaps, barrier: Floats) -> Point:
     return Point(cores, slack, money_step, price)
 
 
-def _length(at: Point, by: Point) -> float:
+def step_length(at: Point, by: Point) -> float:
     """How far one may go and stay inside."""
     longest = 1.0
     for value, change in ((at.cores, by.cores), (at.slack, by.slack), (at.money, by.money), (at.price, by.price)):

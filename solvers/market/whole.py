@@ -7,23 +7,25 @@ from typing import Any
 import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Integers, Market
+from ...instances.market.scale import scale
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .utilitarian import greedy_cores
 
-_CLOSE = 1e-7  # welfare and bound, or two ratios, that differ relatively by less count as equal
+_MOST_ROUNDS = 200  # programs solved, one for each allocation that is weighed
 
 
 def whole_nash_welfare(market: Market, *, time_limit: float | None = None, report: Report | None = None) -> Outcome:
     """The whole-core allocation with the most Nash welfare, by a MIP whose logarithms are cut by tangents.
 
     log u lies below each of its tangents, so the program with some tangents bounds the welfare from above, and its point
-    bounds it from below; tangents at that point are added until the two meet. A market where no allocation gives every
-    user a core has welfare 0, proved by the program without objective.
+    bounds it from below. Tangents at that point are added and the point itself, whose welfare is then known, is excluded,
+    until no other allocation can be better than the best one seen: an engine's tolerance leaves no gap between the two. A
+    market where no allocation gives every user a core has welfare 0, proved by the program without objective.
     """
     require_small(market, time_limit)
     clock = Clock(time_limit, report)
@@ -33,29 +35,36 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
     if len(users) == 0:
         return Outcome(best, 1.0, Status.OPTIMAL)
     cuts = [np.maximum(user_utilities(market, best.cores)[users], 1e-3 * market.work.max())]
+    seen: list[Floats] = []
     value, bound, stop = welfare_of(market, user_utilities(market, best.cores)), np.inf, Stop.FINISHED
+    largest = scale(market, "nash_welfare")
     try:
-        for _ in range(200):
-            columns, program = _tangent_program(market, users, cuts)
+        for _ in range(_MOST_ROUNDS):
+            columns, program = _tangent_program(market, users, cuts, seen)
             answer = _solved(program, clock)
             if answer.status is Status.INFEASIBLE:
-                return Outcome(best, 0.0, Status.OPTIMAL, certificate={"zero": "some user must go without a core"})
+                if not seen:
+                    return Outcome(best, 0.0, Status.OPTIMAL, certificate={"zero": "some user must go without a core"})
+                bound = value  # every allocation was weighed
+                break
             stop = answer.stop
             if answer.bound is not None:
-                bound = min(bound, float(np.exp(-answer.bound / total)))
+                bound = min(bound, max(value, float(np.exp(-answer.bound / total))))
             if answer.point is None:
                 break
             cores = columns.cores(market, answer.point)
             utility = user_utilities(market, cores)
             if welfare_of(market, utility) > value:
                 best, value = Allocation(cores), welfare_of(market, utility)
+                bound = max(value, bound)
             clock.note(value, bound, f"{len(cuts)} tangents")
-            if bound - value <= _CLOSE * max(value, 1e-12) or stop is not Stop.FINISHED:
+            if agree(value, bound, largest) or stop is not Stop.FINISHED:
                 break
             cuts.append(utility[users])
+            seen.append(cores)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    proved = bound - value <= 1e-6 * value
+    proved = agree(value, bound, largest)
     certificate = {"tangents": len(cuts)}
     known = float(max(bound, value)) if np.isfinite(bound) else None
     return Outcome(best, known, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, tuple(clock.trace))
@@ -69,8 +78,11 @@ def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
     return solve_program(program, time_limit=left)
 
 
-def _tangent_program(market: Market, users: Integers, cuts: list[Floats]) -> tuple[CoreColumns, Any]:
-    """Minimise -sum B_i t_i with t_i below the tangents of log u_i at the points given; everybody gets a core."""
+def _tangent_program(market: Market, users: Integers, cuts: list[Floats], seen: list[Floats]) -> tuple[CoreColumns, Any]:
+    """Minimise -sum B_i t_i with t_i below the tangents of log u_i at the points given; everybody gets a core.
+
+    The allocations `seen`, cores (k,) each, are excluded: one column at least is another one.
+    """
     columns = core_columns(market)
     builder = columns.builder
     lowest, highest = np.log(market.work[market.useful].min()) - 50.0, np.log(market.work.sum() * market.capacity.max() + 1) + 1
@@ -84,4 +96,7 @@ def _tangent_program(market: Market, users: Integers, cuts: list[Floats]) -> tup
             builder.row(
                 np.concatenate([own, [level[place]]]), np.concatenate([gain / point, [-1.0]]), lower=1.0 - float(np.log(point))
             )
+    for cores in seen:
+        taken = columns.core <= cores[columns.job]
+        builder.row(columns.column, np.where(taken, -1.0, 1.0), lower=1.0 - float(taken.sum()))
     return columns, builder.build()

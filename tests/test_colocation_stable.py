@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -432,3 +433,45 @@ def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(mon
     ended = stable(_in_need_of_a_decision(), time_limit=60)
     assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert ended.solution is not None
+
+
+@pytest.mark.parametrize("types", [12, 40])
+def test_every_program_of_a_large_instance_is_ended_with_the_time(types: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start with an agent of each odd type set aside made and solved its program in this process, seconds past the limit."""
+    rng = np.random.default_rng(5)
+    instance = Colocation(rng.random((types, types)), np.full(types, 5))
+    asked: list[str] = []
+
+    def deaf(function: Any, *given: Any, hard_limit: float, time_limit: float, **options: Any) -> None:
+        assert time_limit <= hard_limit <= 20.0 + stable_module.GRACE
+        asked.append(function.__name__)
+
+    monkeypatch.setattr(stable_module, "call_apart", deaf)
+    monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
+    monkeypatch.setattr(stable_module, "APART_FROM", 0)
+    monkeypatch.setattr(stable_module, "CHEAP_LISTS", 0)
+    monkeypatch.setattr(stable_module, "LISTS_UP_TO", 0)
+    for name in ("zero_blocking", "at_most_blocking"):
+        spy = lambda *given, **options: pytest.fail("in this process")  # noqa: E731
+        spy.__name__ = name
+        monkeypatch.setattr(stable_module, name, spy)
+    found = stable(instance, time_limit=20)
+    assert asked == ["zero_blocking", *["zero_blocking"] * (types == 12), "at_most_blocking"]
+    assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
+
+
+def test_those_set_aside_are_paired_within_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+    starts = importlib.import_module("cotenant.solvers.colocation.starts")
+    optimal = starts.optimal
+
+    def timed(instance: Colocation, *, time_limit: float) -> Any:
+        limits.append(time_limit)
+        return optimal(instance, time_limit=time_limit)
+
+    monkeypatch.setattr(starts, "optimal", timed)
+    monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
+    monkeypatch.setattr(stable_module, "LISTS_UP_TO", 0)
+    stable(Colocation(np.random.default_rng(5).random((12, 12)), np.full(12, 5)), time_limit=2.0)
+    assert limits
+    assert max(limits) <= 1.0

@@ -17,7 +17,7 @@ from ..roommates import WeakLists
 from .as_roommates import RoommatesAnswer, alone_is_worst, forgiving, lists_of_agents, solve_roommates, without_blocking
 from .blocking import at_most_blocking, zero_blocking
 from .bounds import least_penalty_bound
-from .common import NO_PAIRING, infeasible, outcome, starting_pairing
+from .common import INSIDE, NO_PAIRING, infeasible, outcome, starting_pairing
 from .starts import set_aside
 
 FEW_TYPES = 30
@@ -53,9 +53,6 @@ GRACE = 0.5
 
 MOST_PAIRS = 25_000
 """Ordered pairs of different agents up to which the program without blocking pairs keeps its time limit."""
-
-START_SECONDS = 1.0
-"""What a process of its own takes to begin."""
 
 SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty among the optima when there is no time limit and the fewest is not zero."""
@@ -269,14 +266,11 @@ class _Search:
 
     def _zero_over_types(self) -> None:
         """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair is needed."""
-        found = zero_blocking(
-            self.instance,
-            alpha=self.alpha,
-            alpha_mode=self.alpha_mode,
-            engine=self.engine,
-            time_limit=None if self.clock.left is None else max(0.01, 0.6 * self.clock.left),
-            start=self.best if self.value == 0 else None,
-        )
+        seconds = None if self.clock.left is None else max(0.01, 0.6 * self.clock.left)
+        found = self._zero(self.instance, seconds, self.best if self.value == 0 else None)
+        if found is None:
+            self.stop = Stop.TIME_LIMIT
+            return
         self._took(found, "program over types")
         if found.status is Status.INFEASIBLE:
             self.certificate["proof"] = "the program over types shows that zero blocking pairs are impossible"
@@ -286,13 +280,12 @@ class _Search:
             self.penalty_bound = found.bound
 
     def _set_agents_aside(self) -> None:
-        def zero(instance: Colocation) -> Outcome:
-            limit = 10.0 if self.clock.left is None else max(0.01, min(10.0, 0.5 * self.clock.left))
-            return zero_blocking(instance, alpha=self.alpha, alpha_mode=self.alpha_mode, engine=self.engine, time_limit=limit)
+        def share() -> float:
+            return 10.0 if self.clock.left is None else max(0.01, min(10.0, 0.5 * self.clock.left))
 
         if self.clock.over:
             return
-        aside = set_aside(self.instance, zero)
+        aside = set_aside(self.instance, lambda rest: self._zero(rest, share()), time_limit=share())
         if aside is not None:
             pairing, types = aside
             self.certificate["set_aside"] = {
@@ -355,26 +348,26 @@ class _Search:
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
 
     def _zero_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
-        """The least penalty without blocking pair of an instance of few pairs; None when it was not known by the time limit.
-
-        On a large program HiGHS looks at no clock for long: it gets a process of its own, which is ended.
-        """
-        given = (possible, self.alpha, self.alpha_mode)
-        found: Outcome | None
-        if seconds is None or not _large(possible):
-            found = zero_blocking(*given, engine=self.engine, time_limit=seconds, start=self.best)
-        else:
-            inside = 0.8 * seconds - START_SECONDS
-            if inside <= 0:
-                return None
-            found = call_apart(
-                zero_blocking, *given, engine=self.engine, time_limit=inside, start=self.best, hard_limit=seconds
-            )  # fmt: skip
+        """The least penalty without blocking pair of an instance of few pairs; None when it was not known by the time limit."""
+        found = self._zero(possible, seconds, self.best)
         if found is None:
             self.stop = Stop.TIME_LIMIT
         else:
             self._took(found, "program over the pairs that could be stable")
         return found
+
+    def _zero(self, instance: Colocation, seconds: float | None, start: Pairing | None = None) -> Outcome | None:
+        """What `zero_blocking` finds; None when it was not known by the time limit.
+
+        On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a process of its own, which is
+        ended.
+        """
+        given = (instance, self.alpha, self.alpha_mode)
+        if seconds is None or not _large(instance):
+            return zero_blocking(*given, engine=self.engine, time_limit=seconds, start=start)
+        return call_apart(
+            zero_blocking, *given, engine=self.engine, time_limit=INSIDE * seconds, start=start, hard_limit=seconds
+        )  # fmt: skip
 
     def _cheapest_general(self) -> None:
         if self.proved and 0 < self.value and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:

@@ -13,7 +13,9 @@ from ..outcome import Outcome
 from .penalty import optimal
 
 
-def set_aside(instance: Colocation, zero: Callable[[Colocation], Outcome]) -> tuple[Pairing, list[int]] | None:
+def set_aside(
+    instance: Colocation, zero: Callable[[Colocation], Outcome | None], time_limit: float = 10.0
+) -> tuple[Pairing, list[int]] | None:
     """Set one agent of each odd type aside; the rest has no blocking pair, so every one contains an agent set aside.
 
     That the rest can always be paired without a blocking pair is a theorem when types may be paired with themselves (Scarf's
@@ -22,7 +24,8 @@ def set_aside(instance: Colocation, zero: Callable[[Colocation], Outcome]) -> tu
 
     Parameters
     ----------
-    zero : finds a pairing without blocking pair, or says that there is none.
+    zero : finds a pairing without blocking pair, or says that there is none; None for neither.
+    time_limit : seconds for pairing those that are set aside.
 
     Returns
     -------
@@ -34,11 +37,11 @@ def set_aside(instance: Colocation, zero: Callable[[Colocation], Outcome]) -> tu
     own = np.diag(np.isfinite(instance.penalty))
     if instance.singles_allowed > 0 or len(odd) == 0 or not own[rest > 0].all():
         return None
-    pairing = _aside_pairs(instance, odd)
+    pairing = _aside_pairs(instance, odd, time_limit)
     if pairing is None or not rest.any():
         return None if pairing is None else (pairing, odd.tolist())
     outcome = zero(instance.replace(count=rest))
-    if outcome.solution is None:
+    if outcome is None or outcome.solution is None:
         return None
     body = outcome.solution
     assert isinstance(body, Pairing)
@@ -51,12 +54,12 @@ def set_aside(instance: Colocation, zero: Callable[[Colocation], Outcome]) -> tu
     return both, odd.tolist()
 
 
-def _aside_pairs(instance: Colocation, odd: Integers) -> Pairing | None:
+def _aside_pairs(instance: Colocation, odd: Integers, time_limit: float) -> Pairing | None:
     """The agents set aside, paired among themselves at least penalty."""
     alone = np.zeros_like(instance.count)
     alone[odd] = 1
     try:
-        outcome = optimal(instance.replace(count=alone), time_limit=10.0)
+        outcome = optimal(instance.replace(count=alone), time_limit=time_limit)
     except (ValueError, NoSolution):  # an agent set aside that none of the others may join
         return None
     assert outcome.solution is None or isinstance(outcome.solution, Pairing)

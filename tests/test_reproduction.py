@@ -445,6 +445,7 @@ def test_an_undecided_run_is_no_cure_but_is_told() -> None:
         (["3 of 9; best A", "5 of 9; best B"], "3 to 5 of 9"),
         (["in 3 of 9, at worst 0.9 (A)", "in 4 of 9, at worst 0.8 (B/C)"], "in 3 to 4 of 9, at worst 0.8 to 0.9"),
         (["SMR does: 1 %", "GR does: 2 %"], ""),
+        (["within 0.5 to 0.6", "within 0.4 to 0.7"], "within 0.4-0.5 to 0.6-0.7"),
     ],
 )
 def test_several_texts_become_one_with_ranges(texts: list[str], merged: str) -> None:

@@ -97,21 +97,25 @@ def cause(finding: Finding, tried: Tried) -> str:
 
 
 def span(texts: Iterable[str]) -> str:
-    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, as much of them as agrees."""
+    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, as much of them as agrees.
+
+    In a text that has a "to" of its own it is LOW-HIGH.
+    """
     distinct = list(dict.fromkeys(texts))
     for end in _ENDS:
         parts = list(dict.fromkeys(text.split(end)[0] if end else text for text in distinct))
         if len(parts) == 1 and (not end or _NUMBER.search(parts[0])):
             return parts[0]
         if len({_NUMBER.sub("#", text) for text in parts}) == 1:
-            ranges = map(_range, zip(*(_NUMBER.findall(text) for text in parts), strict=True))
+            word = "-" if " to " in parts[0] else " to "
+            ranges = (_range(numbers, word) for numbers in zip(*(_NUMBER.findall(text) for text in parts), strict=True))
             return "".join(f"{words}{next(ranges, '')}" for words in _NUMBER.split(parts[0]))
     return ""
 
 
-def _range(values: Sequence[str]) -> str:
+def _range(values: Sequence[str], word: str) -> str:
     low, high = min(values, key=float), max(values, key=float)
-    return low if float(low) == float(high) else f"{low} to {high}"
+    return low if float(low) == float(high) else f"{low}{word}{high}"
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:

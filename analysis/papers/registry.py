@@ -276,7 +276,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.papers.cooper.measured:fair_co2_claims",
         "the claims of figures 7 to 13 on the run times that Fair-CO2 measured (-o matrix=)",
         data=(("matrix", "interference/fairco2_runtime_colocation_matrix.csv"),),
-        variations={**left_open.draws(), **left_open.policies(), **left_open.MAJORITY, **left_open.AS_WELL},
+        variations={**left_open.draws(draws=3), **left_open.policies(draws=3), **left_open.MAJORITY, **left_open.AS_WELL},
     ),
     Experiment(
         "colocation-gavel",
@@ -285,7 +285,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.papers.cooper.measured:gavel_claims",
         "the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs sharing a GPU (-o matrix=)",
         data=(("matrix", "interference/gavel_pairs.json"),),
-        variations={**left_open.draws(), **left_open.policies(), **left_open.GPU, **left_open.MAJORITY, **left_open.AS_WELL},
+        variations={
+            **left_open.draws(draws=3),
+            **left_open.policies(draws=3),
+            **left_open.GPU,
+            **left_open.MAJORITY,
+            **left_open.AS_WELL,
+        },
     ),
     Experiment(
         "colocation-figure-14",

@@ -83,7 +83,11 @@ QUEUES: Variations = {
 
 _TYPES = ("Tiny,Small,Medium", "Small,Medium,Large", "Tiny,Tiny,Tiny")
 GAME: Variations = {"alpha": _each("alpha", 3.0, 5.0), "eta": _each("eta", 3, 20), "the VM types": _each("types", *_TYPES[:2])}
-GROWING: Variations = {"alpha": _each("alpha", 2.0), "eta": _each("eta", 1, 2), "the VM types": _each("types", *_TYPES)}
+GROWING: Variations = {
+    "alpha": _each("alpha", 2.0, largest=500),
+    "eta": _each("eta", 1, 2, largest=500),
+    "the VM types": _each("types", *_TYPES, largest=500),
+}
 GAMES: Variations = {
     **draws(games=50),
     "alpha": _each("alpha", 3.0, 5.0, games=50),

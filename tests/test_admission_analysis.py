@@ -15,7 +15,7 @@ import cotenant
 from cotenant.analysis.admission.completion import best_completion
 from cotenant.analysis.admission.rounds import run_rounds
 from cotenant.analysis.papers.matching import claims
-from cotenant.analysis.papers.matching.tables import PRINTED, frontier_table, table_ii, words
+from cotenant.analysis.papers.matching.tables import PRINTED, _drawn, _measured, frontier_table, table_ii, words
 from cotenant.analysis.papers.registry import Finding
 from cotenant.baselines.admission import proposed
 from cotenant.catalog import functions, methods
@@ -229,6 +229,33 @@ def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
         table_ii(simulations=0)
 
 
+def test_table_i_s_maxima_can_be_read_otherwise() -> None:
+    for k in range(5):
+        own, drawn, most = (_drawn("I", ranges, np.random.default_rng(k)) for ranges in ("entries", "simulation", "most"))
+        assert own.cores.max() <= 25
+        assert own.threads.max() <= 50
+        assert (drawn.machines, drawn.jobs) == (own.machines, own.jobs)
+        assert drawn.cores.max() <= 25
+        assert drawn.threads.max() <= 50
+        assert (most.cores == 25).all()
+        assert most.cores.shape == own.cores.shape
+        assert most.speed.tolist() == own.speed.tolist()
+
+
+def test_the_resource_score_against_a_job_s_fastest_cores_by_hand() -> None:
+    one = Admission(cores=np.array([[1, 3]]), threads=np.array([2, 1]), speed=np.array([[9.0, 2.0], [5.0, 4.0]]))
+    answer = Assignment(machine=np.array([0, 0]), cores=np.array([[1, 1], [0, 1]]))
+    assert _measured(one, answer, "fastest")["resource_score"] == pytest.approx((11 / 18 + 4 / 5) / 2)
+    assert _measured(one, answer, "empty")["resource_score"] == pytest.approx((11 / 11 + 4 / 5) / 2)
+
+
+def test_where_the_jobs_do_not_want_the_same_core_the_proposed_matching_takes_least() -> None:
+    ours, least = claims._times(claims._APART)
+    assert ours == pytest.approx(2000 / 10.1 + 99 / 100) == least
+    ours, least = claims._times(claims.COMPLETION)
+    assert ours > least
+
+
 def test_what_the_text_says_of_a_table_is_tested_on_figures() -> None:
     """The printed tables bear out these sentences and no others: worked by hand from Tables II to IV."""
     borne_out = {
@@ -287,7 +314,17 @@ def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"simulations": 2.5}, {"simulations": "a"}, {"optima": "x"}, {"optima": -1}, {"seed": -1}, {"seed": "a"}, {"time_limit": 0}],
+    [
+        {"simulations": 2.5},
+        {"simulations": "a"},
+        {"optima": "x"},
+        {"optima": -1},
+        {"seed": -1},
+        {"seed": "a"},
+        {"time_limit": 0},
+        {"ranges": "all"},
+        {"resource": "all"},
+    ],
 )
 def test_options_of_the_tables_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):

@@ -33,7 +33,7 @@ from .measured import DATA, needs_data
 
 SMALL: dict[str, dict[str, Any]] = {
     "colocation-figure-7": {"agents": 120, "draws": 2},
-    "colocation-figure-8": {"agents": 120, "draws": 2},
+    "colocation-figure-8": {"agents": 120, "draws": 2, "slack_seconds": 1.0},
     "colocation-figure-9": {"agents": 120, "draws": 2},
     "colocation-figure-10": {"agents": 120, "draws": 3},
     "colocation-figure-11": {"agents": 120, "draws": 2},
@@ -42,11 +42,6 @@ SMALL: dict[str, dict[str, Any]] = {
     "colocation-figure-14": {},
 }
 made: Any = Colocation
-
-
-@pytest.fixture(autouse=True)
-def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cotenant.analysis.papers.cooper.attribution.SLACK_SECONDS", 1.0)
 
 
 def found(parts: Any) -> dict[str, Finding]:
@@ -125,7 +120,7 @@ def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_co
 
 
 def test_figure_8_s_rank_correlation_is_spearman_s_formula_by_hand() -> None:
-    parts = figure_8(agents=400, draws=1)
+    parts = figure_8(agents=400, draws=1, slack_seconds=0.0)
     given = setting(seed=0, agents=400, draws=1)
     people = given.population(0)
     drawn = chart(parts, "colocation-figure-8-correlation").series[0]

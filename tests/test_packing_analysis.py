@@ -30,6 +30,22 @@ EXAMPLE = paper_example(rng=np.random.default_rng(0))
 RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
 
 
+def test_the_printed_payoffs_are_sums_of_absolute_values_by_hand() -> None:
+    """Users get (4, 8, 40), (2, 2, 20), (2, 2, 10) of (8, 14, 90); lambda is 8/23; the servers use 1, 7/8, 1 and 1, 1, 5/6."""
+    total, got = (8, 14, 90), ((4, 8, 40), (2, 2, 20), (2, 2, 10))
+    demand = ((7 / 8, 1, 7 / 9), (1, 4 / 7, 8 / 9), (1, 4 / 7, 4 / 9))
+    variance = sum(
+        abs(x / c - 8 / 23 * d) for row, own in zip(got, demand, strict=True) for x, c, d in zip(row, total, own, strict=True)
+    )
+    uneven = [sum(abs(u / (sum(used) / 3) - 1) for u in used) for used in ((1, 7 / 8, 1), (1, 1, 5 / 6))]
+    told = {one.what: one.cause for one in experiment_named("packing-figure-2").run().findings}
+    causes = {told[f"U({server}), both choose their second combination"] for server in (1, 2)}
+    assert causes == {
+        "the roots: with sums of absolute values for both of eq. 14's, "
+        f"U(1) is {-variance - uneven[0]:.3f} and U(2) {-variance - uneven[1]:.3f}"
+    }
+
+
 @pytest.mark.parametrize("capped", [False, True])
 def test_max_min_share_is_the_leximin_of_everything_that_fits(brute, capped: bool) -> None:
     rng = np.random.default_rng(3 + capped)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from cotenant import cli
 from cotenant.analysis.papers import page
 from cotenant.analysis.papers import registry as papers
+from cotenant.analysis.papers.causes import cause, explained, span
 from cotenant.analysis.papers.page import findings, latest, reproduction_page
 from cotenant.analysis.papers.registry import (
     EXPERIMENTS,
@@ -26,9 +27,10 @@ from cotenant.analysis.papers.registry import (
     judged,
 )
 from cotenant.analysis.papers.run import Task, run_tasks, tasks
+from cotenant.analysis.papers.variations import Copy
 from cotenant.analysis.report.picture import Chart, Picture, Series
 from cotenant.analysis.run.rows import read_rows
-from cotenant.instances.problem import InvalidFile
+from cotenant.instances.problem import InvalidFile, InvalidOption
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "docs" / "reproduction.jsonl"
@@ -327,6 +329,7 @@ def test_pictures_and_tables_of_different_experiments_never_share_a_file() -> No
 )
 def test_quick_experiments_give_the_stored_findings_again(row: dict[str, Any]) -> None:
     again = experiment_named(row["experiment"]).run(seed=row["seed"], **row["options"])
+    again = explained(again, seed=row["seed"], **row["options"])
     assert [asdict(finding) for finding in again.findings] == [asdict(finding) for finding in findings(row)]
     assert [picture.name for picture in again.pictures] == row["pictures"]
     assert all(picture.alt and picture.title and picture.command for picture in again.pictures)
@@ -334,14 +337,128 @@ def test_quick_experiments_give_the_stored_findings_again(row: dict[str, Any]) -
 
 @stored_only
 @pytest.mark.parametrize("row", latest(stored()), ids=lambda row: row["experiment"])
-def test_what_differs_says_why(row: dict[str, Any]) -> None:
-    assert [one.what for one in findings(row) if one.verdict == "differs" and not one.why] == []
+def test_what_differs_has_a_cause_that_was_tested(row: dict[str, Any]) -> None:
+    assert [one.what for one in findings(row) if one.verdict == "differs" and not one.cause] == []
 
 
 def test_a_difference_names_its_cause_or_says_that_none_was_tested() -> None:
     assert claim("x", "1", "2", False, "counted twice", "1 counts nobody").why == "counted twice; cause: 1 counts nobody"
     assert claim("x", "1", "2", False).why == "no cause was tested"
     assert claim("x", "1", "1", True, "exact", "never shown").why == "exact"
+
+
+def leaning(*, seed: int = 0, order: str = "given", size: float = 1.0) -> list[Finding | Picture]:
+    ran.append(f"leaning {seed} {order} {size:g}")
+    return [
+        claim("hangs on the draw", "yes", f"{seed}", seed == 2),
+        claim("hangs on the order", "yes", order, order == "other"),
+        claim("about 4", "about 4", f"{3 * size:g} of 9", False),
+        claim("hangs on nothing", "9", f"{0.5 + seed / 100:.2f} and {size:g}", False),
+        claim("moves by nothing", "9", "5", False),
+        claim("known", "9", "8", False, "", "counted twice"),
+        Finding("no claim", "", str(seed), "not in the paper"),
+    ]
+
+
+LEANING = make(
+    "leaning",
+    variations={
+        "the draw": {f"seed {seed}": {"seed": seed} for seed in (1, 2)},
+        "the order": {"order=other": {"order": "other"}},
+        "the size": {"double": {"size": 2.0}},
+    },
+)
+CAUSES = {
+    "hangs on the draw": "the draw: reproduced with seed 2, not with seed 1",
+    "hangs on the order": "the order: reproduced with order=other",
+    "about 4": "the size: the paper's value lies within ours, 3 to 6 of 9",
+    "hangs on nothing": "tested and not the cause: the draw (0.51 to 0.52 and 1), the size (0.50 and 2)",
+    "moves by nothing": "tested and not the cause: the draw, the order and the size (unchanged)",
+    "known": "counted twice",
+    "no claim": "",
+}
+
+
+def test_a_difference_is_run_again_under_each_variation_and_its_cause_is_what_they_show(registry: Any, tmp_path: Path) -> None:
+    registry(LEANING)
+    out = tmp_path / "rows.jsonl"
+    call("all", "--out", out)
+    [row] = read_rows(out)
+    assert {one.what: one.cause for one in findings(row)} == CAUSES
+    assert ran == ["leaning 0 given 1", "leaning 1 given 1", "leaning 2 given 1", "leaning 0 other 1", "leaning 0 given 2"]
+    ran.clear()
+    call("all", "--out", out)
+    assert ran == []
+
+
+def test_a_variation_never_undoes_what_the_user_chose(registry: Any) -> None:
+    registry(LEANING)
+    told = json.loads(call("toy-leaning", "--seed", "1", "-o", "order=mine", "--json").stdout)["findings"]
+    assert ran == ["leaning 1 mine 1", "leaning 2 mine 1", "leaning 1 mine 2"]
+    cause = {one["what"]: one["cause"] for one in told}
+    assert cause["hangs on the draw"] == "the draw: reproduced with seed 2"
+    assert cause["hangs on the order"] == "tested and not the cause: the draw and the size (unchanged)"
+
+
+def test_what_nothing_differs_in_or_has_no_variations_is_run_once(registry: Any) -> None:
+    registry(make("good", variations=LEANING.variations), OTHER)
+    call("all")
+    assert ran == ["good", "other"]
+
+
+def test_a_variation_that_cannot_be_run_is_left_out(registry: Any) -> None:
+    refused = {"the size": {"none": {"size": None}}, "the file": {"theirs": {"log": Copy("traces/log.txt")}}}
+    registry(make("refusing", variations=refused))
+    assert json.loads(call("toy-refusing", "--json").stdout)["findings"][0]["cause"] == ""
+    assert ran == ["refusing 1", "refusing None"]
+
+
+def refusing(*, seed: int = 0, size: int | None = 1, log: str = "") -> list[Finding | Picture]:
+    ran.append(f"refusing {size}")
+    if size is None:
+        raise InvalidOption("size is None")
+    return [claim("claim", "yes", "no", False)]
+
+
+def test_a_variation_reads_the_users_copy_and_the_row_says_so(registry: Any, tmp_path: Path) -> None:
+    registry(make("reader", variations={"the file": {"theirs": {"log": Copy("traces/log.txt")}}}))
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "log.txt").write_text("five")
+    row = json.loads(call("toy-reader", "--data", tmp_path, "--json").stdout)
+    assert row["findings"][0]["cause"] == "the file: reproduced with theirs"
+    assert row["data"]["traces/log.txt"]["file"] == "traces/log.txt"
+    assert row["command"] == "cotenant reproduce toy-reader --data DATA"
+
+
+def test_an_undecided_run_is_no_cure_but_is_told() -> None:
+    base = Finding("x", "yes", "0.1", "differs")
+    tried = {"the draw": {"seed 1": Finding("x", "yes", "0.0", "undecided"), "seed 2": base}}
+    assert cause(base, tried) == "the draw: undecided with seed 1, not with seed 2"
+    assert cause(base, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("texts", "merged"),
+    [
+        (["4 of 9", "4 of 9"], "4 of 9"),
+        (["P12 -0.5, IP-2 +3 %", "P12 1.5, IP-2 -2 %"], "P12 -0.5 to 1.5, IP-2 -2 to +3 %"),
+        (["3 of 9; best A", "5 of 9; best B"], "3 to 5 of 9"),
+        (["in 3 of 9, at worst 0.9 (A)", "in 4 of 9, at worst 0.8 (B/C)"], "in 3 to 4 of 9, at worst 0.8 to 0.9"),
+        (["SMR does: 1 %", "GR does: 2 %"], ""),
+        (["within 0.5 to 0.6", "within 0.4 to 0.7"], "within 0.4-0.5 to 0.6-0.7"),
+    ],
+)
+def test_several_texts_become_one_with_ranges(texts: list[str], merged: str) -> None:
+    assert span(texts) == merged
+
+
+@pytest.mark.parametrize("experiment", [one for one in EXPERIMENTS if one.variations], ids=lambda one: one.name)
+def test_every_variation_changes_an_option_that_the_experiment_takes(experiment: Experiment) -> None:
+    from cotenant.instances.problem.options import accepts
+
+    runs = [changes for ways in experiment.variations.values() for changes in ways.values()]
+    assert runs
+    assert all(accepts(experiment.resolve(), name) for changes in runs for name in changes)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from terminal import run
 
 import cotenant
 from cotenant.analysis.papers.fair_scheduling.printed import MACHINES, TABLE_1, TABLE_2
-from cotenant.analysis.papers.fair_scheduling.traces import _conclusions
+from cotenant.analysis.papers.fair_scheduling.traces import _apart, _conclusions, _drawn_again, _rows, summaries
 from cotenant.analysis.papers.registry import experiment_named
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
 from cotenant.analysis.scheduling.metrics import METRICS, metrics
@@ -324,6 +326,39 @@ def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
         experiment_named("scheduling-table-1").run(trace="RICC")
     with pytest.raises(InvalidOption, match="least is 1"):
         experiment_named("scheduling-figure-10").run(log=str(path), least=1)
+
+
+def test_how_far_rules_lie_apart_is_told_with_the_windows_drawn_again() -> None:
+    near, far = np.array([[1.0] * 20, [2.0] * 20]), np.array([[1.0] * 20, [5.0] * 20])
+    assert (_apart(near), _apart(far), _drawn_again(near, far)) == (1.0, 4.0, (3.0, 3.0))
+    once = np.array([[0.0] * 20, [0.0] * 19 + [100.0]])  # one window decides
+    low, high = _drawn_again(near, once)
+    assert low < 0 < high
+
+
+def test_a_mean_between_those_from_the_two_starts_names_the_start() -> None:
+    [empty], [warm] = (
+        [one for one in _rows(_study(value), start, {"RAND15": (8, 21)}, {other: summaries(_study(else_))})]
+        for start, value, other, else_ in (("empty", 1.0, "warm", 30.0), ("warm", 30.0, "empty", 1.0))
+    )
+    assert empty.cause == "the start: the printed mean lies between ours, 1 from empty and 30 from warm"
+    assert warm.cause == "the start: the printed mean lies between ours, 30 from warm and 1 from empty"
+    [outside] = _rows(_study(1.0), "empty", {"RAND15": (8, 21)}, {"warm": summaries(_study(2.0))})
+    assert (outside.verdict, outside.cause) == ("differs", "")
+
+
+def _study(value: float) -> Any:
+    return SimpleNamespace(distance={"RAND15": np.full(5, value)}, contended_windows=5, windows=5, without_work=0)
+
+
+def test_what_figure_2_and_theorem_5_1_differ_in_is_tested() -> None:
+    causes = {
+        one.what: one.cause
+        for name in ("scheduling-figure-2", "scheduling-theorem-5.1")
+        for one in experiment_named(name).run().findings
+        if one.verdict == "differs"
+    }
+    assert list(causes.values()) == ["the sign: one unit sooner it is -1", "the unit jobs: with 16 each instead of 2 it is 18"]
 
 
 def test_the_paper_s_conclusions_are_tested_on_means() -> None:

@@ -150,8 +150,10 @@ _HEAD = f"""# Every table and figure of the papers
 
 What the papers print, what comes out here, and whether that is the same. One row is one number or one claim:
 `reproduced`, `differs`, `undecided` (what was drawn is too little to tell), or `not in the paper` (a number it should be read
-beside). A difference names its cause where one was found: worked out from the printed numbers, or by a run in which the cause was
-taken away; otherwise it says that none was tested.
+beside). A difference names its cause: worked out from the printed numbers, or by a run in which the cause was taken away. Where
+none was known, the experiment was run again with what the paper leaves open changed, one thing at a time (other draws, another
+order, other penalties), and the row says under which change the difference vanishes, or what was tested and ruled out, and how
+far the number moved.
 A verdict is computed from the two numbers each time; none is written down by hand. This page is made from
 [the rows](reproduction.jsonl) of one run by
 

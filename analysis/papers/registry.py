@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -11,6 +11,7 @@ from ...instances.problem.errors import UnknownName
 from ...instances.problem.registry import resolve
 from ...solvers.outcome import Clock
 from ..report.picture import Picture
+from . import variations as left_open
 
 Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
 
@@ -26,7 +27,8 @@ class Finding:
     ours : what came out.
     verdict : "reproduced", "differs", "undecided" (what was drawn is too little to tell), or "not in the paper".
     note : how it was measured.
-    cause : of a difference, why: found by working it out or by a run in which the cause was taken away; "" where none was found.
+    cause : of a difference, why: found by working it out or by a run in which the cause was taken away, or what runs ruled out;
+        "" where nothing was tested.
     """
 
     what: str
@@ -38,7 +40,7 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """The note, and of a difference its cause, or that none was found."""
+        """The note, and of a difference its cause, or that none was tested."""
         told = self.cause and f"cause: {self.cause}"
         return "; ".join(filter(None, (self.note, told or (_NO_CAUSE if self.verdict == "differs" else ""))))
 
@@ -80,6 +82,8 @@ class Experiment:
     data : (option, file) of each measured file of others that it reads: the option that takes its path, and its place in a
         folder of users' copies (the layout of CONTRIBUTING.md).
     substitute : what it runs on without them; "" when it cannot.
+    variations : what the paper leaves open, and other choices of it: where a finding differs without a cause of its own, they
+        are tried (see `causes.explained`).
     """
 
     name: str
@@ -89,6 +93,7 @@ class Experiment:
     what: str
     data: tuple[tuple[str, str], ...] = ()
     substitute: str = ""
+    variations: left_open.Variations = field(default_factory=dict, hash=False)
 
     @property
     def paper(self) -> str:
@@ -109,6 +114,12 @@ class Experiment:
     def files(self, folder: Path) -> dict[str, str]:
         """The path of each measured file that lies in a folder of users' copies, by the option that takes it."""
         return {option: str(folder / file) for option, file in self.data if (folder / file).is_file()}
+
+    @property
+    def also_read(self) -> tuple[str, ...]:
+        """The measured files that its variations read."""
+        changes = [changes for runs in self.variations.values() for changes in runs.values()]
+        return tuple(dict.fromkeys(value.file for one in changes for value in one.values() if isinstance(value, left_open.Copy)))
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
         """Run it, with the measured files that `data`, a folder, holds."""
@@ -208,6 +219,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper figs. 1 and 7, thesis figs. 2.1, 2.9 and 2.10",
         "analysis.papers.cooper.attribution:figure_7",
         "penalty of each job by policy, the jobs by increasing bandwidth, beside what is proved possible",
+        variations={**left_open.populations(), **left_open.policies()},
     ),
     Experiment(
         "colocation-figure-8",
@@ -215,6 +227,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 8, thesis fig. 2.11",
         "analysis.papers.cooper.attribution:figure_8",
         "ranks of penalty against ranks of bandwidth by policy, and the fairest pairing possible",
+        variations={**left_open.populations(slack_seconds=0.0), **left_open.policies(slack_seconds=0.0)},
     ),
     Experiment(
         "colocation-figure-9",
@@ -222,6 +235,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 9, thesis fig. 2.12",
         "analysis.papers.cooper.stability:figure_9",
         "agents served better, worse and alike when stable policies replace greedy and complementary ones",
+        variations={**left_open.populations(), **left_open.policies(), **left_open.COUPLING, **left_open.MAJORITY},
     ),
     Experiment(
         "colocation-figure-10",
@@ -229,6 +243,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 10, thesis fig. 2.13",
         "analysis.papers.cooper.stability:figure_10",
         "blocking pairs against alpha by policy, and in how many populations none is proved possible",
+        variations={**left_open.populations(draws=10), **left_open.policies(draws=10)},
     ),
     Experiment(
         "colocation-figure-11",
@@ -236,6 +251,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 11, thesis figs. 2.14 and 2.15",
         "analysis.papers.cooper.performance:figure_11",
         "penalties by policy under four mixes of jobs, beside the proved least",
+        variations={**left_open.populations(), **left_open.policies(), **left_open.AS_WELL},
     ),
     Experiment(
         "colocation-figure-12",
@@ -243,6 +259,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 12, thesis fig. 2.16",
         "analysis.papers.cooper.prediction:figure_12",
         "preferences predicted from a sample, and stable policies run on the prediction",
+        variations=left_open.populations(),
     ),
     Experiment(
         "colocation-figure-13",
@@ -250,6 +267,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 13, thesis fig. 2.17",
         "analysis.papers.cooper.scaling:figure_13",
         "rank correlation of penalty with bandwidth as populations grow",
+        variations={**left_open.populations(proved=0, draws=20), **left_open.POLICY},
     ),
     Experiment(
         "colocation-fair-co2",
@@ -258,6 +276,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.papers.cooper.measured:fair_co2_claims",
         "the claims of figures 7 to 13 on the run times that Fair-CO2 measured (-o matrix=)",
         data=(("matrix", "interference/fairco2_runtime_colocation_matrix.csv"),),
+        variations={**left_open.draws(draws=3), **left_open.policies(draws=3), **left_open.MAJORITY, **left_open.AS_WELL},
     ),
     Experiment(
         "colocation-gavel",
@@ -266,6 +285,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.papers.cooper.measured:gavel_claims",
         "the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs sharing a GPU (-o matrix=)",
         data=(("matrix", "interference/gavel_pairs.json"),),
+        variations={
+            **left_open.draws(draws=3),
+            **left_open.policies(draws=3),
+            **left_open.GPU,
+            **left_open.MAJORITY,
+            **left_open.AS_WELL,
+        },
     ),
     Experiment(
         "colocation-figure-14",
@@ -280,6 +306,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Hines and Romano, Table II",
         "analysis.papers.matching.tables:table_ii",
         "comparison I: VMs and jobs evenly matched, with the optimum",
+        variations=left_open.compared(),
     ),
     Experiment(
         "admission-table-iii",
@@ -287,6 +314,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Hines and Romano, Table III",
         "analysis.papers.matching.tables:table_iii",
         "comparison II: many VM resources, with the optimum",
+        variations=left_open.compared(),
     ),
     Experiment(
         "admission-table-iv",
@@ -294,6 +322,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Hines and Romano, Table IV",
         "analysis.papers.matching.tables:table_iv",
         "comparison III: more jobs than resources, with the optimum",
+        variations=left_open.compared(),
     ),
     Experiment(
         "admission-claims",
@@ -430,6 +459,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Llull (thesis 2017) fig. 4.9",
         "analysis.papers.thesis_numa.throughput:figure_4_9",
         "95th percentile at high and low load, refusal limits 10, 100 and 1000",
+        variations=left_open.HIGH_LOAD,
     ),
     Experiment(
         "numa-figure-4.10",
@@ -451,6 +481,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Llull (thesis 2017) fig. 4.12",
         "analysis.papers.thesis_numa.costs:figure_4_12",
         "energy times squared delay of migrating pages over that of remote access",
+        variations=left_open.REUSE,
     ),
     Experiment(
         "numa-figure-4.13",
@@ -465,6 +496,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Llull (thesis 2017) fig. 4.14",
         "analysis.papers.thesis_numa.power:figure_4_14",
         "where tasks run, by distance from their data",
+        variations=left_open.NEAR_SATURATION,
     ),
     Experiment(
         "numa-queues",
@@ -472,6 +504,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Llull (thesis 2017) section 4.3.2",
         "analysis.papers.thesis_numa.studies:queues",
         "one queue against one per processor: mean and variance of the wait",
+        variations=left_open.QUEUES,
     ),
     Experiment(
         "numa-policies",
@@ -507,6 +540,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Xu and Yu (2014) fig. 5",
         "analysis.papers.fuga.cluster:figure_5",
         "dominant shares on the 8-node cluster: FUGA against the Hadoop fair scheduler",
+        variations=left_open.GAME,
     ),
     Experiment(
         "packing-figure-6",
@@ -514,6 +548,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Xu and Yu (2014) fig. 6",
         "analysis.papers.fuga.cluster:figure_6",
         "allocated CPU and memory on 50 to 700 servers: FUGA against first fit",
+        variations=left_open.GROWING,
     ),
     Experiment(
         "packing-figure-7",
@@ -530,6 +565,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Xu and Yu (2014) Theorems 7 to 10",
         "analysis.papers.fuga.games:theorems",
         "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the equilibrium",
+        variations=left_open.GAMES,
     ),
     Experiment(
         "market-section-3.1.2",
@@ -573,6 +609,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "errors of predicted run times over core counts",
         data=(("profile", P3ARSEC),),
         substitute="a synthetic profile",
+        variations=left_open.MACHINES,
     ),
     Experiment(
         "market-figure-3.11",
@@ -587,6 +624,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "thesis fig. 3.12",
         "analysis.papers.thesis_market.mechanisms:figure_3_12",
         "envy among 100 users in 10 groups",
+        variations=left_open.HILL_CLIMBING,
     ),
     Experiment(
         "market-figure-3.13",
@@ -594,6 +632,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "thesis fig. 3.13",
         "analysis.papers.thesis_market.mechanisms:figure_3_13",
         "sharing index of seven mechanisms, by number of users",
+        variations=left_open.draws(),
     ),
 )
 """Every experiment, by problem and place."""

@@ -19,6 +19,7 @@ from ...solvers.outcome import Clock
 from ..run.lock import locked
 from ..run.result import versions
 from ..run.rows import RowFile, finished_rows
+from .causes import explained
 from .documents import require_experiments
 from .page import findings_table
 from .registry import Experiment, ExperimentRow, Reproduction
@@ -42,7 +43,9 @@ class Task:
             return {}
         known = dict(self.experiment.data)
         found = {option: path for option, path in self.experiment.files(self.data).items() if option not in self.options}
-        return {option: {"file": known[option], "sha256": _digest(Path(path))} for option, path in found.items()}
+        read = {option: (known[option], Path(path)) for option, path in found.items()}
+        read |= {file: (file, self.data / file) for file in self.experiment.also_read if (self.data / file).is_file()}
+        return {option: {"file": file, "sha256": _digest(path)} for option, (file, path) in read.items()}
 
     @property
     def missing(self) -> list[str]:
@@ -186,6 +189,7 @@ def _run(one: Task, figures: Path | None, tables: Path | None, fetch: bool) -> t
     clock = Clock()
     try:
         done = one.experiment.run(seed=one.seed, data=one.data, **one.options)
+        done = explained(done, seed=one.seed, data=one.data, **one.options)
         row: ExperimentRow = {
             **one.identity(),
             "status": "done",

@@ -27,7 +27,7 @@ from ....solvers.scheduling import reference, simulate
 from ...report.picture import Chart, HeatMap, Picture, Series
 from ...scheduling.prices import prices
 from ...scheduling.strategy import KINDS, STRATEGY_RULES, best_gains
-from ..registry import Finding, judged
+from ..registry import Finding, claim, judged
 
 Count = Annotated[int, AtLeast(1)]
 
@@ -50,12 +50,15 @@ def figure_2_numbers(*, seed: int = 0) -> list[Finding | Picture]:
         _equal("psi at 14", "297", psi),
         _equal("flow time at 14", "70", flow),
     ]
+    sooner = start.copy()
+    sooner[5] -= 1
+    sign = f"the sign: one unit sooner it is {_organization_1(two, sooner)[1] - flow:+d}"
     for what, changed, (utility, time) in changes:
         changed_psi, changed_flow = _organization_1(two, changed)
         found.append(_equal(f"{what}: change of psi", f"{utility:+d}", f"{changed_psi - psi:+d}"))
         difference = changed_flow - flow
         note = "" if difference == time else "a job that ends later has a longer flow time"
-        found.append(_equal(f"{what}: change of the flow time", f"{time:+d}", f"{difference:+d}", note))
+        found.append(_equal(f"{what}: change of the flow time", f"{time:+d}", f"{difference:+d}", note, sign))
     alt = f"Three machines over {two.horizon} units: {int(mine.sum())} jobs of organization 1 and one of organization 2, at 9."
     return [*found, schedule_map("scheduling-figure-2", "The schedule of figure 2", two, start, alt)]
 
@@ -89,13 +92,18 @@ def proposition_5_5(*, seed: int = 0) -> list[Finding | Picture]:
 
 def theorem_5_1(*, seed: int = 0) -> list[Finding | Picture]:
     """Theorem 5.1: the Shapley value counts the orders that solve a SUBSETSUM problem, once enough unit jobs give b its claim."""
+    right = subset_sum_count("2,3,4", 5)
+    count = {
+        jobs: int(reference(subset_sum(values="2,3,4", target=5, unit_jobs=jobs)).phi()[3] * factorial(5)
+                  / subset_sum_size("2,3,4", jobs))
+        for jobs in (2, 16)
+    }  # fmt: skip
+    cause = f"the unit jobs: with 16 each instead of 2 it is {count[16]}"
     found: list[Finding | Picture] = []
     for jobs, text in ((2, "as printed"), (16, "16 unit jobs each instead of 2")):
-        instance = subset_sum(values="2,3,4", target=5, unit_jobs=jobs)
-        count = int(reference(instance).phi()[3] * factorial(5) / subset_sum_size("2,3,4", jobs))
-        right = subset_sum_count("2,3,4", 5)
-        note = "" if count == right else "b is not served before S everywhere, as the proof needs"
-        found.append(_equal(f"orders counted for S = {{2, 3, 4}}, x = 5, {text}", str(right), count, note))
+        note = "" if count[jobs] == right else "b is not served before S everywhere, as the proof needs"
+        what = f"orders counted for S = {{2, 3, 4}}, x = 5, {text}"
+        found.append(_equal(what, str(right), count[jobs], note, cause if count[16] == right else ""))
     return found
 
 
@@ -197,8 +205,8 @@ def _organization_1(instance: Scheduling, start: Integers) -> tuple[int, int]:
     return int(UTILITIES["throughput"](rows, 14)), -int(UTILITIES["flow-time"](rows, 14))
 
 
-def _equal(what: str, paper: str, ours: object, note: str = "") -> Finding:
-    return Finding(what, paper, str(ours), judged(str(ours) == paper), note)
+def _equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
+    return claim(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
 def _percent(value: float) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ....catalog import functions
-from ....instances.admission import Admission, Assignment
-from ....instances.admission.generators import Comparison, table_i, uniform
+from ....instances.admission import Admission, Assignment, job_speeds
+from ....instances.admission.generators import TABLE_I, Comparison, table_i, uniform
 from ....instances.admission.rules import SCHEMES
 from ....instances.problem.rules import AtLeast, checked
 from ....solvers.admission.optimal import optimal
@@ -65,6 +65,9 @@ EQUAL_SPEED, EQUAL_POINTS = 0.01, 0.5
 """In an ordering two schemes that differ by less, in speed (relative) or in points, are not told apart."""
 
 
+Ranges = Literal["entries", "simulation", "most"]
+Resource = Literal["empty", "fastest"]
+
 Figures = Mapping[str, Mapping[str, float]]
 """Metric -> scheme -> value."""
 
@@ -118,19 +121,43 @@ SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
 """Section IV.D, of all three comparisons."""
 
 
-def table_ii(*, seed: int = 0, simulations: int = 500, optima: int = 20, time_limit: float = 3.0) -> list[Finding | Picture]:
+def table_ii(
+    *,
+    seed: int = 0,
+    simulations: int = 500,
+    optima: int = 20,
+    time_limit: float = 3.0,
+    ranges: Ranges = "entries",
+    resource: Resource = "empty",
+) -> list[Finding | Picture]:
     """Table II, comparison I: see `table`."""
-    return table("I", seed, simulations, optima, time_limit)
+    return table("I", seed, simulations, optima, time_limit, ranges, resource)
 
 
-def table_iii(*, seed: int = 0, simulations: int = 100, optima: int = 10, time_limit: float = 6.0) -> list[Finding | Picture]:
+def table_iii(
+    *,
+    seed: int = 0,
+    simulations: int = 100,
+    optima: int = 10,
+    time_limit: float = 6.0,
+    ranges: Ranges = "entries",
+    resource: Resource = "empty",
+) -> list[Finding | Picture]:
     """Table III, comparison II: see `table`."""
-    return table("II", seed, simulations, optima, time_limit)
+    return table("II", seed, simulations, optima, time_limit, ranges, resource)
 
 
-def table_iv(*, seed: int = 0, simulations: int = 100, optima: int = 20, time_limit: float = 3.0) -> list[Finding | Picture]:
+def table_iv(
+    *,
+    seed: int = 0,
+    simulations: int = 100,
+    optima: int = 20,
+    time_limit: float = 3.0,
+    ranges: Ranges = "entries",
+    resource: Resource = "empty",
+) -> list[Finding | Picture]:
     """Table IV, comparison III: see `table`."""
-    return table("III", seed, simulations, optima, time_limit)
+    return table("III", seed, simulations, optima, time_limit, ranges, resource)
 
 
 @checked
@@ -140,6 +167,8 @@ def table(
     simulations: Annotated[int, AtLeast(1)],
     optima: Annotated[int, AtLeast(0)],
     time_limit: float,
+    ranges: Ranges,
+    resource: Resource,
 ) -> list[Finding | Picture]:
     """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum on the first of them.
 
@@ -151,9 +180,18 @@ def table(
     optima : on how many of them, the first ones, the optimum is worked out.
     time_limit : seconds for each; where that is too little, what is said of the optimum is said of the best answer found,
         and shares of the optimum are shares of the proved bound.
+    ranges : how Table I's largest numbers of cores and threads are read: they bound every entry ("entries"), are drawn once a
+        simulation and bound its entries ("simulation"), or are what every type of cores has ("most", cores only).
+    resource : what a job's speed is compared with in the resource score: that on its VM when it is empty ("empty"), or all its
+        threads on its fastest type of cores ("fastest"). The paper says it in words only.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range.
     """
-    draws = [table_i(comparison=comparison, rng=np.random.default_rng([seed, k])) for k in range(simulations)]
-    rows = {scheme: [metrics(one, POLICIES[scheme](one)) for one in draws] for scheme in SCHEMES}
+    draws = [_drawn(comparison, ranges, np.random.default_rng([seed, k])) for k in range(simulations)]
+    rows = {scheme: [_measured(one, POLICIES[scheme](one), resource) for one in draws] for scheme in SCHEMES}
     ours = {name: [_mean(rows[scheme], name) for scheme in SCHEMES] for name in WORDS if name != "change"}
     ours["change"] = [100 * (value / ours["speed_score"][0] - 1) for value in ours["speed_score"]]
     best, shares, lines = _optima(draws[:optima], rows, time_limit)
@@ -165,6 +203,28 @@ def table(
         *lines,
         *_pictures(comparison, printed, ours, shares),
     ]
+
+
+def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
+    """One simulation's instance."""
+    most = TABLE_I[comparison]
+    if ranges == "simulation":
+        drawn: Any = {name: int(rng.integers(1, getattr(most, name) + 1)) for name in _RANGED}
+        return uniform(**drawn, speed=most.speed, rng=rng)
+    one = table_i(comparison=comparison, rng=rng)
+    return one.replace(cores=np.full_like(one.cores, most.cores)) if ranges == "most" else one
+
+
+def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[str, float]:
+    """The metrics, with the resource score as it is read."""
+    row, chosen = metrics(one, answer), answer.assigned
+    if resource == "fastest" and chosen.any():
+        fastest = one.threads * one.speed.max(axis=1)
+        row["resource_score"] = float((job_speeds(one, answer)[chosen] / fastest[chosen]).mean())
+    return row
+
+
+_RANGED = ("machines", "jobs", "types", "cores", "threads")
 
 
 @checked
@@ -207,8 +267,9 @@ def words(comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = holds(_by_scheme(ours)), holds(_by_scheme(printed))
         note = "on the figures above"
-        note += "" if there else f"; the printed ones do not bear it out{'' if here else ' either'}"
-        found.append(Finding(what, claim, "holds" if here else "does not hold", judged(here), note))
+        note += "; the printed ones do not bear it out" if here and not there else ""
+        cause = "" if here or there else "the printed figures do not bear it out either"
+        found.append(Finding(what, claim, "holds" if here else "does not hold", judged(here), note, cause))
     return found
 
 

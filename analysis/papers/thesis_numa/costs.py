@@ -166,7 +166,8 @@ def figure_4_10(*, seed: int = 0) -> list[Finding | Picture]:
                 judged(min(once.values()) > 1), "the thesis prints its benchmarks' accesses a byte nowhere"),
         Finding("range of figure 4.10", "1.5 to 5.0", "2.0 to 8.0, further down in the same section",
                 judged(ENERGY_RANGE == ENERGY_RANGE_AGAIN),
-                f"both are the thesis's; to another blade 1.5 to 5.0 is {low:.2f} to {high:.2f} accesses a byte"),
+                f"to another blade 1.5 to 5.0 is {low:.2f} to {high:.2f} accesses a byte",
+                "both are the thesis's own: the section contradicts itself"),
         Finding("many accesses of a page amortize its migration", "yes", "the ratio falls along each curve", judged(falling)),
         _curves("numa-figure-4.10", "Energy of migration over remote access", "energy over that of remote access", curves),
     ]  # fmt: skip

@@ -577,6 +577,39 @@ def test_local_search_looks_at_the_clock_inside_a_crowded_vm(monkeypatch: pytest
     assert calls == [0, 8]
 
 
+def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two thousand VMs were all looked at before the clock was: twelve seconds with a limit of three."""
+    from cotenant.solvers.admission import local_search as module
+
+    instance = uniform(machines=10, jobs=30, types=2, cores=4, threads=3, rng=np.random.default_rng(1))
+    calls: list[int] = []
+    changes = module._Search._refresh
+
+    def counted(search: Any, machines: Any) -> None:
+        real = search._changes
+        search._changes = lambda *given: (calls.append(given[4]), real(*given))[1]
+        changes(search, machines)
+        search._changes = real
+
+    monkeypatch.setattr(module._Search, "_refresh", counted)
+    reached = []
+    for most in (3, 30, 60, 90, 120, 150, 180, 240, 300):
+        looks = itertools.count()
+
+        class Short(Clock):
+            @property
+            def over(self) -> bool:
+                return next(looks) >= most  # noqa: B023
+
+        calls.clear()
+        found, _ = module.improved(instance, module.start_assignment(instance, None), Short(), None, 20)
+        assert len(calls) <= most + 1
+        check(instance, found)
+        reached.append(total_speed(instance, found))
+    assert reached == sorted(reached)
+    assert reached[-1] > reached[0]
+
+
 def test_what_leaving_is_worth_does_not_depend_on_how_many_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.solvers.admission import local_search as module
 

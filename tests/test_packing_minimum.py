@@ -67,6 +67,25 @@ def test_min_servers_and_min_cost_are_what_trying_everything_gives(classes: int,
     assert impossible > 0
 
 
+def test_cp_sat_makes_no_model_that_takes_longer_than_there_is_time(monkeypatch) -> None:
+    """A quarter of a million counts took seven seconds beyond a limit of three."""
+    from cotenant.solvers.packing import assignment
+
+    instance = Packing(capacity=[[10.0]], demand=[[4.0], [3.0]], request=[7, 9])
+    best = cp_sat(instance, time_limit=20)
+    monkeypatch.setattr(assignment, "A_COUNT", 20.0)
+    monkeypatch.setattr(assignment, "assignment_model", None)
+    found = cp_sat(instance, time_limit=20)
+    check(instance, found.solution)
+    assert found.bound <= best.solution.servers <= found.solution.servers
+    assert found.certificate["bound_by"] == "bounds"
+    if found.status is not Status.OPTIMAL:
+        assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    unknown = cp_sat(Packing(capacity=[[10.0]], demand=[[6.0], [4.0]], request=[2, 3], servers=[2]), time_limit=20)
+    assert unknown.solution is None
+    assert unknown.status in (Status.UNKNOWN, Status.INFEASIBLE)
+
+
 def test_cp_sat_is_what_trying_everything_gives(brute) -> None:
     rng = np.random.default_rng(5)
     for step in range(25):

@@ -119,16 +119,19 @@ def envy_matrix(market: Market, allocation: Allocation, users: Integers | None =
 def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
     """(n,) each user's worst index and whom it envies most (itself when nobody); 1 for a user without useful jobs."""
     own = user_utilities(market, allocation.cores)
-    other = envied_values(market, allocation).tocoo()
-    apart = other.row != other.col
-    row, col, value = other.row[apart], other.col[apart], other.data[apart]
-    order = np.lexsort((col, -value, row))
-    row, col, value = row[order], col[order], value[order]
-    top = np.concatenate([[True], row[1:] != row[:-1]]) if len(row) else np.zeros(0, dtype=bool)
+    other = envied_values(market, allocation)
+    other.sort_indices()
+    length = np.diff(other.indptr)
+    row = np.repeat(np.arange(market.users), length)
+    value = np.where(other.indices == row, -1.0, other.data)  # nobody envies itself
+    top = np.full(market.users, -1.0)
+    top[length > 0] = np.maximum.reduceat(value, other.indptr[:-1][length > 0]) if len(value) else -1.0
     index, whom = np.ones(market.users), np.arange(market.users)
-    index[row[top]] = _index(own[row[top]], value[top])
-    envious = top & (value > own[row])
-    whom[row[envious]] = col[envious]
+    seen = top >= 0
+    index[seen] = _index(own[seen], top[seen])
+    best = np.flatnonzero((value == top[row]) & (value > own[row]))
+    envious, first = np.unique(row[best], return_index=True)
+    whom[envious] = other.indices[best[first]]
     return index, whom
 
 

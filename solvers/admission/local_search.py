@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -80,6 +81,8 @@ def improved(
                 break
             search.shake(draw)
             search.descend()
+            if not search.known:  # time was up before it was clear what the shaking came to
+                break
             if search.total < total:
                 search.place(kept)
             else:
@@ -116,7 +119,12 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
 
 
 class _Search:
-    """The jobs' VMs, and what each change is worth."""
+    """The jobs' VMs, and what each change is worth.
+
+    Attributes
+    ----------
+    known : whether `total` is that of the VMs as they are; not when time was up in the middle of working it out.
+    """
 
     def __init__(self, instance: Admission, clock: Clock) -> None:
         from .kernels import RELATIVE, changes
@@ -132,6 +140,7 @@ class _Search:
         self._add = np.zeros((instance.machines, instance.jobs))
         self._remove = np.zeros(instance.jobs)
         self._swap = np.zeros((instance.jobs, swaps))
+        self.known = True
 
     @property
     def total(self) -> float:
@@ -166,14 +175,17 @@ class _Search:
         self.machine[jobs] = draw.integers(0, self.instance.machines, number)
         self._refresh(before | set(self.machine[jobs].tolist()))
 
-    def _refresh(self, machines: object) -> None:
+    def _refresh(self, machines: Iterable[int]) -> None:
         given = self.instance
-        for v in machines:  # type: ignore[attr-defined]
+        for place, v in enumerate(machines):
             if v < 0:
                 continue
+            if place and self._clock.over:  # no change is looked at any more
+                self.known = False
+                break
             size = int((self.machine == v).sum())
             for first in range(0, max(size, 1), _AT_ONCE):  # a crowded VM takes seconds: the clock is looked at in between
-                if first and self._clock.over:  # no change is looked at any more
+                if first and self._clock.over:
                     break
                 self._value[v] = self._changes(
                     given.speed, given.threads, given.cores[v], self.machine, v, self._noise,

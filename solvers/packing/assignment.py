@@ -8,14 +8,17 @@ from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
 from ...models.packing.assignment import AssignmentModel, assignment_model
-from ..engines import solve_cp_sat
-from ..outcome import Outcome, Report, Status, Stop
+from ..engines import CpSatAnswer, solve_cp_sat
+from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .fitting import Counts, decreasing, fit, trimmed
 from .reduction import Reduced, reduce
 
 MOST_COUNTS = 300_000
 """Larger models (servers x types) are refused."""
+
+A_COUNT = 3e-5
+"""Seconds that a count takes in the making of the model, in which nothing looks at the clock."""
 
 
 @checked
@@ -33,7 +36,8 @@ def cp_sat(
 
     Parameters
     ----------
-    time_limit : seconds.
+    time_limit : seconds. Where making the model alone would take longer, the answer is the start or the greedy one, with the
+        bound of `bounds.best_bound`.
     start : an answer to begin from.
 
     Raises
@@ -50,6 +54,7 @@ def cp_sat(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
+    clock = Clock(time_limit)
     problem = reduce(instance)
     greedy = _greedy(problem)
     kind = _servers(problem, greedy, start)
@@ -59,15 +64,20 @@ def cp_sat(
             f" {MOST_COUNTS}; use min-servers"
         )
     floor = best_bound(problem).value
-    built = assignment_model(problem.demand, problem.request, problem.capacity, kind, problem.price)
-    answer = solve_cp_sat(built.model, time_limit=time_limit, report=report, hints=_hints(problem, built, kind, greedy))
-    certificate = {"engine": answer.message, "bound_by": "CP-SAT"}
+    built: AssignmentModel | None = None
+    message = "none: making the model would take longer than there was time"
+    answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
+    if clock.left is None or clock.left > len(kind) * problem.types * A_COUNT:
+        built = assignment_model(problem.demand, problem.request, problem.capacity, kind, problem.price)
+        hints = _hints(problem, built, kind, greedy)
+        answer = solve_cp_sat(built.model, time_limit=clock.share(), report=report, hints=hints)
+    certificate = {"engine": answer.message, "bound_by": "CP-SAT" if built is not None else "bounds"}
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, None, Status.INFEASIBLE, answer.stop, certificate, answer.trace)
     candidates = [] if start is None else [start]
     if greedy is not None:
         candidates.append(problem.placement(*greedy))
-    if answer.values is not None:
+    if built is not None and answer.values is not None:
         candidates.append(problem.placement(*trimmed(built.counts(answer.values), kind, problem.request)))
     if not candidates:
         return Outcome(None, None, Status.UNKNOWN, answer.stop, certificate, answer.trace)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances.problem.base import Solution
+from ..solvers.outcome import Status
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +32,7 @@ class Stored:
     certificate : as stored.
     options : as stored, with the catalogue's defaults of those not given.
     objective, bound : the objective's name, and the bound claimed on it.
+    status : as claimed.
     """
 
     method: str
@@ -39,6 +41,7 @@ class Stored:
     options: Mapping[str, Any]
     objective: str | None
     bound: float | None
+    status: Status
 
 
 @dataclass

@@ -12,18 +12,19 @@ from rational_program import least
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair
+from cotenant.analysis.run.recheck import recheck
 from cotenant.catalog import functions
 from cotenant.instances.numa import Flow, Numa, Simulation
 from cotenant.instances.numa.answer import flow_by_distance
 from cotenant.instances.numa.bounds import link_energy, power_bound, throughput_bound
 from cotenant.instances.numa.generators import blade_server
-from cotenant.instances.problem import InvalidOption, UnknownName
+from cotenant.instances.problem import InvalidOption, UnknownName, scale
 from cotenant.models.numa import power_program, throughput_program
 from cotenant.models.numa.readable import power_model, throughput_model
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.numa.fluid import fluid, fluid_power, mix_shares, mix_table
-from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.outcome import Clock, Status, Stop
 
 FUNCTIONS = functions("numa", "Local", "IP-1", "IP-2", "IB")
 
@@ -380,3 +381,21 @@ def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
     assert most.solution.throughput == pytest.approx(14.0, rel=SAME)  # all at home: 8.4
     assert (most.status, most.bound) == (Status.OPTIMAL, pytest.approx(14.0, rel=SAME))
     assert fluid_power(server, throughput=12.0).status is Status.OPTIMAL
+
+
+def test_the_most_throughput_is_sustained_where_its_first_flow_is_a_little_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was called unknown, beside prices that allow it: `check` refused the result."""
+    instance = cotenant.read("numa/kmeans-hot-memory")
+    module = importlib.import_module("cotenant.solvers.numa.fluid")
+    most, found = fluid(instance).solution.throughput, module._most(instance, Clock(None))
+    below = found._replace(flow=module._slower(found.flow, most * (1 - 3e-9)))
+    monkeypatch.setattr(module, "_most", lambda *_: below)
+    assert fluid_power(instance, throughput=most).status is Status.OPTIMAL
+
+
+def test_a_result_between_the_most_found_and_what_prices_allow_is_no_broken_claim() -> None:
+    instance = cotenant.read("numa/kmeans-hot-memory")
+    document = cotenant.solve(instance, "fluid-power", throughput=1e6).document()
+    asked = {"throughput": 3000.0}
+    document["result"] |= {"status": "unknown", "options": asked, "scale": scale(instance, "link_power", **asked)}
+    assert recheck(instance, cotenant.Result.from_document(document)).broken == ()

@@ -6,6 +6,7 @@ from ...instances.numa.answer import Flow, Simulation
 from ...instances.numa.bounds import link_energy, power_bound, throughput_bound
 from ...instances.numa.instance import Numa
 from ...solvers.numa.fluid import ROUNDED, mix_table
+from ...solvers.outcome import Status
 from ..findings import Findings, Stored, alike
 
 
@@ -28,7 +29,7 @@ def claims(instance: Numa, stored: Stored) -> Findings:
         return found
     if stored.solution is None:  # no placement sustains what is asked for
         found.impossible = asked > throughput_bound(instance, prices) * (1 + ROUNDED) or None
-        if not found.impossible:
+        if not found.impossible and stored.status is Status.INFEASIBLE:
             found.witness("prices", f"allow {throughput_bound(instance, prices):.6g} tasks/s, and {asked:g} were asked for")
         return found
     assert isinstance(stored.solution, Flow)

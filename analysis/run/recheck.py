@@ -179,7 +179,7 @@ class _Judge:
         options = self.defaults | dict(result.options)
         certificate = plain(dict(result.certificate))
         method = "" if self.method is None else self.method.name
-        stored = Stored(method, result.solution, certificate, options, result.objective_name, result.bound)
+        stored = Stored(method, result.solution, certificate, options, result.objective_name, result.bound, result.status)
         if self.analysis.claims is not None:
             self.found = self.analysis.claims(self.instance, stored)
         self.broken += self.found.broken

@@ -127,13 +127,15 @@ def fluid_power(
     asked = instance.rate if throughput is None else throughput
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
-    if asked > best.flow.throughput * (1 + ROUNDED):
-        status = Status.INFEASIBLE if asked > best.bound * (1 + ROUNDED) else Status.UNKNOWN
-        why = f"{asked:g} tasks/s; no placement sustains more than {best.bound:.6g} in the long run"
-        return Outcome(None, None, status, best.stop, {"throughput": why, "prices": best.price.tolist()})
+    why = f"{asked:g} tasks/s; no placement sustains more than {best.bound:.6g} in the long run"
+    nothing = {"throughput": why, "prices": best.price.tolist()}
+    if asked > best.bound * (1 + ROUNDED):
+        return Outcome(None, None, Status.INFEASIBLE, best.stop, nothing)
     stop, found = best.stop, []
     if asked >= best.flow.throughput * (1 - NEAR):
         flow, level, stop = _least_power_at_most(instance, energy, best, clock)
+        if asked > flow.throughput * (1 + ROUNDED):  # between the most that was found and what its prices allow
+            return Outcome(None, None, Status.UNKNOWN, stop, nothing)
         if asked < flow.throughput:
             flow = _slower(flow, asked)
             level = _power_level(instance, flow, np.array(level["prices"]), energy)

@@ -10,7 +10,7 @@ from ..instances.problem.rules import AtLeast
 from ..solvers.outcome import AGREE, Status, Stop
 from .metric import Sense
 
-Points = Annotated[int, AtLeast(2, "points")]
+Points = Annotated[int, AtLeast(2)]
 
 
 @dataclass(frozen=True)

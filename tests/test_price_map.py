@@ -152,7 +152,7 @@ def test_an_interrupted_frontier_is_not_called_proved() -> None:
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
 def test_the_number_of_points_is_a_whole_number(problem: str, points: Any) -> None:
-    with pytest.raises(InvalidOption, match=f"points is {points}; expected a whole number, at least 2"):
+    with pytest.raises(InvalidOption, match=f"points is {points!r}; expected a whole number, at least 2"):
         frontier_of(problem, points=points)
 
 

@@ -193,17 +193,17 @@ def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Ran
 
 def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
     """Whether a value is of the type, if that is a plain one, and in the range."""
+    if hint in (int, float):
+        number = type(value) is hint or (isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool))
+        return number and (limits or _ANY).holds(value)
     if hint is type(None):
         return value is None
-    if typing.get_origin(hint) is typing.Literal:
-        return isinstance(value, (str, Integral)) and not isinstance(value, bool) and value in typing.get_args(hint)
     if hint is bool:
         return type(value).__name__ in ("bool", "bool_")  # numpy's as well, without importing numpy here
-    if hint in (int, float):
-        kind = Integral if hint is int else Real
-        return isinstance(value, kind) and not isinstance(value, bool) and (limits or _ANY).holds(typing.cast("float", value))
     if hint is str:
         return isinstance(value, str)
+    if typing.get_origin(hint) is typing.Literal:
+        return isinstance(value, (str, Integral)) and not isinstance(value, bool) and value in typing.get_args(hint)
     return True
 
 

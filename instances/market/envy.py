@@ -119,16 +119,17 @@ def envy_matrix(market: Market, allocation: Allocation, users: Integers | None =
 def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
     """(n,) each user's worst index and whom it envies most (itself when nobody); 1 for a user without useful jobs."""
     own = user_utilities(market, allocation.cores)
-    other = envied_values(market, allocation).tocoo()
-    apart = other.row != other.col
-    row, col, value = other.row[apart], other.col[apart], other.data[apart]
-    order = np.lexsort((col, -value, row))
-    row, col, value = row[order], col[order], value[order]
-    top = np.concatenate([[True], row[1:] != row[:-1]]) if len(row) else np.zeros(0, dtype=bool)
-    index, whom = np.ones(market.users), np.arange(market.users)
-    index[row[top]] = _index(own[row[top]], value[top])
-    envious = top & (value > own[row])
-    whom[row[envious]] = col[envious]
+    other = envied_values(market, allocation)
+    whom = np.arange(market.users)
+    number = np.diff(other.indptr)
+    looking = np.flatnonzero(number)
+    row = np.repeat(np.arange(market.users), number)
+    value = np.where(other.indices == row, -1.0, other.data)
+    most = np.full(market.users, -1.0)
+    most[looking] = np.maximum.reduceat(value, other.indptr[looking]) if len(looking) else 0.0
+    index = np.where(most >= 0, _index(own, most), 1.0)
+    top = np.flatnonzero((value == most[row]) & (value > own[row]))
+    whom[row[top[::-1]]] = other.indices[top[::-1]]  # ties: the lowest, written last
     return index, whom
 
 

@@ -275,6 +275,21 @@ def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_
     assert [(row["method"], row["stop"]) for row in found.rows] == [("keeps_best", "interrupted"), ("GR", "finished")]
 
 
+def test_an_interrupt_that_the_system_gives_to_another_thread_is_heard(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+
+    def interrupted() -> None:
+        bad.waited_for(note)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # wakes no other thread
+
+    elsewhere = threading.Thread(target=interrupted, daemon=True)
+    elsewhere.start()
+    found = cotenant.compare([TINY], [bad.keeps_best], jobs=1, options={"note": str(note)})
+    elsewhere.join()
+    assert found.interrupted
+    assert [row["stop"] for row in found.rows] == ["interrupted"]
+
+
 def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

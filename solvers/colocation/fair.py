@@ -27,7 +27,10 @@ MOST_PAIRS = 100_000
 """Pairs of types up to which the whole program is made under a time limit."""
 
 SHORT = 4
-"""A small program first gets this fraction of the time: what it does not prove soon, it mostly does not prove at all."""
+"""What begins gets one part in so many of the time: what it does not find or prove soon, it often does not at all."""
+
+IMPROVING = 2 / 3
+"""The part of the second level's time then left for improving a pairing part by part: it finds more than the program does."""
 
 IMPROVING_SECONDS = 10.0
 """Time for improving a pairing part by part when there is no limit."""
@@ -125,7 +128,7 @@ class _Search:
         return self.pairs > MOST_PAIRS and self.clock.left is not None
 
     def least_slack(self) -> None:
-        """The first level: the whole program at once where it is small, else after a good answer is in hand."""
+        """The first level: a good answer, then the whole program."""
         if self.least:
             return
         if self.too_large:
@@ -133,10 +136,11 @@ class _Search:
         else:
             program = fair_program(self.instance)
             self.certificate |= size(program, self.engine)
-            if self.large:
-                self._approach(program)
-            elif self.clock.left is not None:
-                self._run(program, None, parts=SHORT)
+            self._approach(program)
+            if not self.least and not self.large and self.clock.left is not None:
+                self._improve(None, self.clock.share(SHORT))
+                if not self.least:
+                    self._run(program, None, parts=2)
             if not self.least and (self.large or self.clock.left is not None):
                 self._improve(None, self.clock.share(2))
             if not self.least:
@@ -158,8 +162,8 @@ class _Search:
                 self.penalty_bound = None if bound is None else bound / self.instance.agents
             else:
                 self._run(program, slack, parts=SHORT)
-            if not self.cheapest:
-                self._improve(slack, self.clock.share(2))
+            if not self.cheapest and self.clock.left is not None:
+                self._improve(slack, IMPROVING * self.clock.left)
             if not self.cheapest:
                 self._run(program, slack)
         self._ended(self.cheapest)

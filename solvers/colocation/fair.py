@@ -136,14 +136,15 @@ class _Search:
         else:
             program = fair_program(self.instance)
             self.certificate |= size(program, self.engine)
-            self._approach(program)
+            solved = self._approach(program)
             if not self.least and not self.large and self.clock.left is not None:
                 self._improve(None, self.clock.share(SHORT))
                 if not self.least:
                     self._run(program, None, parts=2)
+            hopeless = self.large and not solved and self.clock.left is not None
             if not self.least and (self.large or self.clock.left is not None):
-                self._improve(None, self.clock.share(2))
-            if not self.least:
+                self._improve(None, self.clock.share(1 if hopeless else 2))
+            if not self.least and not hopeless:
                 self._run(program, None)
         self._ended(self.least)
 
@@ -158,7 +159,7 @@ class _Search:
         else:
             program = fair_program(self.instance, slack)
             if self.large:
-                bound, _ = relaxed(program.program, self.clock)
+                bound, _ = relaxed(program.program, self.clock, parts=2)
                 self.penalty_bound = None if bound is None else bound / self.instance.agents
             else:
                 self._run(program, slack, parts=SHORT)
@@ -169,19 +170,20 @@ class _Search:
         self._ended(self.cheapest)
         self.clock = whole
 
-    def _approach(self, program: FairProgram) -> None:
-        """A bound and a start from the relaxations of both levels: fair fractions of pairs, rounded."""
-        bound, _ = relaxed(program.program, self.clock)
+    def _approach(self, program: FairProgram) -> bool:
+        """A bound and a start from the relaxations of both levels: fair fractions of pairs, rounded; False: no time."""
+        bound, _ = relaxed(program.program, self.clock, parts=2)
         if bound is None:
-            return
+            return False
         self._prove(bound)
         slack = max(bound, 0.0) + AGREE * scale(self.instance, "slack")
         cheapest = fair_program(self.instance, slack)
-        _, point = relaxed(cheapest.program, self.clock)
+        _, point = relaxed(cheapest.program, self.clock, parts=2)
         near = None if point is None else rounded(self.instance, cheapest, point)
         if near is not None and attribution_slack(self.instance, near) < self.slack:
             self.best = near
             self.clock.note(self.slack, self.bound, "rounded")
+        return True
 
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""

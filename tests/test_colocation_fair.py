@@ -93,6 +93,19 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(monkeyp
     assert second["bound"] is None or second["bound"] <= second["value"]
 
 
+def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "KEEPS_TIME", 0)
+    asked: list[int] = []
+    monkeypatch.setattr(method, "relaxed", lambda program, clock, parts: (asked.append(parts), (None, None))[1])
+    monkeypatch.setattr(method, "run", None)
+    instance = crowd(16, 5)
+    found = fair(instance, time_limit=1.0)
+    assert min(asked) > 1
+    assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
+    assert isinstance(found.solution, Pairing)
+    assert attribution_slack(instance, found.solution) < attribution_slack(instance, feasible_pairing(instance))
+
+
 @pytest.mark.parametrize("limit", [None, 20.0])
 def test_the_long_way_gives_what_enumeration_gives(
     limit: float | None, reference: ModuleType, monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,10 @@ MOST_PAIRS = 100_000
 """Pairs of types up to which the whole program is made under a time limit."""
 
 SHORT = 4
-"""A small program first gets this fraction of the time: what it does not prove soon, it mostly does not prove at all."""
+"""What begins gets one part in so many of the time: what it does not find or prove soon, it often does not at all."""
+
+IMPROVING = 2 / 3
+"""The part of the second level's time then left for improving a pairing part by part: it finds more than the program does."""
 
 IMPROVING_SECONDS = 10.0
 """Time for improving a pairing part by part when there is no limit."""
@@ -133,7 +136,7 @@ class _Search:
         return self.pairs > MOST_PAIRS and self.clock.left is not None
 
     def least_slack(self) -> None:
-        """The first level: the whole program at once where it is small, else after a good answer is in hand."""
+        """The first level: a good answer, then the whole program."""
         if self.least:
             return
         if self.too_large:
@@ -141,13 +144,15 @@ class _Search:
         else:
             program = fair_program(self.instance)
             self.certificate |= size(program, self.engine)
-            if self.large:
-                self._approach(program)
-            elif self.clock.left is not None:
-                self._run(program, None, parts=SHORT)
+            solved = self._approach(program)
+            if not self.least and not self.large and self.clock.left is not None:
+                self._improve(None, self.clock.share(SHORT))
+                if not self.least:
+                    self._run(program, None, parts=2)
+            hopeless = self.large and not solved and self.clock.left is not None
             if not self.least and (self.large or self.clock.left is not None):
-                self._improve(None, self.clock.share(2))
-            if not self.least:
+                self._improve(None, self.clock.share(1 if hopeless else 2))
+            if not self.least and not hopeless:
                 self._run(program, None)
         self._ended(self.least)
 
@@ -162,30 +167,31 @@ class _Search:
         else:
             program = fair_program(self.instance, slack)
             if self.large:
-                bound, _ = relaxed(program.program, self.clock)
+                bound, _ = relaxed(program.program, self.clock, parts=2)
                 self.penalty_bound = None if bound is None else bound / self.instance.agents
             else:
                 self._run(program, slack, parts=SHORT)
-            if not self.cheapest:
-                self._improve(slack, self.clock.share(2))
+            if not self.cheapest and self.clock.left is not None:
+                self._improve(slack, IMPROVING * self.clock.left)
             if not self.cheapest:
                 self._run(program, slack)
         self._ended(self.cheapest)
         self.clock = whole
 
-    def _approach(self, program: FairProgram) -> None:
-        """A bound and a start from the relaxations of both levels: fair fractions of pairs, rounded."""
-        bound, _ = relaxed(program.program, self.clock)
+    def _approach(self, program: FairProgram) -> bool:
+        """A bound and a start from the relaxations of both levels: fair fractions of pairs, rounded; False: no time."""
+        bound, _ = relaxed(program.program, self.clock, parts=2)
         if bound is None:
-            return
+            return False
         self._prove(bound)
         slack = max(bound, 0.0) + AGREE * scale(self.instance, "slack")
         cheapest = fair_program(self.instance, slack)
-        _, point = relaxed(cheapest.program, self.clock)
+        _, point = relaxed(cheapest.program, self.clock, parts=2)
         near = None if point is None else rounded(self.instance, cheapest, point)
         if near is not None and attribution_slack(self.instance, near) < self.slack:
             self.best = near
             self.clock.note(self.slack, self.bound, "rounded")
+        return True
 
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""

@@ -17,15 +17,15 @@ WHOLE = 1e-6
 """What is this near to a whole number is one."""
 
 
-def relaxed(program: LinearProgram, clock: Clock) -> tuple[float | None, Floats | None]:
+def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> tuple[float | None, Floats | None]:
     """A lower bound on the program, all of whose columns have finite bounds, and the point of its relaxation.
 
-    Both None when time is up first, or HiGHS does not solve it. Ctrl-C is raised.
+    Both None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS fails. Ctrl-C is raised.
     """
     if clock.over:
         return None, None
     continuous = replace(program, integer=np.zeros(program.columns, dtype=bool))
-    answer = LivingProgram(continuous).solve(clock.share())
+    answer = LivingProgram(continuous).solve(clock.share(parts))
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.status is not Status.OPTIMAL or answer.point is None or answer.row_dual is None:

@@ -28,7 +28,10 @@ APART = 5_000
 """Jobs beyond which, when time is limited, programmes go to a process of their own: CVXPY translates them without a look at a
 clock (tens of seconds for 30,000 jobs), and only a process can be ended."""
 
-_GRACE = 5.0  # seconds such a process may pass its limit, its start-up included
+_GRACE = 0.75  # seconds such a process may pass its limit; its start is not counted
+
+MOST_JOBS = 30_000
+"""Jobs beyond which programmes are refused: CVXPY and Clarabel then take more than 2 GB, and a quarter of a minute each."""
 
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -58,7 +61,13 @@ def fisher_convex(
     -------
     Outcome
         As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range, or more than `MOST_JOBS` jobs.
     """
+    _require_few(instance, "fisher-convex", "use fisher")
     require_numbers({"solves": solves}, {"tolerance": tolerance})
     if not 0 < tolerance <= 1e-3:
         raise InvalidOption(f"tolerance is {tolerance}; expected a relative error above 0 and at most 1e-3")
@@ -68,6 +77,12 @@ def fisher_convex(
     found, stop = _in_time(_corrected_apart, instance, clock, tolerance, solves)
     certificate = {"solves": 0, "engine": "its process was ended"}
     return found or _equilibrium(Arena.of(instance), None, tolerance, stop, certificate, clock)
+
+
+def _require_few(market: Market, what: str, cure: str) -> None:
+    """Refuse a market whose programme CVXPY could not translate in the time and memory there are, before any work."""
+    if market.jobs > MOST_JOBS:
+        raise InvalidOption(f"{what} solves programmes of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}")
 
 
 def _corrected_apart(instance: Market, seconds: float, tolerance: float, solves: int) -> Outcome:
@@ -138,8 +153,15 @@ def nash_welfare(
     -------
     Outcome
         `optimal` when welfare and bound agree (`solvers.outcome.agree`).
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range, or more than `MOST_JOBS` jobs for a family other than "amdahl".
     """
     family = family_named(utility, rho)
+    if family is not None:
+        _require_few(instance, f"utility={utility}", "use fewer users or jobs, or leave utility at amdahl")
     if whole:
         if family is not None:
             raise InvalidOption("whole=True is for Amdahl utilities; leave utility at amdahl")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
-from ...instances.market.families import Family, family_named
+from ...instances.market.families import Family, Homogeneous, family_named
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.scale import scale
 from ...instances.market.utility import user_utilities
@@ -19,6 +19,7 @@ from ..engines import call_apart, solve_convex
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .arena import Arena, require_numbers
 from .proportional import equal_bids
+from .sharpened import sharpened
 from .welfare_bounds import family_bound
 from .welfare_path import most_welfare
 
@@ -140,7 +141,7 @@ def nash_welfare(
 
     For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is our own: log u is concave,
     so log welfare is at most its value here plus (max sum_i (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a
-    `utilitarian` problem whose dual is a closed form. For the other families by CVXPY.
+    `utilitarian` problem whose dual is a closed form. The other families go to CVXPY, and on from there (`sharpened`).
 
     Parameters
     ----------
@@ -186,11 +187,17 @@ def nash_welfare(
             run, stop = _in_time(_programme, instance, clock, utility, rho)
             solved, stop, word = run or (None, stop, "its process was ended")
         allocation = _equal_bids(arena) if solved is None else solved
+        value, bound = _between(instance, family, allocation)
+        if stop is Stop.FINISHED and not clock.over:
+            try:
+                finer = sharpened(arena, utility, rho, allocation, lambda: clock.over)
+            except KeyboardInterrupt:
+                finer, stop = None, Stop.INTERRUPTED
+            if finer is not None and (near := _between(instance, family, finer))[1] - near[0] < bound - value:
+                allocation, (value, bound) = finer, near
         error = family.residuals(instance, allocation)
         assert error is not None
         certificate = {"engine": word, **error.document()}
-        value = welfare_of(instance, family.utilities(instance, allocation.cores))
-        bound = family_bound(instance, family, allocation)
     try:
         clock.note(value, bound, "programme")
     except KeyboardInterrupt:
@@ -203,12 +210,26 @@ def nash_welfare(
     return Outcome(allocation, known, status, stop, certificate, tuple(clock.trace))
 
 
+def _between(market: Market, family: Homogeneous, allocation: Allocation) -> tuple[float, float]:
+    """Welfare of an allocation with prices, and the bound that its prices prove."""
+    value = welfare_of(market, family.utilities(market, allocation.cores))
+    return value, family_bound(market, family, allocation)
+
+
 def _programme(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
     """The Eisenberg-Gale programme's cores and prices, None when the engine gave none; why it stopped, and its word."""
-    arena = _moving(market, utility)
-    program = eisenberg_gale(market, utility, rho)
+    # In units near 1, which an engine's tolerances are meant for: only ratios within a user, and of budgets, matter.
+    largest = np.zeros(market.users)
+    np.maximum.at(largest, market.user, market.work)
+    unit = float(market.budget.mean())
+    scaled = market.replace(budget=market.budget / unit, work=ratio(market.work, largest[market.user]))
+    program = eisenberg_gale(scaled, utility, rho)
     answer = solve_convex(program.problem, time_limit=seconds, **_PRECISE)
-    return None if answer.objective is None else _priced(arena, program, utility), answer.stop, answer.message
+    if answer.objective is None:
+        return None, answer.stop, answer.message
+    found = _priced(_moving(scaled, utility), program, utility)
+    assert found.price is not None
+    return Allocation(found.cores, found.price * unit), answer.stop, answer.message
 
 
 def _moving(market: Market, utility: Family) -> Arena:

@@ -12,6 +12,7 @@ import pytest
 from cotenant.instances.market import Market, check
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import job_utilities
+from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import convex, fisher_convex, leximin, nash_welfare, whole
 from cotenant.solvers.market.utilitarian import _whole, weighted_bound
 from cotenant.solvers.outcome import Status, Stop
@@ -129,3 +130,35 @@ def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
         assert outcome.status is Status.FEASIBLE
     else:
         assert outcome.bound >= nash_welfare(market, utility="linear").bound * (1 - 1e-6)
+
+
+def test_programs_too_large_for_their_translation_are_refused_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("work was begun")
+
+    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
+    monkeypatch.setattr(convex, "MOST_JOBS", 7)
+    monkeypatch.setattr(convex, "eisenberg_gale", never)
+    monkeypatch.setattr(convex, "call_apart", never)
+    for limit in (None, 3.0):
+        with pytest.raises(InvalidOption, match="programmes of 8 jobs by CVXPY, 7 at most; use fisher"):
+            fisher_convex(market, time_limit=limit)
+        with pytest.raises(InvalidOption, match="utility=ces solves programmes of 8 jobs by CVXPY, 7 at most; use fewer"):
+            nash_welfare(market, utility="ces", time_limit=limit)
+    assert nash_welfare(market).status is Status.OPTIMAL  # needs no translation
+
+
+@pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
+def test_a_process_is_ended_soon_after_its_limit(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def ended(*_: Any, hard_limit: float, **__: Any) -> None:
+        asked.append(hard_limit)
+
+    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
+    monkeypatch.setattr(convex, "APART", 1)
+    monkeypatch.setattr(convex, "call_apart", ended)
+    options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
+    assert method(market, time_limit=3.0, **options).stop is Stop.TIME_LIMIT
+    assert len(asked) == 1
+    assert asked[0] <= 4.0

@@ -16,6 +16,7 @@ from cotenant.baselines.market import greedy_oracle
 from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.envy import envy_index, envy_matrix
 from cotenant.instances.market.exact import WholeRatios
+from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities
@@ -26,7 +27,9 @@ from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import solve_convex, solve_program
 from cotenant.solvers.market import fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian, welfare_path, whole
 from cotenant.solvers.market import rounding as rounding_module
+from cotenant.solvers.market.arena import Arena
 from cotenant.solvers.market.quick_rounding import split
+from cotenant.solvers.market.sharpened import sharpened
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 EXACT = 1e-9
@@ -79,6 +82,34 @@ def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
     assert welfare.status is Status.OPTIMAL
     assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(best, rel=EXACT)
     assert welfare.bound == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize(("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)])
+def test_no_equilibrium_of_homogeneous_utilities_is_left_with_a_gap(utility: Any, rho: float) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
+        user, server = rng.integers(users, size=jobs), rng.integers(servers, size=jobs)
+        # once lost where works are small, or far apart: engines' tolerances are meant for numbers near 1
+        work = rng.choice([0.5, 1.0, 2.0], jobs) * 1e-12 if seed % 2 else 10.0 ** rng.integers(-6, 6, jobs)
+        market = Market(rng.integers(1, 9, servers), rng.random(users) + 0.1, user, server, np.ones(jobs), work)
+        result = cotenant.solve(market, "nash-welfare", utility=utility, rho=rho)
+        assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
+        assert result.metrics["equilibrium_error"] <= 1e-8, seed
+
+
+@pytest.mark.parametrize("rho", [0.95, 0.5, -2.0, -19.0])
+def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(rho: float) -> None:
+    family = family_named("ces", rho)
+    assert family is not None
+    for seed in range(10):
+        market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal").replace(parallel_fraction=np.ones(48))
+        price = np.random.default_rng(seed).exponential(size=8) + 1e-3
+        found = sharpened(Arena.of(market), "ces", rho, Allocation(np.ones(48), price))
+        assert found is not None
+        error = family.residuals(market, found)
+        assert error is not None
+        assert max(error.worst, error.excess_demand) <= 1e-9
 
 
 def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(monkeypatch: pytest.MonkeyPatch) -> None:

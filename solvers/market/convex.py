@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
-from ...instances.market.families import Family, family_named
+from ...instances.market.families import Family, Homogeneous, family_named
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.scale import scale
 from ...instances.market.utility import user_utilities
@@ -20,6 +20,7 @@ from ..engines import call_apart, solve_convex
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .arena import Arena, Tolerance
 from .proportional import equal_bids
+from .sharpened import sharpened
 from .welfare_bounds import family_bound
 from .welfare_path import most_welfare
 
@@ -29,7 +30,10 @@ APART = 5_000
 """Jobs beyond which, when time is limited, programmes go to a process of their own: CVXPY translates them without a look at a
 clock (tens of seconds for 30,000 jobs), and only a process can be ended."""
 
-_GRACE = 5.0  # seconds such a process may pass its limit, its start-up included
+_GRACE = 0.75  # seconds such a process may pass its limit; its start is not counted
+
+MOST_JOBS = 30_000
+"""Jobs beyond which programmes are refused: CVXPY and Clarabel then take more than 2 GB, and a quarter of a minute each."""
 
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -61,6 +65,11 @@ def fisher_convex(
     Outcome
         As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
 
+    Raises
+    ------
+    InvalidOption
+        An option out of range, or more than `MOST_JOBS` jobs.
+
     Examples
     --------
     >>> import cotenant
@@ -68,12 +77,19 @@ def fisher_convex(
     >>> print(result.status, round(result.objective, 4))
     optimal 0.0
     """
+    _require_few(instance, "fisher-convex", "use fisher")
     clock = Clock(time_limit, report)
     if time_limit is None or instance.jobs <= APART:
         return _corrected(instance, clock, tolerance, solves)
     found, stop = _in_time(_corrected_apart, instance, clock, tolerance, solves)
     certificate = {"solves": 0, "engine": "its process was ended"}
     return found or _equilibrium(Arena.of(instance), None, tolerance, stop, certificate, clock)
+
+
+def _require_few(market: Market, what: str, cure: str) -> None:
+    """Refuse a market whose programme CVXPY could not translate in the time and memory there are, before any work."""
+    if market.jobs > MOST_JOBS:
+        raise InvalidOption(f"{what} solves programmes of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}")
 
 
 def _corrected_apart(instance: Market, seconds: float, tolerance: float, solves: int) -> Outcome:
@@ -132,7 +148,7 @@ def nash_welfare(
 
     For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is our own: log u is concave,
     so log welfare is at most its value here plus (max sum_i (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a
-    `utilitarian` problem whose dual is a closed form. For the other families by CVXPY.
+    `utilitarian` problem whose dual is a closed form. The other families go to CVXPY, and on from there (`sharpened`).
 
     Parameters
     ----------
@@ -146,6 +162,11 @@ def nash_welfare(
     Outcome
         `optimal` when welfare and bound agree (`solvers.outcome.agree`).
 
+    Raises
+    ------
+    InvalidOption
+        An option out of range, or more than `MOST_JOBS` jobs for a family other than "amdahl".
+
     Examples
     --------
     >>> import cotenant
@@ -154,6 +175,8 @@ def nash_welfare(
     optimal 4.448
     """
     family = family_named(utility, rho)
+    if family is not None:
+        _require_few(instance, f"utility={utility}", "use fewer users or jobs, or leave utility at amdahl")
     if whole:
         if family is not None:
             raise InvalidOption("whole=True is for Amdahl utilities; leave utility at amdahl")
@@ -178,11 +201,17 @@ def nash_welfare(
             run, stop = _in_time(_programme, instance, clock, utility, rho)
             solved, stop, word = run or (None, stop, "its process was ended")
         allocation = _equal_bids(arena) if solved is None else solved
+        value, bound = _between(instance, family, allocation)
+        if stop is Stop.FINISHED and not clock.over:
+            try:
+                finer = sharpened(arena, utility, rho, allocation, lambda: clock.over)
+            except KeyboardInterrupt:
+                finer, stop = None, Stop.INTERRUPTED
+            if finer is not None and (near := _between(instance, family, finer))[1] - near[0] < bound - value:
+                allocation, (value, bound) = finer, near
         error = family.residuals(instance, allocation)
         assert error is not None
         certificate = {"engine": word, **error.document()}
-        value = welfare_of(instance, family.utilities(instance, allocation.cores))
-        bound = family_bound(instance, family, allocation)
     try:
         clock.note(value, bound, "programme")
     except KeyboardInterrupt:
@@ -195,12 +224,26 @@ def nash_welfare(
     return Outcome(allocation, known, status, stop, certificate, tuple(clock.trace))
 
 
+def _between(market: Market, family: Homogeneous, allocation: Allocation) -> tuple[float, float]:
+    """Welfare of an allocation with prices, and the bound that its prices prove."""
+    value = welfare_of(market, family.utilities(market, allocation.cores))
+    return value, family_bound(market, family, allocation)
+
+
 def _programme(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
     """The Eisenberg-Gale programme's cores and prices, None when the engine gave none; why it stopped, and its word."""
-    arena = _moving(market, utility)
-    program = eisenberg_gale(market, utility, rho)
+    # In units near 1, which an engine's tolerances are meant for: only ratios within a user, and of budgets, matter.
+    largest = np.zeros(market.users)
+    np.maximum.at(largest, market.user, market.work)
+    unit = float(market.budget.mean())
+    scaled = market.replace(budget=market.budget / unit, work=ratio(market.work, largest[market.user]))
+    program = eisenberg_gale(scaled, utility, rho)
     answer = solve_convex(program.problem, time_limit=seconds, **_PRECISE)
-    return None if answer.objective is None else _priced(arena, program, utility), answer.stop, answer.message
+    if answer.objective is None:
+        return None, answer.stop, answer.message
+    found = _priced(_moving(scaled, utility), program, utility)
+    assert found.price is not None
+    return Allocation(found.cores, found.price * unit), answer.stop, answer.message
 
 
 def _moving(market: Market, utility: Family) -> Arena:

@@ -83,7 +83,10 @@ def cause(finding: Finding, tried: Tried) -> str:
         if cures:
             return "; ".join(cures)
     ours = {change: [one.ours for one in runs.values()] for change, runs in tried.items()}
-    moving = {change: texts for change, texts in ours.items() if set(texts) != {finding.ours}}
+    # A shorter run may leave out what stands behind a semicolon.
+    moving = {
+        change: texts for change, texts in ours.items() if not all(f"{finding.ours}; ".startswith(f"{text}; ") for text in texts)
+    }
     if not moving:
         return f"{RULED_OUT}: {_listed(list(ours))} (unchanged)"
     if around := [change for change, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])]:

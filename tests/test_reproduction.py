@@ -438,6 +438,17 @@ def test_an_undecided_run_is_no_cure_but_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("paper", "within"),
+    [("as much as 41 %", True), ("41", True), ("50", False), ("the same when known and at 41 %", False), ("41 to 42", False)],
+)
+def test_a_range_holds_the_paper_s_value_only_where_it_prints_one(paper: str, within: bool) -> None:
+    told = cause(Finding("x", paper, "40 %", "differs"), {"the draw": {"seed 1": Finding("x", paper, "45 %", "differs")}})
+    assert told == (
+        "the draw: the paper's value lies within ours, 40 to 45 %" if within else "tested and not the cause: the draw (45 %)"
+    )
+
+
+@pytest.mark.parametrize(
     ("texts", "merged"),
     [
         (["4 of 9", "4 of 9"], "4 of 9"),

@@ -354,7 +354,7 @@ def leaning(*, seed: int = 0, order: str = "given", size: float = 1.0) -> list[F
         claim("hangs on the order", "yes", order, order == "other"),
         claim("about 4", "about 4", f"{3 * size:g} of 9", False),
         claim("hangs on nothing", "9", f"{0.5 + seed / 100:.2f} and {size:g}", False),
-        claim("moves by nothing", "9", "5", False),
+        claim("moves by nothing", "9", "5; best 7" if size == 1 else "5", False),
         claim("known", "9", "8", False, "", "counted twice"),
         Finding("no claim", "", str(seed), "not in the paper"),
     ]
@@ -435,6 +435,17 @@ def test_an_undecided_run_is_no_cure_but_is_told() -> None:
     tried = {"the draw": {"seed 1": Finding("x", "yes", "0.0", "undecided"), "seed 2": base}}
     assert cause(base, tried) == "the draw: undecided with seed 1, not with seed 2"
     assert cause(base, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("paper", "within"),
+    [("as much as 41 %", True), ("41", True), ("50", False), ("the same when known and at 41 %", False), ("41 to 42", False)],
+)
+def test_a_range_holds_the_paper_s_value_only_where_it_prints_one(paper: str, within: bool) -> None:
+    told = cause(Finding("x", paper, "40 %", "differs"), {"the draw": {"seed 1": Finding("x", paper, "45 %", "differs")}})
+    assert told == (
+        "the draw: the paper's value lies within ours, 40 to 45 %" if within else "tested and not the cause: the draw (45 %)"
+    )
 
 
 @pytest.mark.parametrize(

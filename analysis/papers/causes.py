@@ -19,6 +19,9 @@ Tried = Mapping[str, Mapping[str, Finding]]
 SHORT = 40
 """A range of this many characters is shown for each change; where one is longer, all changes share one range."""
 
+MOST_WORDS = 3
+"""Before a number that is the paper's value; behind more of them it is part of a sentence."""
+
 RULED_OUT = "tested and not the cause"
 
 _NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.]*\d)")
@@ -83,7 +86,10 @@ def cause(finding: Finding, tried: Tried) -> str:
         if cures:
             return "; ".join(cures)
     ours = {change: [one.ours for one in runs.values()] for change, runs in tried.items()}
-    moving = {change: texts for change, texts in ours.items() if set(texts) != {finding.ours}}
+    # A shorter run may leave out what stands behind a semicolon.
+    moving = {
+        change: texts for change, texts in ours.items() if not all(f"{finding.ours}; ".startswith(f"{text}; ") for text in texts)
+    }
     if not moving:
         return f"{RULED_OUT}: {_listed(list(ours))} (unchanged)"
     if around := [change for change, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])]:
@@ -119,9 +125,9 @@ def _range(values: Sequence[str], word: str) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Whether the one number that the paper prints lies within those that our texts begin with."""
+    """Whether the one number that the paper prints, after "as much as" or fewer words, lies within those our texts begin with."""
     printed, first = _NUMBER.findall(paper), [_NUMBER.match(text) for text in ours]
-    if len(printed) != 1:
+    if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False
     values = [float(number.group()) for number in first if number]
     return len(values) == len(ours) and min(values) <= float(printed[0]) <= max(values)

@@ -73,7 +73,7 @@ HIGH_LOAD: Variations = {
     **draws(benchmarks="MI"),
     "the load": {f"{rate:g}/s": {"high": rate, "near": rate, "benchmarks": "MI"} for rate in (4500.0, 4800.0, 5400.0)},
 }
-"""Of numa-figure-4.9, memory-intensive benchmarks only: the thesis prints no arrivals."""
+"""Of numa-figure-4.9, the memory-intensive benchmarks without the one extreme: the thesis prints no arrivals."""
 
 REUSE: Variations = {"the accesses of a byte": _each("reuse", 0.3, 0.5, 0.7, 2.0)}
 NEAR_SATURATION: Variations = {**draws(), "the load": {f"{rate:g}/s": {"high": rate} for rate in (4800.0, 4900.0, 5000.0)}}

@@ -30,7 +30,8 @@ def metrics(instance: Market, allocation: Allocation, *, utility: Family = "amda
     `total_utility` sums users' utilities. `nash_welfare` is their geometric mean weighted by budgets, over users with a
     useful job. `regret`, `excess_demand` and `equilibrium_error` (the largest of clearing, overspending and regret) only
     when there are prices; see `instances.market.equilibrium`. `envy_index` is thesis eq. 3.5 for the worst pair (left out
-    beyond 30 million pairs of users on a server), and the three sharing indices eq. 3.6; see `instances.market.sharing`.
+    beyond 4 million pairs of users on a server, seconds of work), and the three sharing indices eq. 3.6; see
+    `instances.market.sharing`.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from .utility import fill, speedup, user_utilities
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MOST_PAIRS = 30_000_000
-"""Pairs of users on a server beyond which the envy of a whole market is not computed."""
+MOST_PAIRS = 4_000_000
+"""Pairs of users on a server beyond which no metric asks for the envy of a whole market: more would take over a second."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -450,6 +450,9 @@ def test_numbers_at_the_ends_of_their_ranges_give_finite_metrics(seed: int) -> N
         assert np.isfinite(list(result.metrics.values())).all(), method
         if method == "fisher" and result.status is Status.OPTIMAL:
             assert result.metrics["equilibrium_error"] <= 1e-8
+    for utility in ("amdahl", "linear", "ces", "cobb-douglas", "leontief"):
+        result = cotenant.solve(market, "nash-welfare", utility=utility)
+        assert np.isfinite(list(result.metrics.values())).all(), utility
 
 
 def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:

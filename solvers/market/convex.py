@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
 from ...instances.market.families import Family, Homogeneous, family_named
-from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
+from ...instances.market.instance import LARGEST_WORTH, Allocation, Floats, Market, ratio, total_by
 from ...instances.market.scale import scale
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
@@ -236,7 +236,9 @@ def _programme(market: Market, seconds: float | None, utility: Family, rho: floa
     largest = np.zeros(market.users)
     np.maximum.at(largest, market.user, market.work)
     unit = float(market.budget.mean())
-    scaled = market.replace(budget=market.budget / unit, work=ratio(market.work, largest[market.user]))
+    least = 1 / LARGEST_WORTH
+    work = np.where(market.useful, np.maximum(ratio(market.work, largest[market.user]), least), 0.0)
+    scaled = market.replace(budget=np.maximum(market.budget / unit, least), work=work)
     program = eisenberg_gale(scaled, utility, rho)
     answer = solve_convex(program.problem, time_limit=seconds, **_PRECISE)
     if answer.objective is None:

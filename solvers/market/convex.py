@@ -309,8 +309,9 @@ class _Correction:
         assert allocation.price is not None
         spent = money_spent(arena.market, allocation.cores, allocation.price)[program.user]
         wanted = arena.market.budget[program.user]
-        step = np.log(ratio(wanted, spent, 1.0))
-        point = np.log(np.asarray(program.weight.value, dtype=float))
+        least = np.finfo(float).tiny  # at the ends of the ranges a weight may be 0 in floats
+        step = np.log(np.maximum(ratio(wanted, spent, 1.0), least))
+        point = np.log(np.maximum(np.asarray(program.weight.value, dtype=float), least))
         self._points = [*self._points, point][-self._memory :]
         self._steps = [*self._steps, step][-self._memory :]
         target = point + step

@@ -91,7 +91,7 @@ def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, un
     better = -1.0 if sense == "min" else 1.0
     forward: list[PricePoint] = []
     for point in points:
-        if forward and (best := forward[-1]).value is not None and point.status is not Status.INFEASIBLE:
+        if forward and (best := forward[-1]).value is not None and point.status is not Status.INFEASIBLE:  # noqa: SIM102
             if point.value is None or better * (best.value - point.value) > 0:
                 point = replace(point, value=best.value, reached=best.reached)
         forward.append(point)

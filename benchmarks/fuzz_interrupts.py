@@ -289,7 +289,7 @@ def judge_answer(target: Target, trial: Trial, out: Path, log: Path) -> None:
         if solution is not None:
             cotenant.check(cotenant.read(target.instance), solution)
         trial.kept = "no answer" if solution is None else "answer"
-        known = log.exists() and any(not line.partition("value")[2].split()[0] == "-" for line in log.read_text().splitlines())
+        known = log.exists() and any(line.partition("value")[2].split()[0] != "-" for line in log.read_text().splitlines())
         if known and solution is None:
             trial.failures.append("loses an answer that was known")
     except Exception as error:

@@ -73,7 +73,7 @@ class LinearProgram:
         """The point with its integer columns at the nearest whole number and every column inside its bounds."""
         values = np.array(point, dtype=float)
         values[self.integer] = np.round(values[self.integer])
-        return cast(Floats, np.clip(values, self.lower, self.upper))
+        return cast("Floats", np.clip(values, self.lower, self.upper))
 
     def violation(self, point: npt.ArrayLike) -> float:
         """By how much a point misses a row, a column bound, a product or wholeness at worst.
@@ -240,4 +240,4 @@ def _joined(parts: list[tuple[Any, ...]], kinds: tuple[Any, ...]) -> tuple[Any, 
     """Concatenate a list of tuples of arrays, position by position."""
     if not parts:
         return tuple(np.zeros(0, dtype=kind) for kind in kinds)
-    return tuple(cast(Any, np.concatenate([part[place] for part in parts]).astype(kind)) for place, kind in enumerate(kinds))
+    return tuple(cast("Any", np.concatenate([part[place] for part in parts]).astype(kind)) for place, kind in enumerate(kinds))

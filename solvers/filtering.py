@@ -187,7 +187,7 @@ def _baseline(values: Floats, known: Booleans) -> Floats:
         prior = _BASELINE_PRIOR * typical
         row = (values @ column + prior) / (known @ column**2 + prior)
         column = (row @ values + _BASELINE_PRIOR * mean) / (row**2 @ known + _BASELINE_PRIOR)
-    return cast(Floats, row[:, None] * column[None, :])
+    return cast("Floats", row[:, None] * column[None, :])
 
 
 def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbours: int) -> Floats:

@@ -18,6 +18,7 @@ class Kernel(CPUDispatcher):
     """
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run it."""
         try:
             return _call(self, *arguments)
         except SystemError as error:

@@ -16,13 +16,15 @@ from cotenant.cli import main
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """What `cotenant ARGUMENTS` prints and exits with; both streams are files, as in a script."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
-        with _stream(1, "stdout", out.fileno()), _stream(2, "stderr", err.fileno()):
-            with patch.object(sys, "argv", ["cotenant", *arguments]), patch.dict(os.environ, environment):
-                try:
-                    main()
-                    code: object = 0
-                except SystemExit as leaving:
-                    code = leaving.code
+        with (
+            _stream(1, "stdout", out.fileno()), _stream(2, "stderr", err.fileno()),
+            patch.object(sys, "argv", ["cotenant", *arguments]), patch.dict(os.environ, environment),
+        ):  # fmt: skip
+            try:
+                main()
+                code: object = 0
+            except SystemExit as leaving:
+                code = leaving.code
         out.seek(0)
         err.seek(0)
         assert isinstance(code, int)

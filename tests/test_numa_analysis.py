@@ -64,7 +64,7 @@ def test_every_constant_has_a_unit_and_a_source() -> None:
     for constant in THESIS.constants():
         assert constant.unit
         assert "4." in constant.source
-    assert EXTRA_HOP == pytest.approx(THESIS.extra_hop)
+    assert pytest.approx(THESIS.extra_hop) == EXTRA_HOP
     assert THESIS.service_mean == 0.04
 
 

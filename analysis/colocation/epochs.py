@@ -243,7 +243,7 @@ class _Cluster:
             answer = self.policy(problem, rng=self.rng)
         except NoSolution:
             return None
-        return cast(Pairing | None, answer.solution if isinstance(answer, Outcome) else answer)
+        return cast("Pairing | None", answer.solution if isinstance(answer, Outcome) else answer)
 
     def _without_youngest(self, batch: Batch) -> Batch:
         since, taken = batch[-1]

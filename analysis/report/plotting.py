@@ -89,7 +89,7 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
         narrow = max(positive) < 2 * min(positive)
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]) if narrow else FixedLocator(ticks))
         axis.set_minor_locator(NullLocator())
-    if 1e-4 < min(positive) and max(positive) < 1e5:
+    if min(positive) > 1e-4 and max(positive) < 1e5:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 

@@ -130,7 +130,7 @@ class Result:
     def document(self) -> dict[str, Any]:
         """The whole result as JSON values; `from_document` is the inverse."""
         outcome = self.outcome
-        content = {
+        return {
             "cotenant": FORMAT,
             "result": self.summary(),
             "answer": None if outcome.solution is None else type(outcome.solution).__name__,
@@ -138,7 +138,6 @@ class Result:
             "certificate": plain(dict(outcome.certificate)),
             "trace": [list(entry) for entry in outcome.trace],
         }
-        return content
 
     @classmethod
     def from_document(cls, content: Mapping[str, Any]) -> Result:

@@ -34,7 +34,7 @@ COMPUTED_DECIMALS = 12
 
 def computed_penalty(penalty: npt.ArrayLike) -> Floats:
     """Penalties from a float computation, rounded to 12 decimals: they are compared exactly, so its noise would be an order."""
-    return cast(Floats, np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
+    return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +302,7 @@ class Pairing(Solution):
         types = len(self.single)
         matrix = np.zeros((types, types), dtype=np.int64)
         np.add.at(matrix, (self.first, self.second), self.pairs)
-        return cast(Integers, matrix + matrix.T)
+        return cast("Integers", matrix + matrix.T)
 
     def agents_used(self) -> Integers:
         """(T,) how many agents of each type the pairing places."""

@@ -111,14 +111,14 @@ def better_partners(ascending: Floats, alpha: float = 0.0, alpha_mode: AlphaMode
     values, place = np.unique(ascending, return_inverse=True)
     ends = np.append(np.searchsorted(ascending, values), len(ascending))
     if alpha == 0:
-        return cast(Integers, ends[:-1][place])
+        return cast("Integers", ends[:-1][place])
     # the floats guess, `gains` decides: it is monotone, so a wrong guess is mended by going on in one direction
     better = np.searchsorted(values, values - least_gain(values, float(alpha), alpha_mode))
     while (more := (better < len(values)) & gains(values, values[np.minimum(better, len(values) - 1)], alpha, alpha_mode)).any():
         better = better + more
     while (less := (better > 0) & ~gains(values, values[np.maximum(better - 1, 0)], alpha, alpha_mode)).any():
         better = better - less
-    return cast(Integers, ends[better][place])
+    return cast("Integers", ends[better][place])
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,11 @@ class Linear(Homogeneous):
     set_valued = True
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
+        """(n,) each user's utility."""
         return total_by(market.user, market.work * cores, market.users)
 
     def replies(self, market: Market, price: Floats) -> Floats:
+        """(J,) cores that each user buys at these prices."""
         value = market.work / price[market.server]
         best = np.zeros(market.users)
         np.maximum.at(best, market.user, value)
@@ -104,6 +106,7 @@ class ConstantElasticity(Homogeneous):
     rho: float
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
+        """(n,) each user's utility."""
         useful = market.useful
         with np.errstate(divide="ignore"):
             powers = np.where(useful, market.work * np.where(useful, cores, 1.0) ** self.rho, 0.0)
@@ -111,6 +114,7 @@ class ConstantElasticity(Homogeneous):
             return np.where(market.active, np.where(market.active, total, 1.0) ** (1 / self.rho), 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
+        """(J,) cores that each user buys at these prices."""
         elasticity = 1 / (1 - self.rho)
         paid = price[market.server]
         wish = np.where(market.useful, market.work, 0.0) ** elasticity * paid ** (1 - elasticity)
@@ -121,6 +125,7 @@ class CobbDouglas(Homogeneous):
     """u_i = product x^(w / sum w)."""
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
+        """(n,) each user's utility."""
         with np.errstate(divide="ignore"):
             logs = np.where(market.useful, market.work * np.log(np.where(market.useful, cores, 1.0)), 0.0)
         total = total_by(market.user, market.work, market.users)
@@ -128,6 +133,7 @@ class CobbDouglas(Homogeneous):
         return np.where(market.active, np.exp(mean), 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
+        """(J,) cores that each user buys at these prices."""
         return _spread(market, market.work) / price[market.server]
 
 
@@ -137,12 +143,14 @@ class Leontief(Homogeneous):
     free = 1e-7  # a solver's dual of a server that is not scarce
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
+        """(n,) each user's utility."""
         useful = market.useful
         least = np.full(market.users, np.inf)
         np.minimum.at(least, market.user[useful], cores[useful] / market.work[useful])
         return np.where(market.active, least, 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
+        """(J,) cores that each user buys at these prices."""
         return _spread(market, market.work * price[market.server]) / price[market.server]
 
 

@@ -37,7 +37,7 @@ def machine_split(total: int, organizations: Organizations, split: str = "zipf")
     machines = np.floor(exact + 1e-9).astype(np.int64)
     left = total - int(machines.sum())
     machines[np.argsort(-(exact - machines), kind="stable")[:left]] += 1
-    return cast(Integers, machines)
+    return cast("Integers", machines)
 
 
 def _given(split: str, total: int, organizations: int) -> Integers:

@@ -67,7 +67,7 @@ def units_done(start: npt.ArrayLike, processing: npt.ArrayLike, t: int) -> Integ
     """(j,) units of each job done before time t."""
     begin = np.asarray(start, dtype=np.int64)
     left = np.where(begin >= 0, np.maximum(t - begin, 0), 0)
-    return cast(Integers, np.minimum(np.asarray(processing, dtype=np.int64), left))
+    return cast("Integers", np.minimum(np.asarray(processing, dtype=np.int64), left))
 
 
 def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) -> Integers:

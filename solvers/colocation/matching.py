@@ -130,7 +130,7 @@ class _Search:
         nearest = np.argpartition(adjusted, number - 1, axis=1)[:, :number]
         chosen = np.zeros_like(self.cost, dtype=bool)
         np.put_along_axis(chosen, nearest, True, axis=1)
-        return cast(Booleans, np.triu(chosen | chosen.T) & np.isfinite(self.cost))
+        return cast("Booleans", np.triu(chosen | chosen.T) & np.isfinite(self.cost))
 
     def _spread(self, chosen: Booleans) -> Booleans:
         """A choice over the present types, over all types."""

@@ -370,7 +370,7 @@ class _Search:
         )  # fmt: skip
 
     def _cheapest_general(self) -> None:
-        if self.proved and 0 < self.value and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:
+        if self.proved and self.value > 0 and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:
             self._cheapest_exact()
         elif self.value == 0 and self.penalty_bound is None and not self.clock.over:
             self._zero_over_types()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -61,7 +62,7 @@ class UserBlocks:
         shape = (self.users, len(self.diagonal))
         left = csr_array((self.left, (self.user, self.server)), shape=shape)
         right = csr_array((self.right, (self.user, self.server)), shape=shape)
-        return cast(Floats, (left.T @ right).toarray() + np.diag(self.diagonal))
+        return cast("Floats", (left.T @ right).toarray() + np.diag(self.diagonal))
 
     def stiff(self) -> Callable[[Floats], Floats]:
         """How to solve with N when of its off-diagonal entries only those between jobs that weigh most are kept.
@@ -112,19 +113,15 @@ def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
     scale = np.where(live, own, 1.0)
     answer, settled = _krylov(blocks, live, target, lambda vector: vector / scale, rtol, 1)
     if not settled:
-        try:
+        with suppress(RuntimeError):  # exactly singular
             answer, settled = _krylov(blocks, live, target, blocks.stiff(), rtol, _CYCLES)
-        except RuntimeError:  # exactly singular
-            pass
     if not settled and len(own) <= DIRECT_UP_TO:
         dense = blocks.dense()
         dense[~live, :] = 0.0
         dense[:, ~live] = 0.0
         dense[~live, ~live] = 1.0
-        try:
+        with suppress(np.linalg.LinAlgError):
             answer = np.asarray(np.linalg.solve(dense, target), dtype=float)
-        except np.linalg.LinAlgError:
-            pass
     return np.where(live, np.nan_to_num(answer), 0.0)
 
 

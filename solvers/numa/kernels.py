@@ -56,7 +56,8 @@ class Server(NamedTuple):
 
 class Rules(NamedTuple):
     """How, and how far: the run ends when task `until` is next to arrive (and nobody waits, with `drain`), or when, from
-    arrival `watch_from` on, `stop_above` tasks or more wait, or fewer than `stop_below`."""
+    arrival `watch_from` on, `stop_above` tasks or more wait, or fewer than `stop_below`.
+    """
 
     limit: int
     nearest: bool

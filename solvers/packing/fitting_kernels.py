@@ -26,7 +26,8 @@ def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
 @compiled
 def _opened(demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array, free: Array, used: int) -> int:
     """Open a server, as row `used`, of the first class in the order of preference that a VM of type i fits; -1 when there is
-    none left, FULL when there is no row for it."""
+    none left, FULL when there is no row for it.
+    """
     for place in range(len(preference)):
         c = preference[place]
         if left[c] > 0 and _fits(demand, i, capacity, c):

@@ -31,6 +31,7 @@ class Lists:
 
     @property
     def agents(self) -> int:
+        """How many there are."""
         return int(self.length.size)
 
     @property

@@ -1,6 +1,6 @@
 """Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): do the contentious pay?
 
-The figures are drawings; what can be compared are the sentences about them. "Penalty rises with contentiousness" is claim by
+The figures are drawings; what can be compared are the sentences about them. "Penalty rises with contentiousness" is tested by
 Spearman's coefficient of penalty and demand over the types: a link is one that chance would give in fewer than 5 % of cases
 (one-sided). The papers give no such test.
 """

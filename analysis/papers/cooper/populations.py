@@ -209,7 +209,7 @@ def least_penalty(population: Colocation) -> Pairing:
     """The pairing of least mean penalty, proved."""
     outcome = optimal(population)
     assert outcome.status is Status.OPTIMAL
-    return cast(Pairing, outcome.solution)
+    return cast("Pairing", outcome.solution)
 
 
 def unblocked(population: Colocation) -> Pairing | None:

@@ -94,7 +94,7 @@ def figure_3_4(
     mean = _by_workload(given, lambda entry: entry[0])
     low, high = min(mean, key=mean.__getitem__), max(mean, key=mean.__getitem__)
     ours = f"{mean[low]:.2f} ({low}) to {mean[high]:.2f} ({high})"
-    inside = LEAST_FRACTION <= round(mean[low], 2) and round(mean[high], 2) <= MOST_FRACTION
+    inside = round(mean[low], 2) >= LEAST_FRACTION and round(mean[high], 2) <= MOST_FRACTION
     found = given.claim("expected parallel fractions", f"{LEAST_FRACTION} to {MOST_FRACTION}", ours, inside,
                         "of 22 Spark and PARSEC workloads; judged: ours lie inside")  # fmt: skip
     alt = f"Bars of the expected parallel fraction of {len(mean)} workloads, from {ours}."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
+from ..instances.problem.base import Solution
 from ..instances.problem.rules import AtLeast
-from ..solvers.outcome import AGREE, Status, Stop
+from ..solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from .metric import Sense
 
 Points = Annotated[int, AtLeast(2)]
@@ -23,14 +24,20 @@ class PricePoint:
     value : efficiency of the answer found; None without one.
     bound : proved: no answer within the limit is more efficient; None without a proof.
     reached : fairness of the answer found.
-    status : of this point.
+    status : of this point; `settled` works it out anew but where no answer keeps the limit.
     """
 
     limit: float | None
     value: float | None
     bound: float | None
     reached: float | None
-    status: Status
+    status: Status = Status.UNKNOWN
+
+    @classmethod
+    def of(cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]) -> PricePoint:
+        """What a program's answer says, its efficiency and fairness measured again."""
+        value, reached = (None, None) if outcome.solution is None else measured(outcome.solution)
+        return cls(limit, value, outcome.bound, reached, outcome.status)
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,55 @@ class PriceFrontier:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
         return Status.OPTIMAL if done and self.stop is not Stop.INTERRUPTED else Status.FEASIBLE
+
+
+class Programs:
+    """The programs of one frontier, one after the other in shares of the time; none after an interrupt.
+
+    Attributes
+    ----------
+    clock : what is left of it is shared.
+    stops : why each program ended.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.stops: list[Stop] = []
+
+    @property
+    def stopped(self) -> Stop:
+        """Why the frontier ended: interrupted or out of time as soon as one program was."""
+        return next(
+            (stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT, Stop.ITERATION_LIMIT) if stop in self.stops), Stop.FINISHED
+        )
+
+    def solve(self, left: int, method: Callable[..., Outcome], *given: Any, **options: Any) -> Outcome:
+        """The answer of the first of `left` programs to come; none after an interrupt."""
+        if self.stopped is Stop.INTERRUPTED:
+            return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
+        outcome = method(*given, time_limit=self.clock.share(left), **options)
+        self.stops.append(outcome.stop)
+        return outcome
+
+    def within(
+        self, limits: Sequence[float], method: Callable[..., Outcome], start: Solution | None = None, *, after: int = 0
+    ) -> Iterator[tuple[float, Outcome]]:
+        """Each limit, the tightest first, and what `method(limit, start, time_limit=...)` answers.
+
+        An answer within a limit is within every looser one: each program starts from the one before it, and where an
+        interrupt left no program its answer is that one's.
+
+        Parameters
+        ----------
+        start : within the tightest limit.
+        after : programs that share the time and follow these.
+        """
+        for place, limit in enumerate(limits):
+            outcome = Outcome(start, None, Status.UNKNOWN, Stop.INTERRUPTED)
+            if self.stopped is not Stop.INTERRUPTED:
+                outcome = self.solve(len(limits) - place + after, method, limit, start)
+                start = start if outcome.solution is None else outcome.solution
+            yield limit, outcome
 
 
 def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0) -> tuple[PricePoint, ...]:

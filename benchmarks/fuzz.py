@@ -104,7 +104,7 @@ def colocation(rng: np.random.Generator) -> Case:
         least = true.penalty_at_least_slack
         yield "fair: least penalty at it", near(fair.metrics["penalty"], least), (fair.metrics["penalty"], least)
     if instance.machines is None and true.least_penalty is not None:
-        from cotenant.analysis.colocation.price_map import price_frontiers
+        from cotenant.analysis.colocation.frontier import price_frontiers
 
         for frontier in price_frontiers(instance, alpha=alpha):
             for point in frontier.points:

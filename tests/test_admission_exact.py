@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.admission.frontier import frontier
-from cotenant.analysis.admission.price_map import price_frontiers
+from cotenant.analysis.admission.frontier import frontier, price_frontiers
 from cotenant.analysis.admission.repair import PATIENCE, settle_pair, towards_stability
 from cotenant.baselines.admission import proposed
 from cotenant.catalog import functions
@@ -199,7 +198,7 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_price_map_equals_enumeration_within_every_limit(seed: int) -> None:
+def test_the_frontier_equals_enumeration_within_every_limit(seed: int) -> None:
     (found,) = price_frontiers(tiny(seed))
     assert found.status is Status.OPTIMAL
     for point in found.points:
@@ -208,7 +207,7 @@ def test_the_price_map_equals_enumeration_within_every_limit(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS[:10])
-def test_the_price_map_of_an_instance_out_of_reach_keeps_valid_bounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_frontier_of_an_instance_out_of_reach_keeps_valid_bounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", 0)
     (found,) = price_frontiers(tiny(seed))
     assert "only the optimum is solved for" in found.note

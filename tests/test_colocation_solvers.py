@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.colocation.frontier import frontier
-from cotenant.analysis.colocation.price_map import price_frontiers
+from cotenant.analysis.colocation.frontier import frontier, price_frontiers
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
@@ -478,9 +477,9 @@ def test_frontiers_equal_enumeration(reference: ModuleType, against: Any) -> Non
 
 
 @pytest.mark.parametrize("swept", [True, False])
-def test_price_maps_hold_within_every_limit(reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frontiers_hold_within_every_limit(reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not swept:
-        monkeypatch.setattr("cotenant.analysis.colocation.price_map.MOST_TYPES", 0)
+        monkeypatch.setattr("cotenant.analysis.colocation.frontier.MOST_TYPES", 0)
     for instance in small_instances(reference, range(16_020, 16_035)):
         partners = list(reference.pairings(instance))
         if not partners:
@@ -504,7 +503,7 @@ def test_price_maps_hold_within_every_limit(reference: ModuleType, swept: bool, 
                 assert not swept or point.value == pytest.approx(best, abs=CLOSE)
 
 
-def test_price_maps_count_pairs_at_alpha() -> None:
+def test_frontiers_count_pairs_at_alpha() -> None:
     instance = contention(6, 30, 4)
     strict, lax = (price_frontiers(instance, points=2, alpha=alpha)[0] for alpha in (0.0, 0.2))
     assert strict.points[-1].reached != lax.points[-1].reached

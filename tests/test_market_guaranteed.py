@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.market.price_map import price_frontiers
+from cotenant.analysis.market.frontier import price_frontiers
 from cotenant.instances.market import Allocation, Market, check, user_utilities
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_index, static_utilities

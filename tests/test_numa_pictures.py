@@ -1,4 +1,4 @@
-"""Pictures and price maps of numa: least link power against a program written apart, curves, shares and refusals recounted."""
+"""Pictures and frontiers of numa: least link power against a program written apart, curves, shares and refusals recounted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.numa import price_map
+from cotenant.analysis.numa import frontier as module
+from cotenant.analysis.numa.frontier import price_frontiers
 from cotenant.analysis.numa.metrics import metrics
 from cotenant.analysis.numa.pictures import pictures, record
-from cotenant.analysis.numa.price_map import price_frontiers
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.numa import any_blade, local
 from cotenant.instances.numa import Numa, check
@@ -99,7 +99,7 @@ def test_an_interrupt_keeps_the_points_done(monkeypatch: pytest.MonkeyPatch) -> 
         outcome = fluid_power(*given, **options)
         return Outcome(outcome.solution, outcome.bound, outcome.status, Stop.INTERRUPTED)
 
-    monkeypatch.setattr(price_map, "fluid_power", interrupted)
+    monkeypatch.setattr(module, "fluid_power", interrupted)
     (frontier,) = price_frontiers(HOT)
     assert len(asked) == 1
     assert frontier.stop is Stop.INTERRUPTED
@@ -223,16 +223,16 @@ def test_distances_are_named_on_any_mesh() -> None:
 def test_a_largest_rate_that_is_not_proved_leaves_the_map_open(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from cotenant.analysis.numa import price_map
+    from cotenant.analysis.numa import frontier as module
     from cotenant.solvers.outcome import Status
 
     instance = cotenant.read("numa/kmeans-hot-memory")
-    proved = price_map.fluid(instance)
+    proved = module.fluid(instance)
     assert proved.bound is not None
     unproved = replace(proved, status=Status.FEASIBLE, bound=1.1 * proved.bound)
-    (known,) = price_map.price_frontiers(instance, points=3)
-    monkeypatch.setattr(price_map, "fluid", lambda *given, **options: unproved)
-    (open_,) = price_map.price_frontiers(instance, points=3)
+    (known,) = module.price_frontiers(instance, points=3)
+    monkeypatch.setattr(module, "fluid", lambda *given, **options: unproved)
+    (open_,) = module.price_frontiers(instance, points=3)
     assert known.status is Status.OPTIMAL
     assert open_.status is Status.FEASIBLE
     assert open_.points[0].limit == pytest.approx(1.1 * proved.bound)

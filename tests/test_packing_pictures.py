@@ -1,4 +1,4 @@
-"""Pictures and price maps of packing: shares guaranteed against brute force, what records hold, and game trees kept as lists."""
+"""Pictures and frontiers of packing: shares guaranteed against brute force, what records hold, and game trees kept as lists."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.packing import price_map
+from cotenant.analysis.packing import frontier as module
 from cotenant.analysis.packing.drawing import equilibrium_path
+from cotenant.analysis.packing.frontier import price_frontiers
 from cotenant.analysis.packing.metrics import metrics
 from cotenant.analysis.packing.pictures import MOST_SERVERS, MOST_USERS, pictures, record
-from cotenant.analysis.packing.price_map import price_frontiers
 from cotenant.analysis.packing.trees import tree_from_lists, tree_lists, tree_table
 from cotenant.analysis.report.picture import Chart, Drawing, HeatMap
 from cotenant.baselines.packing import drf, first_fit
@@ -157,7 +157,7 @@ def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
 
 def test_an_interrupt_keeps_the_points_done_and_starts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     instance, asked = cotenant.read("packing/vm-types-8"), []
-    real = price_map.max_utilization
+    real = module.max_utilization
 
     def interrupted(instance: Packing, **options: Any) -> Outcome:
         asked.append(options.get("least_share"))
@@ -165,7 +165,7 @@ def test_an_interrupt_keeps_the_points_done_and_starts_no_more(monkeypatch: pyte
         stop = Stop.INTERRUPTED if len(asked) == 3 else outcome.stop
         return Outcome(outcome.solution, outcome.bound, outcome.status, stop)
 
-    monkeypatch.setattr(price_map, "max_utilization", interrupted)
+    monkeypatch.setattr(module, "max_utilization", interrupted)
     (frontier,) = price_frontiers(instance)
     assert len(asked) == 3
     assert frontier.stop is Stop.INTERRUPTED

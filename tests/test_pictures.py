@@ -1,4 +1,4 @@
-"""What every problem's records, pictures and price maps keep to, whatever the problem."""
+"""What every problem's records, pictures and frontiers keep to, whatever the problem."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def function(problem: str, place: str) -> Callable[..., Any]:
 @cache
 def compared(problem: str) -> tuple[Row, ...]:
     """Every method of the catalogue with two seeds on a small instance, and the problem's frontiers if it has them."""
-    frontier = problem in having("price_map")
+    frontier = problem in having("frontier")
     found = cotenant.compare(
         [cotenant.read(SMALL.get(problem, f"{problem}/tiny"))], seeds=(0, 1), time_limit=20, frontier=frontier
     )
@@ -177,7 +177,7 @@ def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str)
     assert drawn(problem, runs(problem)) == drawn(problem, runs(problem))
 
 
-@pytest.mark.parametrize("problem", having("price_map"))
+@pytest.mark.parametrize("problem", having("frontier"))
 def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
@@ -193,7 +193,7 @@ def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
             assert found == sorted(found), (frontier.efficiency, frontier.fairness, of)
 
 
-@pytest.mark.parametrize("problem", having("price_map"))
+@pytest.mark.parametrize("problem", having("frontier"))
 def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
@@ -211,7 +211,7 @@ def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(p
                 assert point.bound == pytest.approx(point.value, rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("problem", having("price_map"))
+@pytest.mark.parametrize("problem", having("frontier"))
 def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     held = 0
@@ -231,7 +231,7 @@ def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> Non
     assert held
 
 
-@pytest.mark.parametrize("problem", having("price_map"))
+@pytest.mark.parametrize("problem", having("frontier"))
 def test_the_loosest_point_of_a_frontier_is_the_optimum(problem: str) -> None:
     for frontier in frontiers(problem):
         done = [row for row in runs(problem) if not row.get("error")]

@@ -12,7 +12,7 @@ from cotenant.analysis.admission import pictures as admission
 from cotenant.analysis.colocation import pictures as colocation
 from cotenant.analysis.market import pictures as market
 from cotenant.analysis.report.picture import Chart, HeatMap, Picture
-from cotenant.analysis.report.records import curves, extremes, over_seeds, records_by_method, rounded
+from cotenant.analysis.report.records import curves, evenly, extremes, over_seeds, records_by_method, rounded
 from cotenant.analysis.run.rows import Row
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
@@ -43,6 +43,11 @@ def test_predictions_and_several_sets_of_options_stand_apart() -> None:
         row("b", {"x": 4}, options={"alpha": 0.1}, predict=0.25),
     ]
     assert list(records_by_method(rows, "x")) == ["a (alpha=0.1)", "a (alpha=0.2)", "b", "b on 25 % sampled"]
+
+
+@pytest.mark.parametrize(("number", "places"), [(0, []), (1, [0]), (3, [0, 1, 2]), (4, [0, 2, 3]), (100, [0, 50, 99])])
+def test_at_most_so_many_places_are_spaced_evenly(number: int, places: list[int]) -> None:
+    assert evenly(number, 3).tolist() == places
 
 
 def test_rows_that_failed_and_frontiers_hold_no_records() -> None:

@@ -181,7 +181,7 @@ def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(monkeypatch: py
             raise ValueError("three is\ntoo few")
         return (made,)
 
-    monkeypatch.setattr("cotenant.analysis.colocation.price_map.price_frontiers", frontiers)
+    monkeypatch.setattr("cotenant.analysis.colocation.frontier.price_frontiers", frontiers)
     done = cotenant.compare([TINY], ["optimal", "GR"], frontier=True, options={"points": 5})
     assert [(row["kind"], row["method"]) for row in done.rows] == [("run", "optimal"), ("run", "GR"), ("frontier", "frontier")]
     assert PriceFrontier.from_document(done.frontiers[0]["frontiers"][0]) == made

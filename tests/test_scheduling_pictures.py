@@ -1,4 +1,4 @@
-"""Pictures and price maps of scheduling: fairness limits against every schedule there is, debts and busy machines recounted."""
+"""Pictures and frontiers of scheduling: fairness limits against every schedule there is, debts and busy machines recounted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 import cotenant
 from cotenant.analysis.report.picture import Chart, HeatMap
-from cotenant.analysis.scheduling import price_map
+from cotenant.analysis.scheduling import frontier as module
+from cotenant.analysis.scheduling.frontier import price_frontiers
 from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.pictures import MOST_NAMES, pictures, record
-from cotenant.analysis.scheduling.price_map import price_frontiers
 from cotenant.baselines.scheduling import fifo, round_robin
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling import Schedule, Scheduling, check, utilities
@@ -214,14 +214,14 @@ def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
 
 def test_an_interrupt_ends_the_map_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    real = price_map.most_near
+    real = module.most_near
 
     def interrupted(*given: Any, **options: Any) -> Outcome:
         asked.append(given[2].most)
         outcome = real(*given, **options)
         return Outcome(outcome.solution, outcome.bound, outcome.status, Stop.INTERRUPTED)
 
-    monkeypatch.setattr(price_map, "most_near", interrupted)
+    monkeypatch.setattr(module, "most_near", interrupted)
     (frontier,) = price_frontiers(figure_7())  # the second objective is not begun
     assert asked == [0]
     assert frontier.stop is Stop.INTERRUPTED

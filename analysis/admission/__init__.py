@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     claims_at="analysis.admission.claims:claims",
     record_at="analysis.admission.pictures:record",
     pictures_at="analysis.admission.pictures:pictures",
-    frontiers_at="analysis.admission.price_map:price_frontiers",
+    frontiers_at="analysis.admission.frontier:price_frontiers",
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from ...solvers.admission.optimal import optimal
 from ...solvers.admission.prices import raise_if_interrupted
 from ...solvers.engines import EngineName, solve_program
 from ...solvers.outcome import Clock, Report, Status, Stop
-from ..frontier import PricePoint
+from ..frontier import Points, PriceFrontier, PricePoint, settled
 from .repair import towards_stability
 
 LARGEST = 3_000
 """Entries of J x V x C up to which the exact frontier is attempted."""
+
+CLOSE = 1e-8
+"""Total speed and bound that differ relatively by no more than this are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class FrontierPoint:
 
     @property
     def priced(self) -> PricePoint:
-        """The point as every problem's price map has it."""
+        """The point as every problem's frontier has it."""
         limit = None if self.allowed == np.inf else float(self.allowed)
         return PricePoint(limit, self.total_speed, self.bound, float(self.blocking_pairs), self.status)
 
@@ -95,6 +98,54 @@ def frontier(
         if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):  # more pairs must bring speed
             kept.append(point)
     return kept
+
+
+@checked
+def price_frontiers(
+    instance: Admission, *, time_limit: float | None = None, points: Points = 24, engine: EngineName = "highs"
+) -> tuple[PriceFrontier, ...]:
+    """The most total speed within each limit on blocking pairs.
+
+    Of small instances the whole `frontier`. Of larger ones, or when it is cut short, what can be
+    proved: the optimum's bound, which holds at every limit, and below it the policies' assignments, each at the number of
+    pairs it has; `proposed` has none.
+
+    Parameters
+    ----------
+    time_limit : seconds in all.
+    points : most points that are kept, evenly spaced, at least 2.
+    engine : "highs" or "cp-sat".
+
+    Raises
+    ------
+    InvalidOption
+        An option is out of range.
+    """
+    clock = Clock(time_limit)
+    found: list[PricePoint] = []
+    stop = Stop.FINISHED
+    try:
+        for point in downwards(instance, clock, engine=engine):
+            found.append(point.priced)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    proved = bool(found) and all(point.status is Status.OPTIMAL for point in found)
+    if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
+        stop = Stop.TIME_LIMIT
+    if not proved or not within_reach(instance):
+        enough = np.inf if not found or found[0].reached is None else found[0].reached  # the optimum's pairs
+        for policy in functions("admission", *SCHEMES).values():
+            pairs, speed, _ = _counted(instance, policy(instance))
+            if pairs < enough:
+                found.append(PricePoint(float(pairs), speed, None, float(pairs)))
+    marks = _thinned(_with_tight_end(_distinct(settled(_one_each(found), "max", CLOSE, unit=0.0))), points)
+    note = "Each limit: at most so many pairs of a job and a VM block."
+    if not within_reach(instance):
+        note += (
+            f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; its bound holds at every limit, and "
+            "the points below it are the policies' own."
+        )
+    return (PriceFrontier("total_speed", "blocking_pairs", marks, note, stop),)
 
 
 def within_reach(instance: Admission) -> bool:
@@ -161,16 +212,47 @@ def _solved(
     raise_if_interrupted(answer)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
         bound = min(bound, -answer.bound * program.base.scale)
-    best = start
+    best, speed = start, total_speed(instance, start)
     if answer.point is not None:
-        found = program.base.assignment(answer.point)
-        check(instance, found)
-        if blocking_pairs(instance, found).count <= allowed and total_speed(instance, found) > total_speed(instance, start):
-            best = found
-    return best, max(bound, total_speed(instance, best))
+        check(instance, found := program.base.assignment(answer.point))
+        pairs, reached, _ = _counted(instance, found)
+        if pairs <= allowed and reached > speed:
+            best, speed = found, reached
+    return best, max(bound, speed)
 
 
 def _point(instance: Admission, assignment: Assignment, bound: float, allowed: float) -> FrontierPoint:
-    value, pairs = total_speed(instance, assignment), blocking_pairs(instance, assignment).count
-    met = bound - value <= 1e-8 * value
+    pairs, value, _ = _counted(instance, assignment)
+    met = bound - value <= CLOSE * value
     return FrontierPoint(pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment)
+
+
+def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
+    """One point for each limit, the tightest first, with the best answer and the best bound of those that share it."""
+    groups: dict[float, list[PricePoint]] = {}
+    for point in points:
+        groups.setdefault(np.inf if point.limit is None else point.limit, []).append(point)
+    found = []
+    for limit in sorted(groups):
+        bound = min((point.bound for point in groups[limit] if point.bound is not None), default=None)
+        best = max(groups[limit], key=lambda point: -np.inf if point.value is None else point.value)
+        found.append(replace(best, bound=bound))
+    return found
+
+
+def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
+    """Of points with one value and one bound only that of the loosest limit, which says as much as all of them."""
+    pairs = zip(points, [*points[1:], None], strict=True)
+    return [one for one, looser in pairs if looser is None or (one.value, one.bound) != (looser.value, looser.bound)]
+
+
+def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
+    """The points, and before them the limit that the stablest answer keeps just so."""
+    if not points or (first := points[0]).reached is None or first.limit == first.reached:
+        return points
+    return [replace(first, limit=first.reached), *points]
+
+
+def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:
+    """At most so many, the first and the last among them."""
+    return tuple(points[place] for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ...instances.admission import Admission, Assignment, blocking_pairs, job_speeds, speeds_on, total_speed
-from ..report.picture import Chart, HeatMap, Picture, Series
-from ..report.records import Record, curves, extremes, joined, over_seeds, records_by_method, rounded, sharing
+from ..report.by_method import map_by_method, sorted_curves
+from ..report.picture import Chart, Picture, Series
+from ..report.records import Records, evenly, extremes, mean, means, records_by_method, rounded, shown_of
 from ..run.rows import Row
 
 MOST_VALUES = 40
@@ -27,7 +27,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     """
     best = speeds_on(instance, instance.cores).max(axis=1)
     used, there = assignment.held(instance.machines), instance.cores
-    shown = np.unique(np.linspace(0, instance.machines - 1, MOST_VALUES).round().astype(int))
+    shown = evenly(instance.machines, MOST_VALUES)
     kinds = np.arange(min(instance.types, MOST_VALUES))
     return {
         "jobs": instance.jobs,
@@ -51,51 +51,33 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     return [_speeds(found), _fill_of(found, "vm"), _fill_of(found, "type"), _stability(found)]
 
 
-def _speeds(found: dict[str, list[Record]]) -> Picture:
+def _speeds(found: Records) -> Picture:
     first = next(iter(found.values()))[0]
     shares = tuple(np.linspace(0, 1, len(first["speeds"])).round(4).tolist())
-    drawn = curves(found, itemgetter("speeds"))
-    refused = {method: float(np.mean([record["refused"] for record in records])) for method, records in found.items()}
-    alone = Series("best on an empty VM", shares, tuple(first["alone"]), "step")
-    return Chart(
-        "admission-speeds",
-        "Speed that each job got, from the slowest to the fastest",
-        f"share of the {first['jobs']} jobs",
-        "speed (work per unit of time)",
-        (*(Series(group.name, shares, curve, "step") for group, curve, _, _ in drawn), alone),
+    return sorted_curves(
+        "admission-speeds", "Speed that each job got, from the slowest to the fastest",
+        (f"share of the {first['jobs']} jobs", "speed (work per unit of time)"), shares, found, "speeds",
         f"Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. Jobs not assigned: "
-        f"{extremes(refused, '.4g')}.",
-        note=joined(
-            "The curve of empty VMs is what no assignment can pass at any share of the jobs.",
-            sharing(group for group, *_ in drawn),
-        ),
-    )
+        f"{extremes(mean(found, 'refused'), '.4g')}.",
+        note="The curve of empty VMs is what no assignment can pass at any share of the jobs.",
+        style="step", beside=(Series("best on an empty VM", shares, tuple(first["alone"]), "step"),),
+    )  # fmt: skip
 
 
-def _fill_of(found: dict[str, list[Record]], kind: str) -> Picture:
+def _fill_of(found: Records, kind: str) -> Picture:
     what = {"vm": ("VM", "vms"), "type": ("core type", "core-types")}[kind]
     first = next(iter(found.values()))[0]
-    names = tuple(f"{what[0]} {place}" for place in (first["vm"] if kind == "vm" else range(len(first["type_fill"]))))
-    values = {method: over_seeds([record[f"{kind}_fill"] for record in records])[0] for method, records in found.items()}
-    mean = {method: float(np.mean([value for value in row if value >= 0] or [0.0])) for method, row in values.items()}
-    left_out = kind == "vm" and first["machines"] > len(names)
-    return HeatMap(
-        f"admission-fill-{what[1]}",
-        f"Cores in use on each {what[0]}",
-        what[0],
-        "method",
-        names,
-        tuple(values),
-        tuple(tuple(None if value < 0 else value for value in row) for row in values.values()),
-        "cores in use over cores there",
-        f"Share of the cores in use on each {what[0]}, one row per method. Mean over them: {extremes(mean, '.0%')}.",
-        note=f"{len(names)} of {first['machines']} VMs are shown, evenly spaced." if left_out else "",
-    )
+    names = [f"{what[0]} {place}" for place in (first["vm"] if kind == "vm" else range(len(first["type_fill"])))]
+    values = {method: [None if value < 0 else value for value in row] for method, row in means(found, f"{kind}_fill").items()}
+    middle = {method: float(np.mean([value for value in row if value is not None] or [0.0])) for method, row in values.items()}
+    return map_by_method(
+        f"admission-fill-{what[1]}", f"Cores in use on each {what[0]}", what[0], names, values, "cores in use over cores there",
+        f"Share of the cores in use on each {what[0]}, one row per method. Mean over them: {extremes(middle, '.0%')}.",
+        shown_of(len(names), first["machines"], "VMs are shown, evenly spaced") if kind == "vm" else "",
+    )  # fmt: skip
 
 
-def _stability(found: dict[str, list[Record]]) -> Picture:
-    speed = {method: float(np.mean([record["total_speed"] for record in records])) for method, records in found.items()}
-    pairs = {method: float(np.mean([record["blocking_pairs"] for record in records])) for method, records in found.items()}
+def _stability(found: Records) -> Picture:
     series = [
         Series(
             method,
@@ -112,7 +94,8 @@ def _stability(found: dict[str, list[Record]]) -> Picture:
         "blocking pairs of job and VM",
         "total speed (work per unit of time)",
         tuple(series),
-        f"Each run as a point. Mean total speed: {extremes(speed, '.5g')}. Mean blocking pairs: {extremes(pairs, '.4g')}.",
+        f"Each run as a point. Mean total speed: {extremes(mean(found, 'total_speed'), '.5g')}. "
+        f"Mean blocking pairs: {extremes(mean(found, 'blocking_pairs'), '.4g')}.",
     )
 
 

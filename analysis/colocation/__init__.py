@@ -10,6 +10,6 @@ ANALYSIS = Analysis(
     claims_at="analysis.colocation.claims:claims",
     record_at="analysis.colocation.pictures:record",
     pictures_at="analysis.colocation.pictures:pictures",
-    frontiers_at="analysis.colocation.price_map:price_frontiers",
+    frontiers_at="analysis.colocation.frontier:price_frontiers",
     predicted_at="analysis.colocation.prediction:predicted_instance",
 )

@@ -1,4 +1,4 @@
-"""The price of stability and of fairness: least mean penalty under a limit that is drawn tighter and tighter."""
+"""What stability and fairness cost a population: least mean penalty within limits on blocking pairs, on alpha and on slack."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...baselines.colocation import complementary, greedy, marriage_partition, marriage_random, roommates
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import AlphaMode, blocking_pairs, validate_alpha
+from ...instances.colocation.stability import Alpha, AlphaMode, blocking_pairs, validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...instances.problem.rules import checked
 from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
 from ...solvers.colocation.stable import stable
 from ...solvers.engines import EngineName
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
-from ..frontier import Points, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 
 Against = Literal["blocking", "alpha", "slack"]
 
+MOST_TYPES = 300
+"""Types up to which limits are solved for; the programs of many more take longer to write down than there is time."""
+
 UNHURRIED = 30.0
 """Seconds for the fairest or stablest pairing when there is no time limit; its first level takes what it needs."""
+
+_FAIRNESS: dict[Against, tuple[str, str]] = {
+    "blocking": ("blocking_pairs", "at most so many blocking pairs"),
+    "slack": ("slack", "no type's mean penalty above that of a type of strictly larger bandwidth by more than this slack"),
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,7 @@ class FrontierPoint:
 
     @property
     def priced(self) -> PricePoint:
-        """The point as every problem's price map has it."""
+        """The point as every problem's frontier has it."""
         return PricePoint(self.limit, self.penalty, self.bound, self.reached, self.status)
 
 
@@ -133,50 +142,108 @@ def frontier(
         raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
-    sweep = _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), list(known))
-    return sweep.run(limits, points, free)
+    return _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), known).run(limits, points, free)
+
+
+@checked
+def price_frontiers(
+    instance: Colocation,
+    *,
+    time_limit: float | None = None,
+    points: Points = 8,
+    alpha: Alpha = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+) -> tuple[PriceFrontier, ...]:
+    """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on attribution slack.
+
+    The stability-performance and the fairness-performance frontier of Cooper's desiderata (section II), by one exact program
+    for each limit. Policies give the programs their starts.
+
+    Parameters
+    ----------
+    time_limit : seconds in all, half of them for each frontier where there are two.
+    points : limits to spread over the range that matters.
+    alpha, alpha_mode : least gain for which an agent breaks away, as in `instances.colocation.gains`.
+
+    Raises
+    ------
+    InvalidOption
+        An option is out of range.
+    NoSolution
+        The instance has no feasible pairing.
+    """
+    validate_alpha(alpha, alpha_mode)
+    clock = Clock(time_limit)
+    kinds: list[Against] = ["blocking"] if instance.bandwidth is None else ["blocking", "slack"]
+    found: list[PriceFrontier] = []
+    free = optimal(instance, time_limit=None if time_limit is None else time_limit / 4)
+    if free.solution is None and free.status is Status.INFEASIBLE:
+        raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
+    if free.solution is None:
+        return ()
+    known = _known(instance)
+    for place, against in enumerate(kinds):
+        left = clock.share(len(kinds) - place)
+        fairness, words = _FAIRNESS[against]
+        note = f"Each limit: {words}."
+        if against == "blocking" and alpha:
+            note += f" An agent breaks away for a gain of more than {alpha:g}."
+        sweep = _Sweep(instance, against, alpha, alpha_mode, None, Clock(left), known)
+        if instance.types > MOST_TYPES:
+            note += f" More than {MOST_TYPES} types: the limits between are not solved for; the bound is that of any pairing."
+            marks, stop = sweep.ends(free), free.stop
+        else:
+            line = sweep.run(None, points, free)
+            marks, stop = [point.priced for point in line.points], line.stop
+        found.append(PriceFrontier("penalty", fairness, settled(marks, "min"), note, stop))
+        if stop is Stop.INTERRUPTED:
+            break
+    return tuple(found)
 
 
 class _Sweep:
     def __init__(
         self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode, engine: EngineName | None,
-        clock: Clock, known: list[Pairing],
+        clock: Clock, known: Sequence[Pairing],
     ) -> None:  # fmt: skip
-        self.instance, self.against, self.engine, self.clock = instance, against, engine, clock
-        self.alpha, self.alpha_mode = alpha, alpha_mode
-        self.known = known
+        self.instance, self.against, self.alpha, self.alpha_mode, self.engine = instance, against, alpha, alpha_mode, engine
+        self.clock, self.known = clock, list(known)
         self.fewest = 0.0  # proved: nothing keeps a limit below this
 
     def run(self, limits: list[float] | None, number: int, free: Outcome | None) -> Frontier:
+        clock, programs = self.clock, Programs(self.clock)
         if free is None:
-            free = optimal(self.instance, time_limit=self._share(number + 1), engine=self.engine or "highs")
-        if free.solution is None:
+            free = optimal(self.instance, time_limit=clock.share(number + 1), engine=self.engine or "highs")
+        if not isinstance(free.solution, Pairing):
             raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
-        self.free = free
-        assert isinstance(free.solution, Pairing)
-        self.cheapest = free.solution
-        self.least = mean_penalty(self.instance, self.cheapest)
+        self.free, self.cheapest, self.least = free, free.solution, mean_penalty(self.instance, free.solution)
         found: list[FrontierPoint] = []
-        stop = free.stop
         try:
-            chosen = limits if limits is not None else self._spread(number)
-            for place, limit in enumerate(chosen):
-                begun = self.clock.seconds
-                outcome = self._point(limit, self._share(len(chosen) - place))
-                found.append(self._record(limit, outcome, self.clock.seconds - begun))
+            begun = clock.seconds
+            for limit, outcome in programs.within(self._spread(number) if limits is None else limits, self._point):
+                found.append(self._record(limit, outcome, clock.seconds - begun))
                 if (pairing := found[-1].pairing) is not None:
                     self.known.append(pairing)
-                stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop
-                if stop is Stop.INTERRUPTED:
+                if Stop.INTERRUPTED in (outcome.stop, free.stop):
                     break
-                self.clock.note(found[-1].penalty, found[-1].bound, f"{self.against} {limit:g}")
+                clock.note(found[-1].penalty, found[-1].bound, f"{self.against} {limit:g}")
+                begun = clock.seconds
+            programs.stops.append(free.stop)
         except KeyboardInterrupt:
-            stop = Stop.INTERRUPTED
-        if stop is Stop.INTERRUPTED and limits is None and self.against != "alpha":  # the loosest limit is known anyway
-            loosest = self._reached(self.cheapest, 0.0)
+            programs.stops.append(Stop.INTERRUPTED)
+        if programs.stopped is Stop.INTERRUPTED and limits is None and self.against != "alpha":
+            loosest = self._reached(self.cheapest, 0.0)  # is known anyway
             if not found or found[-1].limit < loosest:
                 found.append(self._record(loosest, free, 0.0))
-        return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)), stop)
+        return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)), programs.stopped)
+
+    def ends(self, free: Outcome) -> list[PricePoint]:
+        """The policies' pairings at what each reaches, and the cheapest, whose bound holds for all; none beyond the cheapest."""
+        assert isinstance(free.solution, Pairing)
+        pairings = [*self.known, roommates(self.instance), free.solution]
+        priced = [(self._reached(pairing, 0.0), mean_penalty(self.instance, pairing)) for pairing in pairings]
+        cheapest = {at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]}  # of equals the least value
+        return [PricePoint(at, cheapest[at], free.bound, at) for at in sorted(cheapest)]
 
     def _spread(self, number: int) -> list[float]:
         """From the tightest limit that can matter to what the cheapest pairing reaches anyway."""
@@ -197,8 +264,7 @@ class _Sweep:
 
     def _tightest(self, number: int) -> None:
         """Know a pairing that is as fair or as stable as can be, and how fair or stable any can be."""
-        share = self._share(number + 1)
-        seconds = UNHURRIED if share is None else max(share, 1e-2)
+        seconds = self.clock.share(number + 1) or UNHURRIED
         if self.against == "slack":
             best = fair(self.instance, time_limit=seconds)
         else:
@@ -224,7 +290,7 @@ class _Sweep:
                 high = middle
         return high
 
-    def _point(self, limit: float, seconds: float | None) -> Outcome:
+    def _point(self, limit: float, _: object, *, time_limit: float | None) -> Outcome:
         allowed = limit if self.against != "alpha" else 0.0
         if self._reached(self.cheapest, limit) <= allowed:
             return self.free  # the limit does not bind
@@ -232,17 +298,17 @@ class _Sweep:
             return Outcome(None, None, Status.INFEASIBLE)
         fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
         start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
-        if seconds is not None and seconds <= 0:
+        if self.clock.over:
             return Outcome(start, None, Status.FEASIBLE if start is not None else Status.UNKNOWN, Stop.TIME_LIMIT)
         if self.against == "alpha":
             return zero_blocking(
-                self.instance, limit, self.alpha_mode, time_limit=seconds, engine=self.engine or "highs", start=start
+                self.instance, limit, self.alpha_mode, time_limit=time_limit, engine=self.engine or "highs", start=start
             )
         if self.against == "slack":
-            return least_penalty_given(self.instance, slack=limit, time_limit=seconds, engine=self.engine, start=start)
+            return least_penalty_given(self.instance, slack=limit, time_limit=time_limit, engine=self.engine, start=start)
         return least_penalty_given(
-            self.instance, blocking=int(limit), alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds,
-            engine=self.engine, start=start,
+            self.instance, blocking=int(limit), alpha=self.alpha, alpha_mode=self.alpha_mode,
+            time_limit=time_limit, engine=self.engine, start=start,
         )  # fmt: skip
 
     def _reached(self, pairing: Pairing, limit: float) -> float:
@@ -260,9 +326,6 @@ class _Sweep:
             price=None if penalty is None else penalty - self.least, seconds=seconds, pairing=pairing,
         )  # fmt: skip
 
-    def _share(self, parts: int) -> float | None:
-        return None if self.clock.left is None else self.clock.left / max(parts, 1)
-
 
 def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
     """Give each point the best bound of the looser ones; answers have come from the tighter ones as starts."""
@@ -273,4 +336,11 @@ def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
     ]
 
 
-__all__ = ["Frontier", "FrontierPoint", "frontier"]
+def _known(instance: Colocation) -> list[Pairing]:
+    """Pairings of the policies that take no time."""
+    policies = [greedy, marriage_partition, complementary] if instance.bandwidth is not None else [greedy]
+    try:
+        made = [policy(instance) for policy in policies]
+        return [*made, marriage_random(instance, rng=np.random.default_rng(0))]
+    except NoSolution:
+        return []

@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     claims_at="analysis.market.claims:claims",
     record_at="analysis.market.pictures:record",
     pictures_at="analysis.market.pictures:pictures",
-    frontiers_at="analysis.market.price_map:price_frontiers",
+    frontiers_at="analysis.market.frontier:price_frontiers",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Integers, Market
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
-from ..report.picture import Chart, HeatMap, Picture, Series
-from ..report.records import Record, curves, extremes, file_name, joined, records_by_method, rounded, sharing
+from ..report.by_method import sorted_curves
+from ..report.picture import HeatMap, Picture, Series
+from ..report.records import SHARES, Record, Records, evenly, file_name, joined, records_by_method, rounded, shown_of
 from ..run.rows import Row
 
 MOST_USERS = 20
@@ -25,9 +26,6 @@ MOST_SERVERS = 50
 
 MOST_MAPS = 4
 """Methods whose envy is drawn pair by pair: those with the worst pair."""
-
-SHARES = tuple(round(step / 25, 2) for step in range(26))
-"""Shares of the users at which sorted values are kept."""
 
 _STATIC: dict[Share, str] = {
     "endowment": "its budget's part of every server",
@@ -51,7 +49,7 @@ def record(instance: Market, allocation: Allocation, *, utility: Family = "amdah
     result["utility"] = _sorted(worth[active])
     if allocation.price is not None:
         busy = np.unique(instance.server[instance.useful])
-        chosen = busy[np.unique(np.linspace(0, len(busy) - 1, MOST_SERVERS).round().astype(int))]
+        chosen = busy[evenly(len(busy), MOST_SERVERS)]
         unit = instance.budget[active].sum() / instance.capacity[busy].sum()
         result |= {"server": chosen.tolist(), "price": rounded(allocation.price[chosen] / unit), "servers": len(busy)}
     if family is not None:
@@ -80,55 +78,37 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     return drawn
 
 
-def _utilities(found: dict[str, list[Record]]) -> Picture:
-    drawn = curves(found, itemgetter("utility"))
-    least = {group.name: curve[0] for group, curve, _, _ in drawn}
-    return Chart(
-        "market-utility",
-        "Utility of every user, from the least to the most",
-        "share of the users",
-        "utility (work per unit of time)",
-        tuple(Series(group.name, SHARES, curve) for group, curve, _, _ in drawn),
-        f"Sorted utilities of the users, one curve per method. The user worst off: {extremes(least, '.4g')}.",
-        note=sharing(group for group, *_ in drawn),
-    )
+def _utilities(found: Records) -> Picture:
+    return sorted_curves(
+        "market-utility", "Utility of every user, from the least to the most",
+        ("share of the users", "utility (work per unit of time)"), SHARES, found, "utility",
+        "Sorted utilities of the users, one curve per method. The user worst off", ".4g",
+    )  # fmt: skip
 
 
-def _sharing(found: dict[str, list[Record]], share: Share, words: str) -> Picture:
+def _sharing(found: Records, share: Share, words: str) -> Picture:
     """Thesis eq. 3.6, user by user."""
-    drawn = curves(found, lambda record: record["sharing"][share])
-    least = {group.name: curve[0] for group, curve, _, _ in drawn}
-    lines = [Series(group.name, SHARES, curve) for group, curve, _, _ in drawn]
-    most = max(curve[-1] for _, curve, _, _ in drawn)
-    return Chart(
-        f"market-sharing-{share}",
-        f"What sharing gains every user over {words}",
-        "share of the users",
-        "utility over that of the static share",
-        (*lines, Series("no gain", (0.0, 1.0), (1.0, 1.0))),
+    chart = sorted_curves(
+        f"market-sharing-{share}", f"What sharing gains every user over {words}",
+        ("share of the users", "utility over that of the static share"), SHARES, found, lambda record: record["sharing"][share],
         f"Sorted ratios of the users' utilities to what {words} would give them, one curve per method; below 1 a user loses "
-        f"by sharing. The least ratio, which is the sharing index: {extremes(least, '.3g')}.",
-        y_scale="log" if 0 < 20 * min(least.values()) < most else "linear",
-        note=sharing(group for group, *_ in drawn),
-    )
+        "by sharing. The least ratio, which is the sharing index", ".3g",
+        beside=(Series("no gain", (0.0, 1.0), (1.0, 1.0)),),
+    )  # fmt: skip
+    ratios = [ratio for line in chart.series[:-1] for ratio in line.y if ratio is not None]
+    return replace(chart, y_scale="log") if 0 < 20 * min(ratios) < max(ratios) else chart
 
 
-def _envy(found: dict[str, list[Record]]) -> Picture:
+def _envy(found: Records) -> Picture:
     """Thesis eq. 3.5, every user's worst pair."""
-    drawn = curves(found, itemgetter("envy"))
-    least = {group.name: curve[0] for group, curve, _, _ in drawn}
-    return Chart(
-        "market-envy",
-        "Envy of every user, from the most envious",
-        "share of the users",
-        "envy index with the user it envies most (1: no envy)",
-        tuple(Series(group.name, SHARES, curve) for group, curve, _, _ in drawn),
-        f"Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair: {extremes(least, '.3g')}.",
-        note=sharing(group for group, *_ in drawn),
-    )
+    return sorted_curves(
+        "market-envy", "Envy of every user, from the most envious",
+        ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES, found, "envy",
+        "Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair", ".3g",
+    )  # fmt: skip
 
 
-def _envy_maps(found: dict[str, list[Record]]) -> list[Picture]:
+def _envy_maps(found: Records) -> list[Picture]:
     """Thesis fig. 3.12, for the methods with the worst pairs; the first seed of each."""
     worst = {method: records[0]["envy"][0] for method, records in found.items()}
     chosen = [method for method in sorted(worst, key=worst.__getitem__) if worst[method] < 1 - 1e-6][:MOST_MAPS]
@@ -139,9 +119,6 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
     names = tuple(f"user {user}" for user in record["envy_users"])
     values = np.array(record["envy_matrix"]) / 100
     row, column = np.unravel_index(np.argmin(values), values.shape)
-    shown = f"{len(names)} of {record['users']} users are shown: the most envious, and whom they envy. " * (
-        len(names) < record["users"]
-    )
     return HeatMap(
         f"market-envy-{file_name(method)}",
         f"Who envies whom under {method}",
@@ -153,30 +130,24 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
         "envy index (1: no envy)",
         f"Envy between pairs of users under {method}, dark where the user of the row would rather have what the user of the "
         f"column has. The worst pair: {names[row]} looks at {names[column]}, index {values[row, column]:.2f}.",
-        note=f"{shown}Indices are rounded down to percents. "
-        + (f"{others} methods with less envy are not shown." if others else ""),
-    )
-
-
-def _prices(found: dict[str, list[Record]]) -> Picture:
-    drawn = curves(found, itemgetter("price"))
-    first = next(iter(found.values()))[0]
-    series = [Series(group.name, tuple(first["server"]), mean, "points", low=low, high=high) for group, mean, low, high in drawn]
-    most = {group.name: max(mean) for group, mean, _, _ in drawn}
-    shown, total = len(first["server"]), first["servers"]
-    return Chart(
-        "market-prices",
-        "Price of a core on each server",
-        "server",
-        "price of a core [all money over all cores there]",
-        tuple(series),
-        f"Prices of a core on {shown} servers, for the methods that have prices. The dearest server: {extremes(most, '.3g')}.",
         note=joined(
-            "Servers without useful jobs have no price.",
-            f"{shown} of {total} are shown, evenly spaced." if shown < total else "",
-            sharing(group for group, *_ in drawn),
+            shown_of(len(names), record["users"], "users are shown: the most envious, and whom they envy"),
+            "Indices are rounded down to percents.",
+            f"{others} methods with less envy are not shown." if others else "",
         ),
     )
+
+
+def _prices(found: Records) -> Picture:
+    first = next(iter(found.values()))[0]
+    shown = len(first["server"])
+    return sorted_curves(
+        "market-prices", "Price of a core on each server", ("server", "price of a core [all money over all cores there]"),
+        first["server"], found, "price",
+        f"Prices of a core on {shown} servers, for the methods that have prices. The dearest server", ".3g", max,
+        note=joined("Servers without useful jobs have no price.", shown_of(shown, first["servers"], "are shown, evenly spaced")),
+        style="points", spread=True,
+    )  # fmt: skip
 
 
 def _sorted(values: np.ndarray) -> list[float]:

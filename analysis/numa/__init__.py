@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     claims_at="analysis.numa.claims:claims",
     record_at="analysis.numa.pictures:record",
     pictures_at="analysis.numa.pictures:pictures",
-    frontiers_at="analysis.numa.price_map:price_frontiers",
+    frontiers_at="analysis.numa.frontier:price_frontiers",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,12 @@ from ...instances.numa.answer import CURVE, Flow, Simulation, flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ..report.picture import Chart, Picture, Series
-from ..report.records import Record, extremes, over_seeds, records_by_method, rounded
+from ..report.records import Records, extremes, mean, means, records_by_method, rounded
 from ..run.rows import Row
 from .metrics import link_power
 
 WIDE, LOWEST = 5.0, 0.05
 """Curves whose ends differ by more than this factor are drawn from this quantile on, over a logarithmic axis."""
-
-Kept = Mapping[str, Sequence[Record]]
 
 
 def record(
@@ -70,15 +68,15 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     return drawn
 
 
-def _with(kept: Kept, name: str) -> dict[str, list[Record]]:
+def _with(kept: Records, name: str) -> Records:
     """The records that have an entry."""
     chosen = {method: [each for each in records if name in each] for method, records in kept.items()}
     return {method: records for method, records in chosen.items() if records}
 
 
-def _response_chart(kept: Kept, curves: Kept) -> Chart:
+def _response_chart(kept: Records, curves: Records) -> Chart:
     """The share of tasks answered within each time; on a logarithmic axis where policies differ much."""
-    times = {method: np.array(over_seeds([each["curve"] for each in records])[0]) for method, records in curves.items()}
+    times = {method: np.array(curve) for method, curve in means(curves, "curve").items()}
     ends = [float(curve[-1]) for curve in times.values()]
     wide = max(ends) > WIDE * min(ends)
     series, tails = [], {}
@@ -105,9 +103,9 @@ def _response_chart(kept: Kept, curves: Kept) -> Chart:
     )
 
 
-def _distance_chart(kept: Kept) -> Chart:
+def _distance_chart(kept: Records) -> Chart:
     """Where tasks run, by distance from their data."""
-    shares = {method: over_seeds([each["shares"] for each in records])[0] for method, records in kept.items()}
+    shares = means(kept, "shares")
     names = _distances(len(next(iter(shares.values()))))
     local = {method: 100 * share[0] for method, share in shares.items()}
     return Chart(
@@ -121,11 +119,10 @@ def _distance_chart(kept: Kept) -> Chart:
     )
 
 
-def _power_chart(kept: Kept) -> Chart:
+def _power_chart(kept: Records) -> Chart:
     """What the links draw at the rate that each method serves."""
-    series, power = [], {}
-    for method, records in kept.items():
-        served, power[method] = over_seeds([(each["served"], each["power"]) for each in records])[0]
+    series, power = [], mean(kept, "power")
+    for method, served in mean(kept, "served").items():
         tip = f"{method}: {served:.6g} tasks/s, {power[method]:.4g} W"
         series.append(Series(method, (served,), (power[method],), "points", tips=(tip,)))
     every = "; ".join(entry.tips[0] for entry in series)
@@ -141,9 +138,9 @@ def _power_chart(kept: Kept) -> Chart:
     )
 
 
-def _refusal_chart(kept: Kept) -> Chart:
+def _refusal_chart(kept: Records) -> Chart:
     """How often a task declines a core."""
-    refused = {method: over_seeds([(each["refusals"],) for each in records])[0][0] for method, records in kept.items()}
+    refused = mean(kept, "refusals")
     return Chart(
         "refusals",
         "Refusals",
@@ -160,5 +157,5 @@ def _distances(number: int) -> tuple[str, ...]:
     return (*hops[: number - 1], "another blade")
 
 
-def _seeds(kept: Kept) -> str:
+def _seeds(kept: Records) -> str:
     return "; means over the seeds" if any(len(records) > 1 for records in kept.values()) else ""

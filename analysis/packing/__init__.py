@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     claims_at="analysis.packing.claims:claims",
     record_at="analysis.packing.pictures:record",
     pictures_at="analysis.packing.pictures:pictures",
-    frontiers_at="analysis.packing.price_map:price_frontiers",
+    frontiers_at="analysis.packing.frontier:price_frontiers",
 )

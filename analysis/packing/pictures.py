@@ -12,8 +12,9 @@ from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.problem.errors import InvalidInstance
 from ...solvers.packing.game.strategies import Eta, game_of
-from ..report.picture import Chart, Drawing, HeatMap, Picture, Series
-from ..report.records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
+from ..report.by_method import first_drawn, map_by_method
+from ..report.picture import Chart, Drawing, Picture, Series
+from ..report.records import Record, Records, alike, evenly, extremes, file_name, means, records_by_method, rounded, sharing
 from ..run.rows import Row
 from .drawing import MOST_LEAVES, draw_tree
 from .trees import play_of, tree_from_lists, tree_lists, tree_table
@@ -76,9 +77,6 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     return drawn
 
 
-Kept = Mapping[str, Sequence[Record]]
-
-
 def _wanted(kept: Record) -> list[tuple[int | None, int]]:
     return list(zip(kept["wanted"], kept["vms"], strict=True))
 
@@ -97,9 +95,7 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
     for j in range(min(len(instance.resources), MOST_RESOURCES)):
         here = start[:, j] > 0
         rates = np.sort(busy[here, j] / start[here, j])[::-1]
-        if len(rates) > MOST_SERVERS:
-            rates = rates[np.round(np.linspace(0, len(rates) - 1, MOST_SERVERS)).astype(np.int64)]
-        result.append(rounded(rates.tolist()))
+        result.append(rounded(rates[evenly(len(rates), MOST_SERVERS)].tolist()))
     return result
 
 
@@ -124,7 +120,7 @@ def _most_combinations(instance: Packing) -> float:
     return float((np.minimum(each, instance.wanted) + 1.0).prod(axis=1).max())
 
 
-def _fill_chart(resource: str, kept: Kept) -> Chart:
+def _fill_chart(resource: str, kept: Records) -> Chart:
     """Utilization of one resource on each server, the fullest first; methods that fill alike share a line."""
     fixed = next(iter(kept.values()))[0]["of_servers"]
     groups = alike(kept, lambda entry: (entry["servers"], entry["fill"][resource]))
@@ -152,38 +148,33 @@ def _fill_chart(resource: str, kept: Kept) -> Chart:
     )
 
 
-def _which(fixed: int | None, kept: Kept) -> str:
+def _which(fixed: int | None, kept: Records) -> str:
     which = "Servers without VMs are drawn too." if fixed else "Only servers in use are drawn."
     largest = fixed or max(records[0]["servers"] for records in kept.values())
     return which if largest <= MOST_SERVERS else f"{which} {MOST_SERVERS} quantiles stand for the {largest} servers."
 
 
-def _share_map(kept: Kept) -> HeatMap:
-    values = {method: over_seeds([entry["shares"] for entry in records])[0] for method, records in kept.items()}
-    least = {method: min(row) for method, row in values.items()}
-    finding = f"Share of the poorest user: {extremes(least, '.4f')}."
+def _share_map(kept: Records) -> Picture:
+    values = means(kept, "shares")
+    finding = f"Share of the poorest user: {extremes({method: min(row) for method, row in values.items()}, '.4f')}."
     return _user_map("dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding)
 
 
-def _vm_map(kept: Kept) -> HeatMap:
+def _vm_map(kept: Records) -> Picture:
     wanted = next(iter(kept.values()))[0]["wanted"]
     asked = {} if all(number is None for number in wanted) else {"wanted": tuple(wanted)}
-    placed = {method: over_seeds([entry["vms"] for entry in records])[0] for method, records in kept.items()}
-    total = {method: sum(row) for method, row in placed.items()}
+    placed = means(kept, "vms")
+    finding = f"VMs of all of them: {extremes({method: sum(row) for method, row in placed.items()})}."
     title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
-    return _user_map("vms-placed", title, "VMs", kept, asked | placed, f"VMs of all of them: {extremes(total)}.")
+    return _user_map("vms-placed", title, "VMs", kept, asked | placed, finding)
 
 
 def _user_map(
-    name: str, title: str, what: str, kept: Kept, values: Mapping[str, tuple[float | None, ...]], finding: str
-) -> HeatMap:
+    name: str, title: str, what: str, kept: Records, values: Mapping[str, tuple[float | None, ...]], finding: str
+) -> Picture:
     first = next(iter(kept.values()))[0]
-    users, number = first["users"], first["of_users"]
-    note = "Means over the seeds." if any(len(records) > 1 for records in kept.values()) else ""
-    if number > len(users):
-        note = f"{note} The first {len(users)} of {number} users are drawn.".strip()
-    alt = f"{title}, by method. {finding}"
-    return HeatMap(name, title, "user", "method", tuple(users), tuple(values), tuple(values.values()), what, alt, note=note)
+    note = first_drawn(kept, len(first["users"]), first["of_users"], "users")
+    return map_by_method(name, title, "user", first["users"], values, what, f"{title}, by method. {finding}", note)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The records of a comparison's rows, gathered by method, and what several seeds of one method say together."""
+"""The records of a comparison's rows by method, and what several seeds of one method say together."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..run.rows import Row
 
 Record = Mapping[str, Any]
+Records = Mapping[str, Sequence[Record]]
+"""Each method's records, one per seed."""
+
+SHARES = tuple(round(step / 25, 2) for step in range(26))
+"""Shares of agents or users at which sorted values are kept."""
 
 _LEGEND = 20
 """Letters of a line's name: longer ones make a legend wider than its picture."""
@@ -48,6 +55,21 @@ def over_seeds(values: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], tu
     return mean, tuple(map(min, columns)), tuple(map(max, columns))
 
 
+def means(kept: Records, name: str) -> dict[str, tuple[float, ...]]:
+    """Each method's means over its seeds of an entry that is a list."""
+    return {method: over_seeds([record[name] for record in records])[0] for method, records in kept.items()}
+
+
+def mean(kept: Records, name: str) -> dict[str, float]:
+    """Each method's mean over its seeds of an entry that is a number."""
+    return {method: sum(record[name] for record in records) / len(records) for method, records in kept.items()}
+
+
+def evenly(number: int, most: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The places of all of so many, or of `most` of them, evenly spaced, the first and the last among them."""
+    return np.linspace(0, number - 1, min(number, most)).round().astype(np.int64)
+
+
 def extremes(values: Mapping[str, float], form: str = "g") -> str:
     """Who has the least and who has the most, in words, for a picture's alternative text."""
     least, most = min(values.values()), max(values.values())
@@ -77,7 +99,7 @@ class Group:
         return joined if len(joined) < _LEGEND else f"{self.methods[0]} +{len(self.methods) - 1}"
 
 
-def alike(kept: Mapping[str, Sequence[Record]], numbers: Callable[[Record], Any]) -> list[Group]:
+def alike(kept: Records, numbers: Callable[[Record], Any]) -> list[Group]:
     """The methods in groups, by the numbers of their first record that are drawn."""
     groups: list[tuple[Any, list[str], Record]] = []
     for method, records in kept.items():
@@ -91,7 +113,7 @@ def alike(kept: Mapping[str, Sequence[Record]], numbers: Callable[[Record], Any]
 
 
 def curves(
-    kept: Mapping[str, Sequence[Record]], numbers: Callable[[Record], Sequence[float]]
+    kept: Records, numbers: Callable[[Record], Sequence[float]]
 ) -> list[tuple[Group, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
     """Each method's numbers over its seeds (mean, least, most, as of `over_seeds`), methods with the same ones together.
 
@@ -107,6 +129,11 @@ def curves(
 def sharing(groups: Iterable[Group]) -> str:
     """Which methods share a line, for a picture's note; "" when none do."""
     return " ".join(f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1)
+
+
+def shown_of(shown: int, total: int, words: str) -> str:
+    """How many of all are shown, for a note: `words` follow the numbers; "" when none is left out."""
+    return f"{shown} of {total} {words}." if shown < total else ""
 
 
 def joined(*sentences: str) -> str:

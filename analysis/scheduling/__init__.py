@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     claims_at="analysis.scheduling.claims:claims",
     record_at="analysis.scheduling.pictures:record",
     pictures_at="analysis.scheduling.pictures:pictures",
-    frontiers_at="analysis.scheduling.price_map:price_frontiers",
+    frontiers_at="analysis.scheduling.frontier:price_frontiers",
 )

@@ -13,15 +13,15 @@ from ...instances.scheduling.instance import Integers
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
+from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, HeatMap, Picture, Series
-from ..report.records import Record, alike, extremes, file_name, over_seeds, records_by_method, rounded, sharing
+from ..report.records import Record, Records, alike, extremes, file_name, means, records_by_method, rounded, sharing
 from ..run.rows import Row
 
 LARGE = 1e5
 """Larger numbers are drawn in thousands, millions, ..."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Kept = Mapping[str, Sequence[Record]]
 
 TIMES, MOST_NAMES, MOST_OVER_TIME = 40, 20, 8
 """Times looked at; organizations that are drawn; organizations up to which debts are followed over time."""
@@ -114,7 +114,7 @@ def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> I
     return values
 
 
-def _most_owed_chart(kept: Kept) -> Chart:
+def _most_owed_chart(kept: Records) -> Chart:
     """The largest debt to any organization over time, a line for each method."""
     unit, word = _unit(value for records in kept.values() for row in records[0]["debts"] for value in row)
     series: list[Series] = []
@@ -155,21 +155,18 @@ def _debt_chart(method: str, entry: Record) -> Chart:
     )
 
 
-def _owed_map(kept: Kept) -> HeatMap:
-    values = {method: _means(records, "owed") for method, records in kept.items()}
-    unit, word = _unit(value for row in values.values() for value in row.tolist())
-    values = {method: row / unit for method, row in values.items()}
+def _owed_map(kept: Records) -> HeatMap:
+    values, word = _in_units(means(kept, "owed"))
     most = {method: float(row.max()) for method, row in values.items()}
     text = f"phi minus psi of each organization at the horizon, by method. Most owed to one, in {word}: {extremes(most, '.4g')}."
     return _map("owed", "Who is owed what at the horizon", f"phi - psi [{word}]", kept, values, text, 0.0)
 
 
-def _share_map(kept: Kept) -> HeatMap:
+def _share_map(kept: Records) -> HeatMap:
     """psi over phi; a hole where phi is 0."""
-    values = {}
-    for method, records in kept.items():
-        psi, owed = _means(records, "psi"), _means(records, "owed")
-        phi = psi + owed
+    values, owed = {}, means(kept, "owed")
+    for method, psi in means(kept, "psi").items():
+        phi = np.add(psi, owed[method])
         values[method] = np.divide(psi, phi, out=np.full(len(psi), np.nan), where=phi > 0)
     worst = {method: float(np.nanmin(row)) for method, row in values.items() if np.isfinite(row).any()}
     text = "What each organization got of the utility it contributed, psi over phi, by method."
@@ -178,27 +175,24 @@ def _share_map(kept: Kept) -> HeatMap:
     return _map("psi-over-phi", "What each organization got of what it is due", "psi / phi", kept, values, text, 1.0)
 
 
-def _utility_map(kept: Kept) -> HeatMap:
-    values = {method: _means(records, "psi") for method, records in kept.items()}
-    unit, word = _unit(value for row in values.values() for value in row.tolist())
-    values = {method: row / unit for method, row in values.items()}
+def _utility_map(kept: Records) -> HeatMap:
+    values, word = _in_units(means(kept, "psi"))
     total = {method: float(row.sum()) for method, row in values.items()}
     text = f"Utility psi_sp of each organization, by method. In all, in {word}: {extremes(total, '.4g')}. "
     text += "What is due was not worked out: REF takes too long."
     return _map("utilities", "Utility of each organization", f"psi_sp [{word}]", kept, values, text, None)
 
 
-def _map(name: str, title: str, what: str, kept: Kept, values: Mapping[str, Floats], text: str, centre: float | None) -> HeatMap:
+def _map(
+    name: str, title: str, what: str, kept: Records, values: Mapping[str, Floats], text: str, centre: float | None
+) -> HeatMap:
     first = next(iter(kept.values()))[0]
-    note = "Means over the seeds." if any(len(records) > 1 for records in kept.values()) else ""
-    if first["organizations"] > len(first["names"]):
-        note = f"{note} The first {len(first['names'])} of {first['organizations']} organizations are drawn.".strip()
-    cells = tuple(tuple(float(value) if np.isfinite(value) else None for value in row) for row in values.values())
-    names = tuple(first["names"])
-    return HeatMap(name, title, "organization", "method", names, tuple(values), cells, what, text, centre=centre, note=note)
+    note = first_drawn(kept, len(first["names"]), first["organizations"], "organizations")
+    cells = {method: row.tolist() for method, row in values.items()}
+    return map_by_method(name, title, "organization", first["names"], cells, what, text, note, centre=centre)
 
 
-def _busy_chart(kept: Kept) -> Chart:
+def _busy_chart(kept: Records) -> Chart:
     """Share of the machines in use over time."""
     series: list[Series] = []
     means: dict[str, float] = {}
@@ -219,21 +213,22 @@ def _busy_chart(kept: Kept) -> Chart:
     )
 
 
-def _extreme(kept: Kept) -> dict[str, Sequence[Record]]:
+def _extreme(kept: Records) -> dict[str, Sequence[Record]]:
     """The methods that owe one organization least and most at the horizon."""
     most = {method: max(row[-1] for row in records[0]["debts"]) for method, records in kept.items()}
     chosen = dict.fromkeys([min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])])
     return {method: kept[method] for method in chosen}
 
 
-def _means(records: Sequence[Record], name: str) -> Floats:
-    """Means of an entry over the seeds."""
-    return np.array(over_seeds([entry[name] for entry in records])[0])
-
-
 def _organizations(entry: Record) -> list[str]:
     """Names for a legend; a bare number says what it numbers."""
     return [f"organization {name}" if name.isdigit() else name for name in entry["names"]]
+
+
+def _in_units(values: Mapping[str, Sequence[float]]) -> tuple[dict[str, Floats], str]:
+    """The values in a unit that makes large ones short, and its words."""
+    unit, word = _unit(value for row in values.values() for value in row)
+    return {method: np.array(row) / unit for method, row in values.items()}, word
 
 
 def _unit(values: Iterable[float]) -> tuple[float, str]:

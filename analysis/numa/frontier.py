@@ -12,8 +12,8 @@ from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.rules import checked
 from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
-from ...solvers.outcome import Clock, Status, Stop
-from ..frontier import Points, PriceFrontier, PricePoint, settled
+from ...solvers.outcome import Clock, Outcome, Status
+from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 from .metrics import link_power
 
 EFFICIENCY, LIMITED = "link_power", "served_rate"
@@ -45,26 +45,20 @@ def price_frontiers(
     points : rates, at least 2.
     ht_energy, pcie_energy, pcie_hops : see `link_energy`.
     """
-    clock = Clock(time_limit)
     energy: dict[str, Any] = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     link_energy(instance, **energy)  # refused before any work
-    most = fluid(instance, time_limit=clock.share(points), **energy)
+    programs = Programs(Clock(time_limit))
+    most = programs.solve(points, fluid, instance, **energy)
     assert isinstance(most.solution, Flow)  # at worst, all at home
     rates = _rates(instance, most.solution.throughput, points)
-    found: list[PricePoint] = []
-    stop = most.stop
-    for place, rate in enumerate(rates):
-        if stop is Stop.INTERRUPTED:
-            found.append(PricePoint(rate, None, None, None, Status.UNKNOWN))
-            continue
-        outcome = fluid_power(instance, throughput=rate, time_limit=clock.share(len(rates) - place), **energy)
-        stop = outcome.stop if outcome.stop is not Stop.FINISHED else stop
-        flow = outcome.solution
-        if isinstance(flow, Flow):
-            power = link_power(instance, flow, **energy)
-            found.append(PricePoint(rate, power, outcome.bound, flow.throughput, outcome.status))
-        else:
-            found.append(PricePoint(rate, None, None, None, outcome.status))
+
+    def least(rate: float, _: object, *, time_limit: float | None) -> Outcome:
+        return fluid_power(instance, throughput=rate, time_limit=time_limit, **energy)
+
+    def measured(flow: Flow) -> tuple[float, float]:
+        return link_power(instance, flow, **energy), flow.throughput
+
+    found = [PricePoint.of(rate, outcome, measured) for rate, outcome in programs.within(rates, least)]
     note = NOTE
     most_power = max((point.value for point in found if point.value is not None), default=0.0)
     if most.status is Status.OPTIMAL:
@@ -72,8 +66,9 @@ def price_frontiers(
     else:
         note += " Whether more can be sustained than the first rate with an answer is not known."
         if most.bound is not None and most.bound > most.solution.throughput:
-            found.insert(0, PricePoint(most.bound, None, None, None, Status.UNKNOWN))
-    return (PriceFrontier(EFFICIENCY, LIMITED, settled(found, "min", CLOSE, unit=1e-6 * most_power), note, stop),)
+            found.insert(0, PricePoint(most.bound, None, None, None))
+    marks = settled(found, "min", CLOSE, unit=1e-6 * most_power)
+    return (PriceFrontier(EFFICIENCY, LIMITED, marks, note, programs.stopped),)
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:

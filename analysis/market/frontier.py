@@ -8,7 +8,7 @@ from ...instances.market.families import Family
 from ...instances.market.instance import Market
 from ...instances.problem.rules import checked
 from ...solvers.market.guaranteed import PROVED, Divided, Guarantees
-from ...solvers.outcome import Clock, Status, Stop
+from ...solvers.outcome import Clock, Stop
 from ..frontier import Points, PriceFrontier, PricePoint, settled
 
 _BEFORE_THE_END = 1e-3
@@ -56,22 +56,17 @@ def price_frontiers(
         stop = Stop.INTERRUPTED
     if stop is Stop.FINISHED and clock.over:
         stop = Stop.TIME_LIMIT
-    marks = [_point(search, limit, found[limit]) for limit in sorted(found, reverse=True)]
-    best = search.best
-    marks.append(PricePoint(None, best.total, search.bound(0.0), best.index, Status.OPTIMAL))
+    marks = []
+    for limit, answer in sorted(found.items(), reverse=True):
+        value, reached = (None, None) if answer is None else (answer.total, answer.index)
+        marks.append(PricePoint(limit, value, search.bound(limit), reached))
+    marks.append(PricePoint(None, search.best.total, search.bound(0.0), search.best.index))
     note = "Each limit: every user has at least so many times the utility of its endowment (its budget's part of every server)."
     if np.isfinite(search.highest):
         note += (
             f" Proved: no allocation has an index above {search.highest:.6g}; the largest found is {search.fairest.index:.6g}."
         )
     return (PriceFrontier("total_utility", "sharing_index", settled(marks, "max", PROVED, unit=0.0), note, stop),)
-
-
-def _point(search: Guarantees, limit: float, found: Divided | None) -> PricePoint:
-    if found is None:
-        return PricePoint(limit, None, search.bound(limit), None, Status.UNKNOWN)
-    status = Status.OPTIMAL if _proved(search, limit, found) else Status.FEASIBLE
-    return PricePoint(limit, found.total, search.bound(limit), found.index, status)
 
 
 def _proved(search: Guarantees, limit: float, found: Divided | None) -> bool:

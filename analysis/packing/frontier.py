@@ -14,7 +14,7 @@ from ...instances.problem.rules import checked
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.packing.cluster import fixed_cluster
 from ...solvers.packing.shares import max_min_share, max_utilization
-from ..frontier import Points, PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 from .metrics import metrics
 
 EFFICIENCY, FAIRNESS = "utilization", "dominant_share_min"
@@ -41,50 +41,44 @@ def price_frontiers(instance: Packing, *, time_limit: float | None = None, point
     tuple of PriceFrontier
         One; none where servers are not of fixed number or a request must be served whole: then there is nothing to trade.
     """
-    clock = Clock(time_limit)
+    programs = Programs(Clock(time_limit))
     try:
         fixed_cluster(instance)
     except InvalidInstance:
         return ()
     try:
-        return (_frontier(instance, points, clock),)
+        return (_frontier(instance, points, programs),)
     except InvalidOption as error:  # too many combinations of VMs for an exact program
         return (PriceFrontier(EFFICIENCY, FAIRNESS, (), f"Not worked out: {error}."),)
 
 
-def _frontier(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
-    free = max_utilization(instance, time_limit=clock.share(points + 2))
-    reached = _reached(instance, _placement(free))
-    stops = [free.stop]
-    fairest = Outcome(None, None, Status.UNKNOWN)
-    if Stop.INTERRUPTED not in stops:
-        fairest = max_min_share(instance, levels=1, time_limit=clock.share(points + 1))
-        stops.append(fairest.stop)
-    answers: list[tuple[float | None, Outcome]] = []
-    before, highest = _placement(fairest), _reached(instance, _placement(fairest))
-    if highest is None or (reached is not None and reached > highest):  # the time was short
-        before, highest = _placement(free), reached
-    limits = _limits(instance, reached or 0.0, highest, points - 1)
-    for place, limit in enumerate(limits):
-        outcome = Outcome(before, None, Status.FEASIBLE)
-        if Stop.INTERRUPTED not in stops:
-            share = clock.share(len(limits) + 1 - place)
-            outcome = max_utilization(instance, time_limit=share, start=before, least_share=limit)
-            before = _placement(outcome) or before
-            stops.append(outcome.stop)
-        answers.append((limit, outcome))
-    if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in stops:  # once more, from a better start
-        again = max_utilization(instance, time_limit=clock.share(1), start=before or _placement(free))
-        answers.append((None, again))
-        stops.append(again.stop)
-    found = [_point(instance, limit, outcome) for limit, outcome in answers]
-    loosest = [point for point in found if point.limit is None] + [_point(instance, None, free)]
-    loosest += [replace(point, limit=None, bound=None) for point in found if point.limit is not None]
-    marks = [point for point in found if point.limit is not None] + [_both(loosest)]
+def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
+    def most(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
+        return max_utilization(instance, time_limit=time_limit, start=start, least_share=limit)
+
+    def measured(placement: Placement) -> tuple[float, float]:
+        found = metrics(instance, placement)
+        return found[EFFICIENCY], found[FAIRNESS]
+
+    free = programs.solve(points + 2, max_utilization, instance)
+    fairest = programs.solve(points + 1, max_min_share, instance, levels=1)
+    loosest = PricePoint.of(None, free, measured)
+    start, highest = fairest.solution, PricePoint.of(None, fairest, measured).reached
+    if highest is None or (loosest.reached is not None and loosest.reached > highest):  # the time was short
+        start, highest = free.solution, loosest.reached
+    limits = _limits(instance, loosest.reached or 0.0, highest, points - 1)
+    marks = []
+    for limit, outcome in programs.within(limits, most, start, after=1):
+        marks.append(PricePoint.of(limit, outcome, measured))
+        start = start if outcome.solution is None else outcome.solution
+    anyhow = [loosest, *(replace(point, bound=None) for point in marks)]
+    if free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED:  # once more, from a better start
+        anyhow.insert(0, PricePoint.of(None, programs.solve(1, max_utilization, instance, start=start), measured))
+    marks.append(_best(anyhow))
     note = "The limit is on the least dominant share of the users who want something, in whole VMs."
     if fairest.status is Status.OPTIMAL:
         note += " No placement gives everyone more than the tightest (proved)."
-    return PriceFrontier(EFFICIENCY, FAIRNESS, settled(marks, "max", CLOSE), note, _stopped(stops))
+    return PriceFrontier(EFFICIENCY, FAIRNESS, settled(marks, "max", CLOSE), note, programs.stopped)
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:
@@ -105,29 +99,8 @@ def _limits(instance: Packing, least: float, most: float | None, number: int) ->
     return [listed[place] for place in sorted(places)]
 
 
-def _placement(outcome: Outcome) -> Placement | None:
-    return outcome.solution if isinstance(outcome.solution, Placement) else None
-
-
-def _reached(instance: Packing, placement: Placement | None) -> float | None:
-    return None if placement is None else metrics(instance, placement)[FAIRNESS]
-
-
-def _both(points: list[PricePoint]) -> PricePoint:
-    """The better answer of several for one point, the fairer of equals, and the best bound."""
+def _best(points: list[PricePoint]) -> PricePoint:
+    """Without a limit: the better answer of several, the fairer of equals, and the best bound."""
     bound = min((point.bound for point in points if point.bound is not None), default=None)
     best = max(points, key=lambda point: (round(point.value or 0.0, 9), point.reached or 0.0))
-    return replace(best, bound=bound)
-
-
-def _stopped(stops: list[Stop]) -> Stop:
-    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
-
-
-def _point(instance: Packing, limit: float | None, outcome: Outcome) -> PricePoint:
-    """What a program's answer says, measured again."""
-    placement = _placement(outcome)
-    if placement is None:
-        return PricePoint(limit, None, outcome.bound, None, outcome.status)
-    measured = metrics(instance, placement)
-    return PricePoint(limit, measured[EFFICIENCY], outcome.bound, measured[FAIRNESS], outcome.status)
+    return replace(best, limit=None, bound=bound)

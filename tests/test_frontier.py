@@ -1,4 +1,4 @@
-"""Price maps: what one limit says about the others, what is kept in files, and what an interrupt leaves."""
+"""Frontiers: what one limit says about the others, what is kept in files, and what an interrupt leaves."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.frontier import PriceFrontier, PricePoint, settled
+from cotenant.analysis.frontier import PriceFrontier, PricePoint, Programs, settled
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidOption
 from cotenant.instances.problem.registry import resolve
-from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 PROBLEMS = ("admission", "colocation", "market")
 
@@ -29,10 +29,27 @@ def point(
 
 
 def frontier_of(problem: str, name: str = "tiny", **options: Any) -> tuple[PriceFrontier, ...]:
-    found: tuple[PriceFrontier, ...] = resolve(f"analysis.{problem}.price_map:price_frontiers")(
+    found: tuple[PriceFrontier, ...] = resolve(f"analysis.{problem}.frontier:price_frontiers")(
         cotenant.read(f"{problem}/{name}"), **options
     )
     return found
+
+
+def test_programs_start_from_the_answer_before_and_none_follows_an_interrupt() -> None:
+    answers: Any = iter([("a", Stop.TIME_LIMIT), (None, Stop.FINISHED), ("c", Stop.INTERRUPTED)])
+    starts = []
+
+    def method(limit: float, start: Any, *, time_limit: float | None) -> Outcome:
+        starts.append((limit, start))
+        solution, stop = next(answers)
+        return Outcome(solution, limit, Status.FEASIBLE, stop)
+
+    programs = Programs(Clock())
+    found = [(limit, outcome.solution, outcome.bound) for limit, outcome in programs.within([0, 1, 2, 3], method)]
+    assert starts == [(0, None), (1, "a"), (2, "a")]
+    assert found == [(0, "a", 0), (1, None, 1), (2, "c", 2), (3, "c", None)]
+    assert programs.stopped is Stop.INTERRUPTED
+    assert programs.solve(1, method).solution is None
 
 
 def test_a_tight_answer_serves_looser_limits_and_a_loose_bound_holds_for_tighter_ones() -> None:
@@ -88,7 +105,7 @@ def test_the_unit_of_work_does_not_decide_what_is_proved(unit: float, monkeypatc
 
     monkeypatch.setattr(Guarantees, "most", lambda search, index: search.fairest)  # no search: the bound is a loose one
     market = Market([8.0], [1.0, 1.0], [0, 1], [0, 0], [0.9, 0.5], [30 * unit, unit])  # type: ignore[arg-type]
-    (frontier,) = resolve("analysis.market.price_map:price_frontiers")(market, points=3)
+    (frontier,) = resolve("analysis.market.frontier:price_frontiers")(market, points=3)
     *_, between, best = frontier.points
     assert between.bound > 1.01 * between.value
     assert (between.status, best.status) == (Status.FEASIBLE, Status.OPTIMAL)
@@ -100,7 +117,7 @@ def test_the_unit_of_speed_does_not_decide_what_is_proved(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(module, "LARGEST", 0)  # only the optimum is solved for; below it stand the policies
     instance = Admission([[2], [0]], [2, 2], [[1e-9], [2e-9]])  # type: ignore[arg-type]
-    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance)
+    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
     assert [(mark.limit, mark.value, mark.status) for mark in frontier.points] == [
         (0.0, 2e-9, Status.FEASIBLE),  # 3e-9 is possible: one core each
         (None, 4e-9, Status.OPTIMAL),
@@ -108,18 +125,18 @@ def test_the_unit_of_speed_does_not_decide_what_is_proved(monkeypatch: pytest.Mo
 
 
 def test_the_unit_of_energy_does_not_decide_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis.numa import price_map
+    from cotenant.analysis.numa import frontier as module
     from cotenant.instances.numa.generators import blade_server
     from cotenant.solvers.numa.fluid import fluid_power
 
     def without_bound(*given: Any, **options: Any) -> Any:
         return replace(fluid_power(*given, **options), bound=0.0)
 
-    monkeypatch.setattr(price_map, "fluid_power", without_bound)
+    monkeypatch.setattr(module, "fluid_power", without_bound)
     base = blade_server()
     share = np.arange(1.0, base.processors + 1)
     instance = base.replace(location_share=share / share.sum(), bandwidth=base.bandwidth * 1e-12)
-    (frontier,) = price_map.price_frontiers(instance, points=3)
+    (frontier,) = module.price_frontiers(instance, points=3)
     assert 0 < frontier.points[0].value < 1e-7
     assert frontier.points[0].status is Status.FEASIBLE
 
@@ -129,7 +146,7 @@ def test_one_limit_has_one_point() -> None:
 
     speed = [[0.001, 0.1], [0.2, 0.3], [0.001, 0.2], [0.3, 0.3]]
     instance = Admission([[2, 0]], [3, 1, 2, 1], speed)  # type: ignore[arg-type]
-    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance, engine="cp-sat")  # 0 pairs: not proved
+    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance, engine="cp-sat")  # 0 pairs: not proved
     limits = [mark.limit for mark in frontier.points]
     assert limits == [0.0, 1.0, None]
     assert frontier.points[0].bound < 0.0021
@@ -152,7 +169,7 @@ def test_an_interrupted_frontier_is_not_called_proved() -> None:
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
 def test_the_number_of_points_is_a_whole_number(problem: str, points: Any) -> None:
-    with pytest.raises(InvalidOption, match=f"points is {points!r}; expected a whole number, at least 2"):
+    with pytest.raises(InvalidOption, match=f"points is {points!r}; expected .*a whole number, at least 2"):
         frontier_of(problem, points=points)
 
 
@@ -226,6 +243,6 @@ def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(mon
         return replace(answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, point=None, objective=None)
 
     monkeypatch.setattr(module, "solve_program", unfinished)
-    (frontier,) = resolve("analysis.admission.price_map:price_frontiers")(instance)
+    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
     assert frontier.points[0].bound == pytest.approx(3.0, rel=1e-6)  # one core each; the policies' own is 2
     assert frontier.points[0].bound > 3.0 * (1 - 1e-9)

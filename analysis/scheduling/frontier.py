@@ -16,7 +16,7 @@ from ...solvers.scheduling.near import most_near, nearest
 from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, quicker_engine, worth_of
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
-from ..frontier import Points, PriceFrontier, PricePoint, settled
+from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 
 FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
@@ -77,44 +77,36 @@ class _Map:
     """
 
     def __init__(self, instance: Scheduling, objective: Objective, fair: Schedule, units: int, clock: Clock) -> None:
-        self.instance, self.objective, self.fair, self.units, self.clock = instance, objective, fair, units, clock
+        self.instance, self.objective, self.fair, self.units = instance, objective, fair, units
         self.psi = utilities(instance, fair)
         self.engine = quicker_engine(instance)
+        self.programs = Programs(clock)
 
     def frontier(self, points: int) -> PriceFrontier:
         """All points, the tightest limit first."""
-        free = self._free(self.fair, points + 2)
-        bounds, stops = [free.bound], [free.stop]
-        best = _schedule(free)
-        close: Outcome | None = None
-        if Stop.INTERRUPTED not in stops:
-            close = self._nearest(best, points + 1)
-            best = _schedule(close)
-            stops.append(close.stop)
+        free = self._most(self.fair, points + 2)
+        best = _schedule(free, self.fair)
+        options = {"start": best, "engine": self.engine}
+        close = self.programs.solve(points + 1, nearest, self.instance, self.objective, self.psi, **options)
+        best = _schedule(close, best)
         far = distance(self.instance, best, self.psi)
-        limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far}) or [0]
         marks: list[PricePoint] = []
-        before = self.fair
-        for place, limit in enumerate(limits):
-            bound = None
-            if far == 0 and self.objective == "utility":  # no schedule with REF's utilities has another total
-                bound = float(self.psi.sum())
-            if Stop.INTERRUPTED not in stops and far > 0:  # at 0 the best of all is as fair as can be
-                outcome = most_near(
-                    self.instance, self.objective, Nearness(self.psi, limit),
-                    start=before, engine=self.engine, time_limit=self.clock.share(len(limits) + 1 - place),
-                )  # fmt: skip
-                before, bound = _schedule(outcome), outcome.bound
-                stops.append(outcome.stop)
-            marks.append(self._point(limit / self.units, before if far > 0 else best, bound))
-        best = max(best, before, key=self._worth)
-        if free.status is not Status.OPTIMAL and Stop.INTERRUPTED not in stops:  # once more, with what is left
-            again = self._free(best, 1)
-            best = max(best, _schedule(again), key=self._worth)  # the first of equals is the less unfair one
+        last = self.fair
+        if far == 0:  # the best of all is as fair as can be, and no schedule with REF's utilities has another total
+            marks.append(self._point(0.0, best, float(self.psi.sum()) if self.objective == "utility" else None))
+        else:
+            limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far})
+            for limit, outcome in self.programs.within(limits, self._near, self.fair, after=1):
+                last = _schedule(outcome, last)
+                marks.append(self._point(limit / self.units, last, outcome.bound))
+        best = max(best, last, key=self._worth)
+        bounds = [free.bound]
+        if free.status is not Status.OPTIMAL:  # once more, with what is left
+            again = self._most(best, 1)
+            best = max(best, _schedule(again, best), key=self._worth)  # the first of equals is the less unfair one
             bounds.append(again.bound)
-            stops.append(again.stop)
         marks.append(self._point(None, best, min((each for each in bounds if each is not None), default=None)))
-        return self._frontier(marks, self._note(close), _stopped(stops))
+        return self._frontier(marks, self._note(close), self.programs.stopped)
 
     def cheap(self) -> PriceFrontier:
         """What REF's schedule, first in, first out, and the fluid bound say."""
@@ -136,13 +128,13 @@ class _Map:
         note = "REF was not worked out in the time given, so that no unfairness is known. The point is first in, first out."
         return self._frontier([mark], note, Stop.FINISHED)
 
-    def _free(self, start: Schedule, programs: int) -> Outcome:
+    def _most(self, start: Schedule, left: int) -> Outcome:
         method = max_utilization if self.objective == "utilization" else max_utility
-        return method(self.instance, engine=self.engine, start=start, time_limit=self.clock.share(programs))
+        return self.programs.solve(left, method, self.instance, engine=self.engine, start=start)
 
-    def _nearest(self, best: Schedule, programs: int) -> Outcome:
-        limit = self.clock.share(programs)
-        return nearest(self.instance, self.objective, self.psi, start=best, engine=self.engine, time_limit=limit)
+    def _near(self, limit: int, start: Schedule, *, time_limit: float | None) -> Outcome:
+        within = Nearness(self.psi, limit)
+        return most_near(self.instance, self.objective, within, start=start, engine=self.engine, time_limit=time_limit)
 
     def _worth(self, schedule: Schedule) -> int:
         return worth_of(self.instance, schedule.start, self.objective)
@@ -162,20 +154,15 @@ class _Map:
     def _frontier(self, marks: list[PricePoint], note: str, stop: Stop) -> PriceFrontier:
         return PriceFrontier(self.objective, FAIRNESS, settled(marks, "max", 0.0), note, stop)
 
-    def _note(self, close: Outcome | None) -> str:
+    def _note(self, close: Outcome) -> str:
         note = (
             "The limit is on unfairness: the distance from REF's utilities, over the work REF does. The most is of any schedule "
         )
         note += "that keeps first in, first out inside an organization, told everything beforehand, idle machines allowed."
-        if close is not None and close.status is Status.OPTIMAL:
+        if close.status is Status.OPTIMAL:
             note += " The last point is the least unfair of those that reach its value (proved)."
         return note
 
 
-def _stopped(stops: list[Stop]) -> Stop:
-    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
-
-
-def _schedule(outcome: Outcome) -> Schedule:
-    assert isinstance(outcome.solution, Schedule)  # every program here begins with one
-    return outcome.solution
+def _schedule(outcome: Outcome, other: Schedule) -> Schedule:
+    return outcome.solution if isinstance(outcome.solution, Schedule) else other

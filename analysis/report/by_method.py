@@ -1,0 +1,49 @@
+"""Charts and maps of one entry of the records: a line or a row for each method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from .picture import Chart, HeatMap, Scale, Series, Style
+from .records import Record, Records, curves, extremes, joined, sharing
+
+
+def sorted_curves(
+    name: str, title: str, labels: tuple[str, str], x: Sequence[Any], found: Records, numbers: str | Callable[[Record], Any],
+    alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *, note: str = "",
+    style: Style = "line", spread: bool = False, beside: Sequence[Series] = (), y_scale: Scale = "linear",
+) -> Chart:  # fmt: skip
+    """The `curves` of a record's entry, or of what `numbers` takes of it, over x.
+
+    Parameters
+    ----------
+    alt, form, of : with a form, `extremes` of what `of` takes of each curve end the text.
+    note : its first sentences; who shares a line follows.
+    spread : whether the least and the most over the seeds are drawn too.
+    beside : lines to compare with.
+    """
+    drawn = curves(found, itemgetter(numbers) if isinstance(numbers, str) else numbers)
+    series = [Series(group.name, tuple(x), mean, style, low=low * spread, high=high * spread) for group, mean, low, high in drawn]
+    ends = f": {extremes({group.name: of(mean) for group, mean, _, _ in drawn}, form)}." if form else ""
+    note = joined(note, sharing(group for group, *_ in drawn))
+    return Chart(name, title, *labels, (*series, *beside), alt + ends, y_scale=y_scale, note=note)
+
+
+def map_by_method(
+    name: str, title: str, x_label: str, x_names: Sequence[str], values: Mapping[str, Sequence[float | None]],
+    what: str, alt: str, note: str = "", *, centre: float | None = None,
+) -> HeatMap:  # fmt: skip
+    """A row of values, called `what`, for each method; None and NaN leave a hole."""
+    cells = tuple(tuple(None if value is None or np.isnan(value) else value for value in row) for row in values.values())
+    return HeatMap(name, title, x_label, "method", tuple(x_names), tuple(values), cells, what, alt, centre=centre, note=note)
+
+
+def first_drawn(kept: Records, shown: int, total: int, what: str) -> str:
+    """For a map's note: what several seeds are drawn as, and what is left out."""
+    seeded = any(len(records) > 1 for records in kept.values())
+    left_out = f"The first {shown} of {total} {what} are drawn." if total > shown else ""
+    return joined("Means over the seeds." if seeded else "", left_out)

@@ -153,12 +153,13 @@ class Clock:
         """Seconds left, never below 0; None without a limit."""
         return None if self._limit is None else max(0.0, self._limit - self.seconds)
 
-    def share(self, parts: int = 1) -> float | None:
-        """An equal share of the seconds left for each of `parts` runs to come; None without a limit.
+    def share(self, parts: float = 1, most: float | None = None) -> float | None:
+        """An equal share of the seconds left for each of `parts` runs to come, at most `most`; None without either limit.
 
         Never below `LEAST_SECONDS`: a limit of 0, which is what is left once time is up, would be refused as an option.
         """
-        return None if self.left is None else max(self.left / parts, LEAST_SECONDS)
+        limits = [limit for limit in (None if self.left is None else self.left / parts, most) if limit is not None]
+        return max(min(limits), LEAST_SECONDS) if limits else None
 
     @property
     def over(self) -> bool:

@@ -148,10 +148,10 @@ def test_tables_of_other_names_are_given_by_option(tmp_path: Path) -> None:
 BAD_TABLES = {
     "a job only in speeds": ({"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"}, "do not name the same jobs: second, third"),
     "a type only in cores": ({"speed": "job,cpu\nsecond,3\nfirst,1\n"}, "do not name the same core types: gpu"),
-    "no number": ({"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"}, "cores.csv, row 2, column 'gpu': 'two' is no number"),
-    "a row too short": ({"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"}, "row 2: 2 columns; the header has 3"),
+    "no number": ({"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"}, "line 2, column 'gpu' is 'two'; expected a number"),
+    "a row too short": ({"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"}, "line 2: 2 values; expected 3"),
     "no threads": ({"jobs": "job,length\nfirst,10\nsecond,2\n"}, "expected job, threads and perhaps length"),
-    "a name twice": ({"jobs": "job,threads\nfirst,2\nfirst,4\n"}, "gives the row 'first' twice"),
+    "a name twice": ({"jobs": "job,threads\nfirst,2\nfirst,4\n"}, "names the row 'first' twice"),
     "no rows": ({"cores": "vm,gpu,cpu\n"}, "cores.csv has no rows"),
 }
 

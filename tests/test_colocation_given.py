@@ -117,10 +117,10 @@ def test_preference_lists_become_ranks_over_n(tmp_path: Path) -> None:
 
 FOREIGN = [
     ("not square", "x,a,b\na,1,2\n", "not square: 1 rows, 2 columns.*b"),
-    ("ragged", "x,a,b\na,.1\nb,.1,.2\n", r"row 2 \(a\): 1 values; expected 2"),
-    ("a word", "x,a,b\na,.1,?\nb,.1,.2\n", r"row 2, column 'b': '\?' is no number"),
-    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "row 2, column 'b'"),
-    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "names 'a' twice"),
+    ("ragged", "x,a,b\na,.1\nb,.1,.2\n", "line 2: 2 values; expected 3"),
+    ("a word", "x,a,b\na,.1,?\nb,.1,.2\n", r"line 2, column 'b' is '\?'; expected a number\. Leave the cell empty"),
+    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "line 2, column 'b' is 'nan'"),
+    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "names the row 'a' twice"),
     ("empty", "", "has no rows"),
 ]
 

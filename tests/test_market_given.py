@@ -184,13 +184,13 @@ def test_measured_times_in_a_jobs_csv_become_fractions(tmp_path: Path) -> None:
         ("user,parallel_fraction\na,0.5\n", "line 1: no column 'server'"),
         ("user,server,colour,parallel_fraction\na,b,c,0.5\n", "line 1: unknown column 'colour'"),
         ("user,server\na,b\n", "line 1: give either the column parallel_fraction or"),
-        ("user,server,parallel_fraction\na,b,1.2\n", "line 2: parallel_fraction is 1.2"),
+        ("user,server,parallel_fraction\na,b,1.2\n", "line 2, column 'parallel_fraction' is '1.2'; expected a fraction"),
         ("user,server,parallel_fraction\na,b,0.5\n\na,b\n", "line 4: 2 values; expected 3"),
-        ("user,server,parallel_fraction\na,b,half\n", "line 2, column 'parallel_fraction': 'half' is no number"),
+        ("user,server,parallel_fraction\na,b,half\n", "line 2, column 'parallel_fraction' is 'half'"),
         ("user,server,parallel_fraction,budget\na,b,0.5,1\na,c,0.5,2\n", "line 3: budget of user 'a' is 2, but 1"),
         ("user,server,seconds@2\na,b,3\n", "line 1: no column seconds@1"),
         ("user,server,seconds@1,seconds@2\na,b,3,\n", "line 2: expected positive run times on 1 core and"),
-        ("user,server,parallel_fraction\n,b,0.5\n", "line 2: no user"),
+        ("user,server,parallel_fraction\n,b,0.5\n", "line 2, column 'user' is ''; expected a name"),
         ("user,server,parallel_fraction\n", "has no rows"),
     ],
 )
@@ -220,9 +220,9 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("workload,cores,seconds\na,1,12\na,two,6\n", "line 3, column 'cores': 'two' is no number"),
+        ("workload,cores,seconds\na,1,12\na,two,6\n", "line 3, column 'cores' is 'two'; expected a number"),
         ("workload,cores,seconds\na,1\n", "line 2: 2 values; expected 3"),
-        ("workload,cores,seconds\na,1,0\n", "line 2: seconds is 0"),
+        ("workload,cores,seconds\na,1,0\n", "line 2, column 'seconds' is '0'; expected a number, above 0"),
         ("workload,cores\na,1\n", "line 1: no column 'seconds' or 'speedup'"),
         ("cores,seconds\n1,1\n", "line 1: no column 'workload'"),
         ("workload,cores,seconds\n", "has no rows"),

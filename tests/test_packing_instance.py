@@ -190,7 +190,7 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
     with pytest.raises(InvalidOption, match=r"no VM of azure\.csv is alive"):
         azure_vm(path, at=5000)
     path.write_text(AZURE.replace("0.75", "0.3333", 1))
-    with pytest.raises(InvalidFile, match="no whole number"):
+    with pytest.raises(InvalidFile, match=r"column 'mem_gb' is '0\.3333'; expected a whole number below"):
         azure_vm(path)
     path.write_text(AZURE.replace("cpu_cores", "cores"))
     with pytest.raises(InvalidFile, match="no column 'cpu_cores'"):

@@ -33,7 +33,7 @@ from cotenant.instances.problem import (
     reading,
 )
 from cotenant.instances.problem.files import write_bytes
-from cotenant.instances.problem.reading import parse_json, read_bytes, read_csv, read_text
+from cotenant.instances.problem.reading import csv_rows, parse_json, read_bytes, read_text
 from cotenant.instances.problem.registry import resolve
 from cotenant.instances.scheduling.log import read_mapping
 
@@ -266,7 +266,7 @@ def test_a_table_that_is_no_csv_is_refused_with_its_line(form: str, text: str, w
     path = tmp_path / "x.csv"
     path.write_text(text, newline="")
     with pytest.raises(InvalidFile, match=words):
-        list(read_csv(path))
+        list(csv_rows(read_text(path), path))
     with pytest.raises(InvalidFile):
         FORMATS[form](path)
 

@@ -123,6 +123,8 @@ def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at
     assert over.share() == over.share(7) == LEAST_SECONDS
     validate_time_limit(over.share())
     assert Clock().share(3) is None
+    assert Clock().share(3, most=5.0) == Clock(1000.0).share(4, most=5.0) == 5.0
+    assert Clock(1000.0).share(most=-1.0) == LEAST_SECONDS
     part = Clock(1000.0).share(4)
     assert part is not None
     assert 200.0 < part <= 250.0

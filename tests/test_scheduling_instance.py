@@ -179,7 +179,7 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
         ({"horizon": 1.5}, "horizon is 1.5; expected a whole number"),
         ({"horizon": 2**31}, "horizon is 2147483648; expected utilities below"),
         ({"names": ("a",)}, "names is of length 1"),
-        ({"names": ("a", "a")}, "names is repeated"),
+        ({"names": ("a", "a")}, "names is 'a' given twice"),
     ],
 )
 def test_bad_input_names_field_value_and_cure(changes: dict[str, object], field: str, tmp_path: Path) -> None:

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..problem.base import repeated
 from ..problem.errors import InvalidFile
-from ..problem.reading import read_csv
+from ..problem.tables import PathLike, places_of, read_matrix
 from .instance import Admission
-
-PathLike = str | os.PathLike[str]
-Table = tuple[list[str], list[str], dict[tuple[str, str], float]]
 
 
 def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None = None) -> Admission:
@@ -41,57 +37,24 @@ def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None 
     second, third = (
         Path(given) if given else first.with_name(name) for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv"))
     )
-    machines, types, cores = _table(first)
-    names, columns, facts = _table(second)
+    _, types, cores = read_matrix(first)
+    names, columns, facts = read_matrix(second)
     if set(columns) not in ({"threads"}, {"threads", "length"}):
         raise InvalidFile(f"{second} has the columns {', '.join(columns)}; expected job, threads and perhaps length")
-    rows, speed_types, speeds = _table(third)
+    rows, speed_types, speeds = read_matrix(third)
     _same(third, "core types", speed_types, types, first)
     _same(third, "jobs", rows, names, second)
     folder = first.parent.resolve().name
     return Admission(
-        cores=_matrix(cores, machines, types),
-        threads=_matrix(facts, names, ["threads"])[:, 0],
-        speed=_matrix(speeds, names, types),
-        length=_matrix(facts, names, ["length"])[:, 0] if "length" in columns else None,
+        cores=cores,  # type: ignore[arg-type]
+        threads=facts[:, columns.index("threads")],  # type: ignore[arg-type]
+        speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
+        length=facts[:, columns.index("length")] if "length" in columns else None,
         name=folder if first.name == "cores.csv" else first.stem,
         source=f"CSV tables {first.name}, {second.name} and {third.name}",
     )
 
 
-def _table(path: Path) -> Table:
-    """Names of the rows, names of the columns, and the numbers."""
-    lines = [row for _, row in read_csv(path)]
-    if len(lines) < 2 or len(lines[0]) < 2:
-        raise InvalidFile(f"{path} has no rows; expected a header, then one row per name")
-    columns = [cell.strip() for cell in lines[0][1:]]
-    names = [row[0].strip() for row in lines[1:]]
-    for what, given in (("column", columns), ("row", names)):
-        if (twice := repeated(given)) is not None:
-            raise InvalidFile(f"{path} gives the {what} {twice!r} twice")
-    values: dict[tuple[str, str], float] = {}
-    for number, row in enumerate(lines[1:], start=2):
-        if len(row) != len(lines[0]):
-            raise InvalidFile(f"{path}, row {number}: {len(row)} columns; the header has {len(lines[0])}")
-        for column, cell in zip(columns, row[1:], strict=True):
-            values[names[number - 2], column] = _number(path, number, column, cell)
-    return names, columns, values
-
-
-def _number(path: Path, row: int, column: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = np.nan
-    if np.isnan(value):
-        raise InvalidFile(f"{path}, row {row}, column {column!r}: {cell.strip()!r} is no number")
-    return value
-
-
 def _same(path: Path, what: str, given: list[str], expected: list[str], elsewhere: Path) -> None:
     if odd := sorted(set(given) ^ set(expected)):
         raise InvalidFile(f"{path} and {elsewhere} do not name the same {what}: {', '.join(odd[:4])} stand in one only")
-
-
-def _matrix(values: dict[tuple[str, str], float], rows: list[str], columns: list[str]) -> np.ndarray:
-    return np.array([[values[row, column] for column in columns] for row in rows])

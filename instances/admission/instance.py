@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import refuse, set_array
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -51,12 +52,17 @@ class Admission(Instance):
     length: Floats | None = None
 
     def __post_init__(self) -> None:
-        cores = _valid_cores(self.cores)
-        threads = frozen_array("threads", self.threads, np.int64, 1)
+        if hasattr(self.cores, "__len__") and len(self.cores) == 0:
+            set_field(self, "cores", np.zeros((0, 0)))
+        cores = set_array(self, "cores", np.int64, 2)
+        if cores.size == 0:
+            raise InvalidInstance("cores", "empty", "at least one VM with at least one core type", "One row per VM")
+        _counts("cores", cores, 0, "a number of cores, 0 or more", "Write 0 where a VM has no core of a type")
+        threads = set_array(self, "threads", np.int64)
         if len(threads) == 0:
             raise InvalidInstance("threads", "empty", "at least one job")
         _counts("threads", threads, 1, "a number of threads, at least 1", "A job without threads cannot run: leave it out")
-        speed = frozen_array("speed", self.speed, float, 2)
+        speed = set_array(self, "speed", float, 2)
         if speed.shape != (len(threads), cores.shape[1]):
             raise InvalidInstance(
                 "speed", f"of shape {speed.shape}", f"shape {(len(threads), cores.shape[1])}",
@@ -64,13 +70,7 @@ class Admission(Instance):
             )  # fmt: skip
         _positive("speed", speed, "a speed on one core, above 0")
         if self.length is not None:
-            length = frozen_array("length", self.length, float, 1)
-            if len(length) != len(threads):
-                raise InvalidInstance("length", f"of length {len(length)}", f"{len(threads)} entries, one per job")
-            _positive("length", length, "an amount of work, above 0")
-            set_field(self, "length", length)
-        for name, value in (("cores", cores), ("threads", threads), ("speed", speed)):
-            set_field(self, name, value)
+            _positive("length", set_array(self, "length", float, 1, len(threads), "one per job"), "an amount of work, above 0")
 
     @property
     def machines(self) -> int:
@@ -139,8 +139,8 @@ class Assignment(Solution):
     cores: Integers
 
     def __post_init__(self) -> None:
-        set_field(self, "machine", frozen_array("machine", self.machine, np.int64, 1))
-        set_field(self, "cores", frozen_array("cores", self.cores, np.int64, 2))
+        set_array(self, "machine", np.int64)
+        set_array(self, "cores", np.int64, 2)
 
     @classmethod
     def nobody(cls, instance: Admission) -> Assignment:
@@ -201,27 +201,12 @@ def _refuse(broken: Booleans, value: Integers, text: str) -> None:
         raise InfeasibleSolution(f"job {j} {text.format(value[j])}")
 
 
-def _valid_cores(given: Any) -> Integers:
-    nothing = hasattr(given, "__len__") and len(given) == 0
-    cores = frozen_array("cores", np.zeros((0, 0)) if nothing else given, np.int64, 2)
-    if cores.size == 0:
-        raise InvalidInstance("cores", "empty", "at least one VM with at least one core type", "One row per VM")
-    _counts("cores", cores, 0, "a number of cores, 0 or more", "Write 0 where a VM has no core of a type")
-    return cores
-
-
 def _counts(field: str, values: Integers, least: int, expected: str, cure: str) -> None:
-    wrong = (values < least) | (values >= LARGEST_COUNT)
-    if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        if values[place] >= LARGEST_COUNT:
-            expected, cure = f"a number below {LARGEST_COUNT}", ""
-        raise InvalidInstance(f"{field}[{', '.join(map(str, place))}]", values[place], expected, cure)
+    refuse(field, values, values < least, expected, cure)
+    refuse(field, values, values >= LARGEST_COUNT, f"a number below {LARGEST_COUNT}")
 
 
 def _positive(field: str, values: Floats, expected: str) -> None:
-    wrong = ~((values >= SMALLEST) & (values <= LARGEST))  # NaN is wrong too
-    if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        cure = f"Choose a unit in which it lies between {SMALLEST:g} and {LARGEST:g}" if values[place] > 0 else ""
-        raise InvalidInstance(f"{field}[{', '.join(map(str, place))}]", values[place], expected, cure)
+    refuse(field, values, ~(values > 0), expected)  # NaN is wrong too
+    unit = f"Choose a unit in which it lies between {SMALLEST:g} and {LARGEST:g}"
+    refuse(field, values, (values < SMALLEST) | (values > LARGEST), expected, unit)

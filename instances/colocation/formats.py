@@ -12,16 +12,18 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..problem.base import repeated
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
-from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_csv, read_text
+from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
 from ..problem.rules import AtLeast, checked
+from ..problem.tables import PathLike, Table, places_of, read_matrix
 from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
 
-PathLike = str | os.PathLike[str]
 Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
+
+_FORBIDDEN = {"": np.inf, "null": np.inf}
+"""What stands for infinity in a cell, beside "inf"."""
 
 
 @checked
@@ -151,42 +153,14 @@ def _loss(alone: Floats | float, together: Floats) -> Floats:
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
     """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
-    rows = [row for _, row in read_csv(path)]
-    if len(rows) < 2:
-        raise InvalidFile(f"{os.fspath(path)} has no rows; expected a header of names, then one row per name")
-    header = [cell.strip() for cell in rows[0]][1:]
-    names = tuple(row[0].strip() for row in rows[1:])
-    columns, extras = header[: len(header) - extra_columns], header[len(header) - extra_columns :]
-    if (twice := repeated(names)) is not None:
-        raise InvalidFile(f"{os.fspath(path)} names {twice!r} twice")
-    if sorted(columns) != sorted(names):
-        odd = sorted(set(columns) ^ set(names))
+    rows, header, values = read_matrix(path, _FORBIDDEN, "Leave the cell empty to forbid the pair", extra_columns)
+    columns = header[: len(header) - extra_columns]
+    if sorted(columns) != sorted(rows):
+        odd = sorted(set(columns) ^ set(rows))
         raise InvalidFile(
-            f"{os.fspath(path)} is not square: {len(names)} rows, {len(columns)} columns; unmatched: {', '.join(odd[:4])}"
+            f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; unmatched: {', '.join(odd[:4])}"
         )
-    values = np.empty((len(names), len(header)))
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header) + 1:
-            raise InvalidFile(f"{os.fspath(path)}, row {line} ({row[0]}): {len(row) - 1} values; expected {len(header)}")
-        for place, cell in enumerate(row[1:]):
-            values[line - 2, place] = _cell(path, line, header[place], cell.strip())
-    column_of = {name: number for number, name in enumerate(columns)}
-    order = [column_of[name] for name in names]
-    return names, values[:, order], values[:, len(columns) : len(columns) + len(extras)]
-
-
-def _cell(path: PathLike, line: int, column: str, text: str) -> float:
-    if text.lower() in ("", "inf", "infinity", "null"):
-        return np.inf
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if np.isnan(value):
-        raise InvalidFile(
-            f"{os.fspath(path)}, row {line}, column {column!r}: {text!r} is no number (leave the cell empty to forbid the pair)"
-        )
-    return value
+    return tuple(rows), values[:, places_of(rows, columns)], values[:, len(columns) :]
 
 
 def _all_positive(path: PathLike, names: tuple[str, ...], matrix: Floats, what: str) -> None:
@@ -212,12 +186,8 @@ def _typed(
 
 
 def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
-    table: dict[str, float] = {}
-    rows = [row for _, row in read_csv(path)]
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != 2:
-            raise InvalidFile(f"{path}, row {line}: {len(row)} columns; expected name and bandwidth [GB/s]")
-        table[row[0].strip()] = _cell(path, line, "bandwidth", row[1].strip())
+    rows = Table(path, columns=("name", "bandwidth"))
+    table = {row["name"]: row.number("bandwidth", None, _FORBIDDEN) for row in rows}
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {', '.join(missing[:4])}")
     return np.array([table[name] for name in names])

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, repeated, set_field
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import as_number, names_of, refuse, set_array
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -84,17 +85,14 @@ class Colocation(Instance):
         types = len(penalty)
         if types == 0:
             raise InvalidInstance("penalty", "empty", "at least one type")
-        count = frozen_array("count", self.count, np.int64, 1)
-        _length("count", count, types)
-        if (count < 0).any():
-            place = int(np.argmax(count < 0))
-            raise InvalidInstance(f"count[{place}]", count[place], "a number of agents, 0 or more")
+        count = set_array(self, "count", np.int64, 1, types, "one per type")
+        refuse("count", count, count < 0, "a number of agents, 0 or more")
         penalty = _valid_penalty(penalty, count)
         set_field(self, "penalty", penalty)
-        set_field(self, "count", count)
         if self.bandwidth is not None:
-            set_field(self, "bandwidth", _valid_bandwidth(self.bandwidth, types))
-        set_field(self, "names", _valid_names(self.names, types))
+            bandwidth = set_array(self, "bandwidth", float, 1, types, "one per type")
+            refuse("bandwidth", bandwidth, ~np.isfinite(bandwidth) | (bandwidth < 0), "a number of GB/s, 0 or more")
+        set_field(self, "names", names_of("names", self.names, types, "type"))
         allowed = np.isfinite(penalty) & np.isfinite(penalty.T)
         allowed[np.diag_indices(types)] &= count >= 2
         allowed.flags.writeable = False
@@ -187,7 +185,7 @@ class Colocation(Instance):
                     f"Add or remove an agent, or give machines (at least {(agents + 1) // 2}) so that one may run alone",
                 )  # fmt: skip
             return
-        machines = _number("machines", self.machines)
+        machines = as_number("machines", self.machines)
         if self.unpaired is not None:
             raise InvalidInstance(
                 "machines", f"{machines:g} beside unpaired = {self.unpaired:g}", "only one of the two",
@@ -205,7 +203,7 @@ class Colocation(Instance):
     def _validate_unpaired(self) -> None:
         if self.unpaired is None:
             return
-        unpaired = _number("unpaired", self.unpaired)
+        unpaired = as_number("unpaired", self.unpaired)
         if not np.isfinite(unpaired) or unpaired > 1:
             raise InvalidInstance("unpaired", unpaired, "a penalty, at most 1")
         if unpaired < LEAST_PENALTY:
@@ -367,39 +365,3 @@ def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
         penalty = np.where(ignored, np.inf, penalty)
         penalty.flags.writeable = False
     return penalty
-
-
-def _valid_bandwidth(bandwidth: Any, types: int) -> Floats:
-    values = frozen_array("bandwidth", bandwidth, float, 1)
-    _length("bandwidth", values, types)
-    wrong = ~np.isfinite(values) | (values < 0)
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise InvalidInstance(f"bandwidth[{place}]", values[place], "a number of GB/s, 0 or more")
-    return values
-
-
-def _valid_names(names: Any, types: int) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise InvalidInstance("names", repr(names), "a list of strings, one per type")
-    if len(names) == 0:
-        return tuple(str(index) for index in range(types))
-    values = tuple(names)
-    _length("names", values, types)
-    for place, value in enumerate(values):
-        if not isinstance(value, str):
-            raise InvalidInstance(f"names[{place}]", repr(value), "a string")
-    if (twice := repeated(values)) is not None:
-        raise InvalidInstance("names", f"{twice!r} given twice", "a name of its own for every type")
-    return values
-
-
-def _length(field_name: str, values: Any, types: int) -> None:
-    if len(values) != types:
-        raise InvalidInstance(field_name, f"of length {len(values)}", f"{types} entries, one per type")
-
-
-def _number(field_name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or np.isnan(value):
-        raise InvalidInstance(field_name, repr(value), "a number")
-    return float(value)

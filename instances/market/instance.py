@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, plain
 from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import refuse, require_length, set_array
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -75,31 +76,24 @@ class Market(Instance):
     work: Floats
 
     def __post_init__(self) -> None:
-        capacity = _positive("capacity", self.capacity, "cores of a server, a number above 0", "Leave the server out")
-        budget = _positive("budget", self.budget, "a user's money, a number above 0", "Leave the user out")
-        user = _index("user", self.user, len(budget), "users, one per budget")
-        server = _index("server", self.server, len(capacity), "servers, one per capacity")
-        fraction = frozen_array("parallel_fraction", self.parallel_fraction, float, 1)
-        work = frozen_array("work", self.work, float, 1)
-        if len(user) == 0:
+        for name, expected in (("capacity", "cores of a server"), ("budget", "a user's money")):
+            values = set_array(self, name, float)
+            if len(values) == 0:
+                raise InvalidInstance(name, "empty", "at least one entry")
+            cure = f"Leave the {'server' if name == 'capacity' else 'user'} out"
+            refuse(name, values, ~((values > 0) & (values < np.inf)), f"{expected}, a number above 0", cure)
+        _set_index(self, "user", self.users, "users, one per budget")
+        _set_index(self, "server", self.servers, "servers, one per capacity")
+        fraction, work = set_array(self, "parallel_fraction", float), set_array(self, "work", float)
+        if self.jobs == 0:
             raise InvalidInstance("user", "empty", "at least one job")
-        for name, values in (("server", server), ("parallel_fraction", fraction), ("work", work)):
-            if len(values) != len(user):
-                raise InvalidInstance(name, f"of length {len(values)}", f"{len(user)} entries, one per job as in user")
-        _within("parallel_fraction", fraction, ~((fraction >= 0) & (fraction <= 1)), "a fraction from 0 to 1")
-        _within("work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more")
-        _in_range("capacity", capacity, LARGEST_CAPACITY)
-        _in_range("budget", budget, LARGEST_WORTH)
+        for name in ("server", "parallel_fraction", "work"):
+            require_length(name, getattr(self, name), self.jobs, "one per job as in user")
+        refuse("parallel_fraction", fraction, ~((fraction >= 0) & (fraction <= 1)), "a fraction from 0 to 1")
+        refuse("work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more")
+        _in_range("capacity", self.capacity, LARGEST_CAPACITY)
+        _in_range("budget", self.budget, LARGEST_WORTH)
         _in_range("work", np.where(work > 0, work, 1.0), LARGEST_WORTH)
-        for name, value in (
-            ("capacity", capacity),
-            ("budget", budget),
-            ("user", user),
-            ("server", server),
-            ("parallel_fraction", fraction),
-            ("work", work),
-        ):
-            set_field(self, name, value)
 
     @property
     def users(self) -> int:
@@ -167,9 +161,9 @@ class Allocation(Solution):
     price: Floats | None = None
 
     def __post_init__(self) -> None:
-        set_field(self, "cores", frozen_array("cores", self.cores, float, 1))
+        set_array(self, "cores", float)
         if self.price is not None:
-            set_field(self, "price", frozen_array("price", self.price, float, 1))
+            set_array(self, "price", float)
 
 
 def check(instance: Market, allocation: Allocation) -> None:
@@ -202,26 +196,11 @@ def check(instance: Market, allocation: Allocation) -> None:
         raise InfeasibleSolution(f"price[{place}] is {allocation.price[place]}; expected a finite number, 0 or more")
 
 
-def _positive(name: str, value: Any, expected: str, cure: str) -> Floats:
-    values = frozen_array(name, value, float, 1)
-    if len(values) == 0:
-        raise InvalidInstance(name, "empty", "at least one entry")
-    _within(name, values, ~((values > 0) & (values < np.inf)), expected, cure)
-    return values
-
-
 def _in_range(name: str, values: Floats, most: float) -> None:
     wrong = (values > most) | (values < 1 / most)
-    _within(name, values, wrong, f"a number from {1 / most:g} to {most:g}", "Use a unit in which the numbers are near 1")
+    refuse(name, values, wrong, f"a number from {1 / most:g} to {most:g}", "Use a unit in which the numbers are near 1")
 
 
-def _index(name: str, value: Any, number: int, what: str) -> Integers:
-    values = frozen_array(name, value, np.int64, 1)
-    _within(name, values, (values < 0) | (values >= number), f"0 to {number - 1}, since there are {number} {what}")
-    return values
-
-
-def _within(name: str, values: npt.NDArray[Any], wrong: Booleans, expected: str, cure: str = "") -> None:
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise InvalidInstance(f"{name}[{place}]", values[place], expected, cure)
+def _set_index(market: Market, name: str, number: int, what: str) -> None:
+    values = set_array(market, name, np.int64)
+    refuse(name, values, (values < 0) | (values >= number), f"0 to {number - 1}, since there are {number} {what}")

@@ -9,17 +9,17 @@ whose mean over core counts is the estimate, and whose variance says how well Am
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.reading import read_csv
+from ..problem.rules import Above, Between
+from ..problem.tables import PathLike, Table
 from .instance import Booleans, Floats
 
-PathLike = str | os.PathLike[str]
+FRACTION = Between(0, 1, "a fraction")
 
 _ALIASES = {
     "workload": ("workload", "benchmark", "application"),
@@ -148,85 +148,40 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     InvalidFile
         A column that is missing, or a row that cannot be read, with its line number.
     """
-    lines = read_csv(path)
-    header = [cell.strip().lower() for cell in next(lines, (1, []))[1]]
-    columns = {key: header.index(name) for key, names in _ALIASES.items() for name in names if name in header}
-    if missing := [key for key in ("workload", "cores") if key not in columns]:
-        raise InvalidFile(f"{os.fspath(path)}, line 1: no column {missing[0]!r}; the columns are {', '.join(header) or 'none'}")
-    if "seconds" not in columns and "speedup" not in columns:
-        raise InvalidFile(f"{os.fspath(path)}, line 1: no column 'seconds' or 'speedup'; the columns are {', '.join(header)}")
-    wanted = _conditions(where, header)
+    table = Table(path, lower=True)
+    named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
+    table.require(*(named.get(key, key) for key in ("workload", "cores")))
+    if "seconds" not in named and "speedup" not in named:
+        raise InvalidFile(f"{table.path}, line 1: no column 'seconds' or 'speedup'; the columns are {', '.join(table.columns)}")
+    wanted = _conditions(where, table)
     names: list[str] = []
     numbers: list[tuple[float, float, float]] = []
-    for line, row in lines:
-        if len(row) != len(header):
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: {len(row)} values; expected {len(header)}")
-        if any(row[place].strip() != value for place, value in wanted):
+    for row in table:
+        if any(row[name] != value for name, value in wanted):
             continue
-        names.append(row[columns["workload"]].strip())
-        size = _number(path, line, "size", row[columns["size"]]) if "size" in columns else 1.0
-        cores = _number(path, line, "cores", row[columns["cores"]])
-        if "seconds" in columns:
-            seconds = _number(path, line, "seconds", row[columns["seconds"]])
-        else:
-            seconds = 1 / _number(path, line, "speedup", row[columns["speedup"]])
-        numbers.append((size, cores, seconds))
+        names.append(row[named["workload"]])
+        found = {key: row.number(name, Above(0)) for key, name in named.items() if key != "workload"}
+        numbers.append((found.get("size", 1.0), found["cores"], found["seconds"] if "seconds" in found else 1 / found["speedup"]))
     if not names:
-        raise InvalidFile(f"{os.fspath(path)} has no rows{f' where {where}' if where else ''}; expected measured run times")
-    table = np.array(numbers)
-    return Profile(tuple(names), table[:, 0], table[:, 1], table[:, 2])
+        raise InvalidFile(f"{table.path} has no rows where {where}; expected measured run times")
+    return Profile(tuple(names), *np.array(numbers).T)
 
 
 def read_pool(path: PathLike) -> dict[str, float]:
     """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or from a profile."""
-    lines = read_csv(path)
-    header = [cell.strip().lower() for cell in next(lines, (1, []))[1]]
-    if "parallel_fraction" not in header:
+    table = Table(path, lower=True)
+    if "parallel_fraction" not in table.places:
         return pool(read_profile(path))
-    if "workload" not in header:
-        raise InvalidFile(f"{os.fspath(path)}, line 1: no column 'workload'; the columns are {', '.join(header)}")
-    result: dict[str, float] = {}
-    for line, row in lines:
-        if len(row) != len(header):
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: {len(row)} values; expected {len(header)}")
-        value = fraction_cell(path, line, row[header.index("parallel_fraction")])
-        result[row[header.index("workload")].strip()] = value
-    if not result:
-        raise InvalidFile(f"{os.fspath(path)} has no rows; expected workloads and their parallel fractions")
-    return result
+    table.require("workload")
+    return {row["workload"]: row.number("parallel_fraction", FRACTION) for row in table}
 
 
-def fraction_cell(path: PathLike, line: int, text: str) -> float:
-    """A parallel fraction from a cell, or a clear error with its line."""
-    value = float_cell(path, line, "parallel_fraction", text)
-    if not 0 <= value <= 1:
-        raise InvalidFile(f"{os.fspath(path)}, line {line}: parallel_fraction is {value:g}; expected a fraction from 0 to 1")
-    return value
-
-
-def float_cell(path: PathLike, line: int, column: str, text: str) -> float:
-    """A finite number from a cell, or a clear error with its line."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise InvalidFile(f"{os.fspath(path)}, line {line}, column {column!r}: {text.strip()!r} is no number")
-    return value
-
-
-def _number(path: PathLike, line: int, column: str, text: str) -> float:
-    value = float_cell(path, line, column, text)
-    if not value > 0:
-        raise InvalidFile(f"{os.fspath(path)}, line {line}: {column} is {value:g}; expected a number above 0")
-    return value
-
-
-def _conditions(where: str | None, header: list[str]) -> list[tuple[int, str]]:
+def _conditions(where: str | None, table: Table) -> list[tuple[str, str]]:
     wanted = []
     for part in [] if where is None else where.split(","):
         name, equals, value = part.partition("=")
-        if not equals or name.strip().lower() not in header:
-            raise InvalidOption(f"where is {where!r}; expected column=value with a column among {', '.join(header)}")
-        wanted.append((header.index(name.strip().lower()), value.strip()))
+        column = name.strip().lower()
+        if not equals or column not in table.columns:
+            raise InvalidOption(f"where is {where!r}; expected column=value with a column among {', '.join(table.columns)}")
+        wanted.append((column, value.strip()))
     return wanted

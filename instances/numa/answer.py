@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..problem.base import Solution, frozen_array, set_field
+from ..problem.base import Solution, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import as_number, set_array
 from .instance import Floats, Integers, Numa
 
 LEVELS = (0.50, 0.95, 0.99)
@@ -67,20 +68,17 @@ class Simulation(Solution):
     curve: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        shapes: dict[str, tuple[Any, int]] = {
-            "arrived": (np.int64, 1), "served": (np.int64, 2), "waiting": (np.int64, 1), "running": (np.int64, 1),
-            "busy": (float, 1), "response": (float, 1), "response_error": (float, 1), "curve": (float, 1),
-        }  # fmt: skip
-        for name, (kind, ndim) in shapes.items():
-            set_field(self, name, frozen_array(name, getattr(self, name), kind, ndim))
+        for name in ("arrived", "waiting", "running"):
+            set_array(self, name, np.int64)
+        set_array(self, "served", np.int64, 2)
+        for name in ("busy", "response", "response_error", "curve"):
+            set_array(self, name, float)
         for name in ("window", "growth", "mean_response", "mean_response_error", "mean_wait", "mean_wait_error"):
-            value = getattr(self, name)
-            if value is None and name.endswith("_error"):
-                value = np.inf
-            number = not isinstance(value, bool) and isinstance(value, int | float | np.floating)
-            if not number or not (np.isfinite(value) or (value == np.inf and name.endswith("_error"))):
-                raise InvalidInstance(name, repr(value), "a number")
-            set_field(self, name, float(value))
+            given, error = getattr(self, name), name.endswith("_error")
+            value = as_number(name, np.inf if given is None and error else given)
+            if not (np.isfinite(value) or (value == np.inf and error)):
+                raise InvalidInstance(name, repr(given), "a number")
+            set_field(self, name, value)
         set_field(self, "refused", int(self.refused))
         set_field(self, "stable", bool(self.stable))
 
@@ -101,7 +99,7 @@ class Flow(Solution):
     flow: Floats
 
     def __post_init__(self) -> None:
-        set_field(self, "flow", frozen_array("flow", self.flow, float, 3))
+        set_array(self, "flow", float, 3)
         set_field(self, "throughput", float(self.throughput))
 
 

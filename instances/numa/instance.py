@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, frozen_array, plain, set_field
+from ..problem.base import Instance, plain, set_field
 from ..problem.errors import InvalidInstance
+from ..problem.fields import as_number, names_of, refuse, set_array
 from .technology import EXTRA_HOP
 
 Floats = npt.NDArray[np.float64]
@@ -95,16 +94,15 @@ class Numa(Instance):
             raise InvalidInstance("cores", f"{self.processors * self.cores} in all", f"at most {MOST_CORES} in all")
         if self.processors > MOST_PROCESSORS:
             raise InvalidInstance("blades", f"{self.processors} processors in all", f"at most {MOST_PROCESSORS} in all")
-        memories = "one memory per processor: blades x rows x columns"
-        _set_shares(self, "location_share", self.processors, memories)
-        class_share = frozen_array("class_share", self.class_share, float, 1)
-        if len(class_share) == 0:
+        _set_shares(self, "location_share", self.processors, "one memory per processor: blades x rows x columns")
+        if len(set_array(self, "class_share", float)) == 0:
             raise InvalidInstance("class_share", "empty", "at least one class of tasks")
-        _set_shares(self, "class_share", len(class_share), "one per class")
-        low = {"service_mean": ("seconds, above 0", 0.0, False), "bandwidth": ("a number of MB/s, 0 or more", 0.0, True)}
-        slow = ("a service time over the local one, at least 1", 1.0, True)
-        for name in ("service_mean", "ht1", "pcie", "bandwidth"):
-            self._set_per_class(name, *low.get(name, slow))
+        _set_shares(self, "class_share", self.classes, "one per class")
+        self._set_per_class("service_mean", "seconds, above 0", above=0.0)
+        for name in ("ht1", "pcie"):
+            cure = "A penalty of 1 means that distance costs nothing"
+            self._set_per_class(name, "a service time over the local one, at least 1", least=1.0, cure=cure)
+        self._set_per_class("bandwidth", "a number of MB/s, 0 or more", least=0.0)
         set_field(self, "rate", _above_zero("rate", self.rate, "tasks a second, above 0"))
         set_field(self, "refusal_limit", _limit(self.refusal_limit))
         for prefix in ("", "arrival_"):
@@ -112,7 +110,7 @@ class Numa(Instance):
             set_field(self, f"{prefix}scv", _valid_law(f"{prefix}law", law, f"{prefix}scv", scv))
         if self.queues not in QUEUES:
             raise InvalidInstance("queues", repr(self.queues), " or ".join(QUEUES))
-        set_field(self, "names", _valid_names(self.names, self.classes))
+        set_field(self, "names", names_of("names", self.names, self.classes, "class"))
         set_field(self, "distance", _locked(mesh_distance(self.blades, self.rows, self.columns)))
         set_field(self, "slowdown", _locked(self._slowdown()))
 
@@ -189,16 +187,9 @@ class Numa(Instance):
         within = 1 + (self.ht1[:, None] - 1) * (1 + EXTRA_HOP * (hops - 1))
         return np.hstack([np.ones((self.classes, 1)), within, self.pcie[:, None]])
 
-    def _set_per_class(self, name: str, expected: str, least: float, reached: bool) -> None:
-        values = frozen_array(name, getattr(self, name), float, 1)
-        if len(values) != self.classes:
-            raise InvalidInstance(name, f"of length {len(values)}", f"{self.classes} entries, one per class")
-        fine = np.isfinite(values) & ((values >= least) if reached else (values > least))
-        if not fine.all():
-            place = int(np.argmin(fine))
-            cure = "A penalty of 1 means that distance costs nothing" if least == 1 else ""
-            raise InvalidInstance(f"{name}[{place}]", f"{values[place]:g}", expected, cure)
-        set_field(self, name, values)
+    def _set_per_class(self, name: str, expected: str, least: float = -np.inf, above: float = -np.inf, cure: str = "") -> None:
+        values = set_array(self, name, float, 1, self.classes, "one per class")
+        refuse(name, values, ~(np.isfinite(values) & (values >= least) & (values > above)), expected, cure)
 
 
 def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
@@ -209,55 +200,35 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
     return np.where(blade[:, None] == blade, hops, rows + columns - 1)
 
 
-def _number(value: object) -> float | None:
-    """The value as a float, infinite when it is too large for one; None when it is no number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
 def whole_size(name: str, given: object) -> int:
     """A validated count of blades, rows, columns or cores; raises InvalidInstance."""
     cure = "A blade is a mesh of rows x columns processors; a row of them is rows 1"
-    value = _number(given)
-    if value is None or value != np.floor(value):
-        raise InvalidInstance(name, repr(given), "a whole number, at least 1", cure)
-    if not 1 <= value <= MOST_CORES:
+    value = as_number(name, given, "a whole number, at least 1", cure)
+    if value % 1 or not 1 <= value <= MOST_CORES:
         raise InvalidInstance(name, f"{value:g}", f"a whole number from 1 to {MOST_CORES}", cure)
     return int(value)
 
 
 def _set_shares(instance: Numa, name: str, length: int, what: str) -> None:
-    values = frozen_array(name, getattr(instance, name), float, 1)
-    if len(values) != length:
-        raise InvalidInstance(name, f"of length {len(values)}", f"{length} entries, {what}")
-    wrong = ~(np.isfinite(values) & (values >= 0))
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise InvalidInstance(f"{name}[{place}]", f"{values[place]:g}", "a share, 0 or more")
+    values = set_array(instance, name, float, 1, length, what)
+    refuse(name, values, ~(np.isfinite(values) & (values >= 0)), "a share, 0 or more")
     if abs(values.sum() - 1) > 1e-9:
         raise InvalidInstance(name, f"of sum {values.sum():.12g}", "shares that sum to 1", "Divide each by their sum")
-    set_field(instance, name, values)
 
 
 def _above_zero(name: str, value: object, expected: str) -> float:
-    number = _number(value)
-    if number is None or not 0 < number < np.inf:
+    found = as_number(name, value, expected)
+    if not 0 < found < np.inf:
         raise InvalidInstance(name, repr(value), expected)
-    return number
+    return found
 
 
 def _limit(value: object) -> float:
     expected = "a whole number of refusals, 0 or more, or infinity (null) for no limit"
-    number = _number(value)
-    if number is None or not number >= 0 or (number != np.inf and number != np.floor(number)):
+    limit = as_number("refusal_limit", value, expected)
+    if not (limit == np.inf or (limit >= 0 and limit % 1 == 0)):
         raise InvalidInstance("refusal_limit", repr(value), expected)
-    if number == np.inf and isinstance(value, int):
-        raise InvalidInstance("refusal_limit", "too large for a number", expected)
-    return number
+    return limit
 
 
 def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | None:
@@ -278,20 +249,6 @@ def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | No
 
 def _law_text(law: str, scv: float | None) -> str:
     return law if scv is None else f"{law}, squared coefficient of variation {scv:g}"
-
-
-def _valid_names(names: Any, classes: int) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInstance("names", repr(names), "a list of strings, one per class")
-    values = tuple(names) or tuple(str(index) for index in range(classes))
-    if len(values) != classes:
-        raise InvalidInstance("names", f"of length {len(values)}", f"{classes} entries, one per class")
-    for place, value in enumerate(values):
-        if not isinstance(value, str):
-            raise InvalidInstance(f"names[{place}]", repr(value), "a string")
-    if len(set(values)) < classes:
-        raise InvalidInstance("names", "one name given twice", "a name of its own for every class")
-    return values
 
 
 def _locked(array: Any) -> Any:

@@ -12,11 +12,11 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.reading import read_csv, read_text, require_few
+from ..problem.reading import read_text, require_few
 from ..problem.rules import Above, AtLeast, Range, checked
+from ..problem.tables import PathLike, Table
 from .instance import LARGEST, Floats, Integers, Packing
 
-PathLike = str | os.PathLike[str]
 Moment = Annotated[float, Range(what="seconds")]
 Copies = Annotated[int, AtLeast(1)]
 Nodes = Annotated[int, AtLeast(1, "how many nodes of the list to take")]
@@ -101,6 +101,8 @@ def azure_vm(
     memory : of a server [GB].
     servers : how many; as many as needed when not given.
     """
+    if memory * 1024 % 1 or memory * 1024 >= LARGEST:
+        raise InvalidOption(f"memory is {memory:g}; expected GB that are a whole number of MiB below 2**53")
     trace = azure_trace(path)
     moment = trace.densest() if at is None else float(at)
     alive = trace.alive(moment)
@@ -110,7 +112,7 @@ def azure_vm(
         )
     present = alive > 0
     return Packing(
-        capacity=[[cores, _whole(memory * 1024, "memory", path)]],  # type: ignore[arg-type]
+        capacity=[[cores, int(memory * 1024)]],  # type: ignore[arg-type]
         demand=trace.demand[present],
         request=alive[present].astype(float),
         servers=[servers],  # type: ignore[arg-type]
@@ -123,13 +125,11 @@ def azure_vm(
 
 def azure_trace(path: PathLike) -> VmTrace:
     """Every VM of an Azure list, with its start and (lower) end."""
-    rows = _rows(path, ("cpu_cores", "mem_gb", "start_s", "end_s_lo"))
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
-    for line, row in rows:
-        cpu = _whole(_number(row["cpu_cores"], "cpu_cores", path, line), f"line {line}, cpu_cores", path)
-        sizes.append((cpu, _whole(1024 * _number(row["mem_gb"], "mem_gb", path, line), f"line {line}, mem_gb in MiB", path)))
-        times.append((_number(row["start_s"], "start_s", path, line), _number(row["end_s_lo"], "end_s_lo", path, line)))
+    for row in Table(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
+        sizes.append((row.whole("cpu_cores"), row.whole("mem_gb", 1024)))
+        times.append((row.number("start_s", AtLeast(0)), row.number("end_s_lo", AtLeast(0))))
     return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
 
 
@@ -176,13 +176,10 @@ def alibaba_openb(
 def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: Nodes | None = None) -> tuple[Integers, Floats]:
     """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
     table: Counter[tuple[int, ...]] = Counter()
-    for line, row in _rows(path, ("cpu_milli", "memory_mib", "gpu"))[:servers]:
-        amounts = tuple(_whole(_number(row[name], name, path, line), f"line {line}, {name}", path) for name in _NODE)
-        table[(*amounts[:2], 1000 * amounts[2]) if gpus else amounts[:2]] += 1
+    for row in list(Table(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
+        amounts = (row.whole("cpu_milli"), row.whole("memory_mib"), 1000 * row.whole("gpu"))
+        table[amounts if gpus else amounts[:2]] += 1
     return np.array(list(table), dtype=np.int64), np.array(list(table.values()), dtype=float)
-
-
-_NODE = ("cpu_milli", "memory_mib", "gpu")
 
 
 def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
@@ -190,20 +187,14 @@ def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
     labels: list[str] = []
-    for line, row in _rows(path, ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time")):
-        cpu, mib, cards, share = (
-            _whole(_number(row[name], name, path, line), f"line {line}, {name}", path)
-            for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
-        )
+    amounts, moments = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), ("creation_time", "deletion_time")
+    for row in Table(path, *amounts, *moments, ragged=True):
+        cpu, mib, cards, share = map(row.whole, amounts)
         sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))
         labels.append(f"{cpu}m {mib}MiB" + (f" {cards}x{share}" if gpus else ""))
-        times.append((_number(row["creation_time"], "creation_time", path, line), _end(row["deletion_time"], path, line)))
+        times.append((row.number("creation_time", AtLeast(0)), row.number("deletion_time", AtLeast(0), {"": np.inf})))
     resources = ("CPU [millicores]", "memory [MiB]", "GPU [thousandths]")
     return _trace(path, sizes, times, resources if gpus else resources[:2], labels)
-
-
-def _end(text: str, path: PathLike, line: int) -> float:
-    return np.inf if text.strip() == "" else _number(text, "deletion_time", path, line)
 
 
 def _trace(
@@ -224,36 +215,3 @@ def _trace(
         names=unique,
         name=Path(path).name.split(".")[0],
     )
-
-
-def _rows(path: PathLike, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
-    """(line, row) of a CSV file with a header that has the columns named."""
-    lines = read_csv(path)
-    header = next(lines, (1, []))[1]
-    if missing := [name for name in columns if name not in header]:
-        raise InvalidFile(f"{os.fspath(path)} has no column {missing[0]!r}; expected {', '.join(columns)}")
-    wanted = {name: header.index(name) for name in columns}
-    rows = []
-    for line, cells in lines:
-        if len(cells) <= max(wanted.values()):
-            raise InvalidFile(f"{os.fspath(path)}, line {line} is cut short; expected {', '.join(columns)}")
-        rows.append((line, {name: cells[place] for name, place in wanted.items()}))
-    if not rows:
-        raise InvalidFile(f"{os.fspath(path)} has a header and no rows")
-    return rows
-
-
-def _number(text: str, column: str, path: PathLike, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value) or value < 0:
-        raise InvalidFile(f"{os.fspath(path)}, line {line}, {column}: {text!r}; expected a number, 0 or more")
-    return value
-
-
-def _whole(value: float, what: str, path: PathLike) -> int:
-    if value != np.floor(value) or abs(value) >= LARGEST:
-        raise InvalidFile(f"{os.fspath(path)}, {what}: {value:g} is no whole number below 2**53; change the unit")
-    return int(value)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, repeated, set_field
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import names_of, refuse, set_array
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -64,8 +64,7 @@ class Packing(Instance):
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        capacity = _amounts("capacity", self.capacity)
-        demand = _amounts("demand", self.demand)
+        capacity, demand = _set_amounts(self, "capacity"), _set_amounts(self, "demand")
         if len(capacity) == 0:
             raise InvalidInstance("capacity", "empty", "at least one class of servers", "An empty cluster holds nothing")
         if capacity.shape[1] == 0:
@@ -77,15 +76,16 @@ class Packing(Instance):
                 "demand", f"given for {demand.shape[1]} resources", f"{capacity.shape[1]} of them, as in capacity",
                 "Give every VM type one amount per resource, 0 where it needs none",
             )  # fmt: skip
-        set_field(self, "capacity", capacity)
-        set_field(self, "demand", demand)
-        set_field(self, "resources", _names("resources", self.resources, capacity.shape[1]))
-        set_field(self, "names", _names("names", self.names, len(demand)))
-        set_field(self, "request", _numbers_or_infinity("request", self.request, len(demand), "VMs"))
-        set_field(self, "servers", _numbers_or_infinity("servers", self.servers, len(capacity), "servers"))
+        set_field(self, "resources", names_of("resources", self.resources, capacity.shape[1], "resource"))
+        set_field(self, "names", names_of("names", self.names, len(demand), "type of VM"))
+        _set_numbers(self, "request", len(demand), "VMs", "one per type of VM")
+        _set_numbers(self, "servers", len(capacity), "servers", "one per server class")
         self._validate_amounts()
-        set_field(self, "initial", self._valid_initial())
-        set_field(self, "cost", self._valid_cost())
+        self._set_initial()
+        if self.cost is None:
+            set_field(self, "cost", np.ones(self.classes))
+        cost = set_array(self, "cost", np.int64, 1, self.classes, "one per server class")
+        refuse("cost", cost, cost < 1, "a whole price of one server, at least 1")
         if not isinstance(self.partial, bool | np.bool_):
             raise InvalidInstance("partial", repr(self.partial), "true or false")
         self._validate_items()
@@ -199,10 +199,11 @@ class Packing(Instance):
                 "Drop the type: any number of such VMs fits anywhere",
             )  # fmt: skip
 
-    def _valid_initial(self) -> Integers:
+    def _set_initial(self) -> None:
         if self.initial is None:
-            return self.capacity
-        initial = _amounts("initial", self.initial)
+            set_field(self, "initial", self.capacity)
+            return
+        initial = _set_amounts(self, "initial")
         if initial.shape != self.capacity.shape:
             raise InvalidInstance("initial", f"of shape {initial.shape}", f"the shape of capacity, {self.capacity.shape}")
         if (initial < self.capacity).any():
@@ -210,18 +211,6 @@ class Packing(Instance):
             raise InvalidInstance(
                 f"initial[{m}, {j}]", initial[m, j], f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}"
             )
-        return initial
-
-    def _valid_cost(self) -> Integers:
-        if self.cost is None:
-            return frozen_array("cost", np.ones(self.classes), np.int64, 1)
-        cost = frozen_array("cost", self.cost, np.int64, 1)
-        if len(cost) != self.classes:
-            raise InvalidInstance("cost", f"of length {len(cost)}", f"{self.classes} entries, one per server class")
-        if (cost < 1).any():
-            place = int(np.argmax(cost < 1))
-            raise InvalidInstance(f"cost[{place}]", cost[place], "a whole price of one server, at least 1")
-        return cost
 
     def _validate_items(self) -> None:
         """Every VM that is wanted must fit some server that exists."""
@@ -358,51 +347,24 @@ def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
     return result
 
 
-def _amounts(field_name: str, value: Any) -> Integers:
+def _set_amounts(instance: Packing, name: str) -> Integers:
     """A (rows, resources) matrix of whole numbers, 0 or more."""
-    amounts = frozen_array(field_name, value, np.int64, 2)
-    if (amounts < 0).any():
-        row, column = (int(i) for i in np.argwhere(amounts < 0)[0])
-        raise InvalidInstance(f"{field_name}[{row}, {column}]", amounts[row, column], "a whole amount, 0 or more")
+    amounts: Integers = set_array(instance, name, np.int64, 2)
+    refuse(name, amounts, amounts < 0, "a whole amount, 0 or more")
     if amounts.size and amounts.max() >= LARGEST:
-        raise InvalidInstance(field_name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit")
+        raise InvalidInstance(name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit")
     return amounts
 
 
-def _numbers_or_infinity(field_name: str, value: Any, length: int, what: str) -> Floats:
+def _set_numbers(instance: Packing, name: str, length: int, what: str, per: str) -> None:
     """(length,) whole numbers, 0 or more, or infinity; all infinite when not given."""
-    if value is None:
-        return frozen_array(field_name, np.full(length, np.inf), float, 1)
-    numbers = frozen_array(field_name, value, float, 1)
-    if len(numbers) != length:
-        raise InvalidInstance(field_name, f"of length {len(numbers)}", f"{length} entries")
-    broken = np.isnan(numbers) | (numbers < 0) | (np.isfinite(numbers) & (numbers != np.floor(numbers)))
-    if broken.any():
-        place = int(np.argmax(broken))
-        raise InvalidInstance(
-            f"{field_name}[{place}]", f"{numbers[place]:g}", f"a whole number of {what}, 0 or more, or infinity (null)"
-        )
-    large = np.isfinite(numbers) & (numbers >= LARGEST)
-    if large.any():
-        place = int(np.argmax(large))
-        raise InvalidInstance(f"{field_name}[{place}]", f"{numbers[place]:g}", "below 2**53, or infinity (null)")
-    return numbers
-
-
-def _names(field_name: str, names: Any, length: int) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
-        raise InvalidInstance(field_name, repr(names), "a list of strings")
-    if len(names) == 0:
-        return tuple(str(index) for index in range(length))
-    values = tuple(names)
-    if len(values) != length:
-        raise InvalidInstance(field_name, f"of length {len(values)}", f"{length} names")
-    for place, value in enumerate(values):
-        if not isinstance(value, str):
-            raise InvalidInstance(f"{field_name}[{place}]", repr(value), "a string")
-    if (twice := repeated(values)) is not None:
-        raise InvalidInstance(field_name, f"{twice!r} given twice", "a name of its own for each")
-    return values
+    if getattr(instance, name) is None:
+        set_field(instance, name, np.full(length, np.inf))
+    numbers = set_array(instance, name, float, 1, length, per)
+    finite = np.isfinite(numbers)
+    wrong = np.isnan(numbers) | (numbers < 0) | (finite & (numbers != np.floor(numbers)))
+    refuse(name, numbers, wrong, f"a whole number of {what}, 0 or more, or infinity (null)")
+    refuse(name, numbers, finite & (numbers >= LARGEST), "below 2**53, or infinity (null)")
 
 
 def _whole_or_null(numbers: Floats) -> list[int | None]:

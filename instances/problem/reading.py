@@ -120,13 +120,8 @@ def require_few(text: str, marks: str, what: str, where: str) -> None:
         raise InvalidFile(f"{where} holds more than {most} {what}, the most that are read; {_RAISE}")
 
 
-def read_csv(path: str | os.PathLike[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file that hold anything, each with the number of its (last) line; see `read_bytes`."""
-    return csv_rows(read_text(path), path, delimiter)
-
-
 def csv_rows(text: str, path: str | os.PathLike[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """As `read_csv`, of text that was read before."""
+    """The rows of a CSV text that hold anything, each with the number of its (last) line; `path` is for messages."""
     try:
         lines = csv.reader(io.StringIO(text), delimiter=delimiter)
     except (TypeError, ValueError):

@@ -11,17 +11,17 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidFile
-from ..problem.reading import csv_rows, read_lines, read_text
+from ..problem.reading import read_lines, read_text
 from ..problem.rules import AtLeast
+from ..problem.tables import LARGEST, PathLike, Row, Table
 from .instance import Integers, Scheduling
-from .log import Begin, By, Initial, Length, Log, Machines, PathLike, Settings, window
+from .log import Begin, By, Initial, Length, Log, Machines, Settings, window
 from .split import Organizations
 
 _FIELDS = 18
 _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
 _WANTED = (_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
-_LARGEST = 2**53
 
 
 def swf(
@@ -147,32 +147,25 @@ def read_accounting(
     """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
     text = read_text(path)
     first = text.partition("\n")[0]
-    rows = csv_rows(text, path, delimiter or max("|,", key=first.count))
-    header = [name.strip() for name in next(rows, (1, []))[1]]
     submit, start, elapsed, processors, user, group = columns
-    for column in (submit, start, elapsed, user):
-        if column not in header:
-            raise InvalidFile(f"{os.fspath(path)} has no column {column!r}; its columns are {', '.join(header)}")
+    rows = Table(path, submit, start, elapsed, user, text=text, delimiter=delimiter or max("|,", key=first.count))
     found: list[tuple[int, int, int, int]] = []
     owners: list[str] = []
     accounts: list[str] = []
     skipped = 0
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: expected {len(header)} cells, as the header has")
-        row = dict(zip(header, cells, strict=True))
-        if "." in row.get("JobID", "") or not row[start].strip() or row[start].strip() in ("Unknown", "None"):
+    for row in rows:
+        if "." in row["JobID"] or row[start] in ("", "Unknown", "None"):
             skipped += 1
             continue
-        begin, sent_at = _time(path, line, start, row[start]), _time(path, line, submit, row[submit])
-        run, cpus = _duration(path, line, elapsed, row[elapsed]), row.get(processors, "1").strip() or "1"
+        begin, sent_at, run = _time(row, start), _time(row, submit), _duration(row, elapsed)
         if begin < sent_at or sent_at < 0:
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: it starts at {row[start]}, before its {submit} {row[submit]}")
+            raise row.error(f": it starts at {row[start]}, before its {submit} {row[submit]}")
+        cpus = row[processors] or "1"
         if not cpus.isdecimal() or len(cpus) > 15:
-            raise InvalidFile(f"{os.fspath(path)}, line {line}: {processors} is {cpus!r}; expected a whole number")
+            raise row.wrong(processors, "a whole number")
         found.append((sent_at, begin - sent_at, run, int(cpus)))
-        owners.append(row[user].strip())
-        accounts.append(row.get(group, "").strip())
+        owners.append(row[user])
+        accounts.append(row[group])
     if not found:
         raise InvalidFile(f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs that never started")
     table = np.array(found, dtype=np.int64)
@@ -187,7 +180,7 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
     table = np.full((len(cells), _FIELDS), _MISSING, dtype=np.int64)
     try:
         table[:, _WANTED] = np.array(cells, dtype=np.int64)
-        fits = bool((np.abs(table) < _LARGEST).all() and (table > -_LARGEST).all())
+        fits = bool((np.abs(table) < LARGEST).all() and (table > -LARGEST).all())
     except (ValueError, OverflowError):
         fits = False
     if not fits:
@@ -200,7 +193,7 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
 def _whole(path: PathLike, number: int, column: int, text: str) -> int:
     try:
         value = int(text)
-        if abs(value) < _LARGEST:
+        if abs(value) < LARGEST:
             return value
     except ValueError:
         pass
@@ -237,21 +230,19 @@ def _labels(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
     return tuple(str(value) for value in place), index
 
 
-def _time(path: PathLike, line: int, column: str, text: str) -> int:
-    word = text.strip()
+def _time(row: Row, column: str) -> int:
+    word = row[column]
     try:
         if word.removeprefix("-").isdecimal() and len(word) < 16:
             return int(word)
         moment = datetime.fromisoformat(word)
     except ValueError:
-        raise InvalidFile(
-            f"{os.fspath(path)}, line {line}: {column} is {word!r}; expected seconds or YYYY-MM-DDTHH:MM:SS"
-        ) from None
+        raise row.wrong(column, "seconds or YYYY-MM-DDTHH:MM:SS") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _duration(path: PathLike, line: int, column: str, text: str) -> int:
-    days, dash, clock = text.strip().rpartition("-")
+def _duration(row: Row, column: str) -> int:
+    days, dash, clock = row[column].rpartition("-")
     parts = clock.split(":")
     if (
         len(clock) + len(days) < 16
@@ -263,4 +254,4 @@ def _duration(path: PathLike, line: int, column: str, text: str) -> int:
         for part in parts:
             seconds = 60 * seconds + int(part.partition(".")[0])
         return seconds + 86_400 * int(days or 0)
-    raise InvalidFile(f"{os.fspath(path)}, line {line}: {column} is {text.strip()!r}; expected seconds or [days-]HH:MM:SS")
+    raise row.wrong(column, "seconds or [days-]HH:MM:SS")

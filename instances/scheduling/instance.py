@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, plain, set_field
 from ..problem.errors import InvalidInstance
+from ..problem.fields import as_number, names_of, refuse, set_array
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -62,8 +62,7 @@ class Scheduling(Instance):
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        machines = frozen_array("machines", self.machines, np.int64, 1)
-        set_field(self, "machines", machines)
+        machines = set_array(self, "machines", np.int64)
         if len(machines) == 0:
             raise InvalidInstance("machines", "empty", "one entry per organization, at least one")
         _at_least("machines", machines, 0, "a number of machines")
@@ -75,29 +74,26 @@ class Scheduling(Instance):
                 "machines", seen, f"at least one machine, at most {MOST_MACHINES}, and a tenth as many organizations",
                 "Give some organization a machine" if not machines.any() else "Count in racks, or merge organizations",
             )  # fmt: skip
-        jobs = [frozen_array(name, getattr(self, name), np.int64, 1) for name in ("organization", "release", "processing")]
-        for name, value in zip(("organization", "release", "processing"), jobs, strict=True):
-            set_field(self, name, value)
-            if len(value) != len(jobs[0]):
-                raise InvalidInstance(name, f"of length {len(value)}", f"{len(jobs[0])} entries, one per job")
-        if len(jobs[0]) == 0:
+        for name in ("organization", "release", "processing"):
+            set_array(self, name, np.int64, 1, None if name == "organization" else len(self.organization), "one per job")
+        if self.jobs == 0:
             raise InvalidInstance("job", "empty", "at least one job", "Choose a window in which jobs are submitted")
         outside = (self.organization < 0) | (self.organization >= len(machines))
-        if outside.any():
-            place = int(np.argmax(outside))
-            raise InvalidInstance(f"organization[{place}]", self.organization[place], f"an index from 0 to {len(machines) - 1}")
+        refuse("organization", self.organization, outside, f"an index from 0 to {len(machines) - 1}")
         _at_least("release", self.release, 0, "a time")
         _at_least("processing", self.processing, 1, "a length of time", "Leave out jobs that did not run")
-        set_field(self, "horizon", _whole("horizon", self.horizon))
+        if as_number("horizon", self.horizon, "a whole number") % 1 != 0:
+            raise InvalidInstance("horizon", repr(self.horizon), "a whole number")
+        set_field(self, "horizon", int(self.horizon))
         if self.horizon < 1:
             raise InvalidInstance("horizon", self.horizon, "the end of time, a whole number of at least 1")
-        busy = min(int(machines.sum()), len(jobs[0]))
+        busy = min(int(machines.sum()), self.jobs)
         if busy * self.horizon * (self.horizon + 1) >= LARGEST or int(self.processing.max()) >= LARGEST // 2:
             raise InvalidInstance(
                 "horizon", self.horizon, f"utilities below 2**61 ({busy} machines can be busy until then)",
                 "Measure time in a coarser unit",
             )  # fmt: skip
-        set_field(self, "names", _valid_names(self.names, len(machines)))
+        set_field(self, "names", names_of("names", self.names, len(machines), "organization"))
 
     @property
     def organizations(self) -> int:
@@ -175,10 +171,8 @@ class Schedule(Solution):
     greedy: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("start", "machine"):
-            set_field(self, name, frozen_array(name, getattr(self, name), np.int64, 1))
-        if len(self.start) != len(self.machine):
-            raise InvalidInstance("machine", f"of length {len(self.machine)}", f"{len(self.start)} entries, as start has")
+        set_array(self, "start", np.int64)
+        set_array(self, "machine", np.int64, 1, len(self.start), "as start has")
         if not isinstance(self.greedy, bool):
             raise InvalidInstance("greedy", repr(self.greedy), "true or false")
 
@@ -189,28 +183,4 @@ class Schedule(Solution):
 
 
 def _at_least(field: str, values: Integers, least: int, what: str, cure: str = "") -> None:
-    if (values < least).any():
-        place = int(np.argmax(values < least))
-        raise InvalidInstance(f"{field}[{place}]", values[place], f"{what}, at least {least}", cure)
-
-
-def _whole(field: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer | float) or value % 1 != 0:
-        raise InvalidInstance(field, repr(value), "a whole number")
-    return int(value)
-
-
-def _valid_names(names: Any, organizations: int) -> tuple[str, ...]:
-    if not isinstance(names, Sequence | np.ndarray) or isinstance(names, str):
-        raise InvalidInstance("names", repr(names), "a list of strings, one per organization")
-    if len(names) == 0:
-        return tuple(str(index) for index in range(organizations))
-    values = tuple(names)
-    if len(values) != organizations:
-        raise InvalidInstance("names", f"of length {len(values)}", f"{organizations} entries, one per organization")
-    for place, value in enumerate(values):
-        if not isinstance(value, str):
-            raise InvalidInstance(f"names[{place}]", repr(value), "a string")
-    if len(set(values)) < organizations:
-        raise InvalidInstance("names", "repeated", "a name of its own for every organization")
-    return values
+    refuse(field, values, values < least, f"{what}, at least {least}", cure)

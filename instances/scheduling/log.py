@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -10,12 +9,11 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from ..problem.reading import read_csv
 from ..problem.rules import AtLeast, checked
+from ..problem.tables import PathLike, Table
 from .instance import Integers, Scheduling
 from .split import Organizations, machine_split
 
-PathLike = str | os.PathLike[str]
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job"]
 Begin = Annotated[int, AtLeast(0, "seconds")]
@@ -199,17 +197,15 @@ def _in_window(log: Log, begin: int, length: int, initial: Initial) -> tuple[Int
 
 def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
     """User (or group) -> organization, from a CSV file with a header."""
-    rows = [[cell.strip() for cell in row] for _, row in read_csv(path)]
-    if not rows or rows[0] != [by, "organization"]:
-        raise InvalidFile(f"{os.fspath(path)} begins with {','.join(rows[0]) if rows else 'nothing'}; expected {by},organization")
+    rows = Table(path)
+    if rows.columns != [by, "organization"]:
+        begin = ",".join(rows.columns) or "nothing"
+        raise InvalidFile(f"{rows.path} begins with {begin}; expected {by},organization")
     table: dict[str, str] = {}
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != 2 or not all(row):
-            raise InvalidFile(f"{os.fspath(path)}, row {line}: {','.join(row)!r}; expected a {by} and its organization")
-        if table.setdefault(row[0], row[1]) != row[1]:
-            raise InvalidFile(f"{os.fspath(path)}, row {line}: {by} {row[0]!r} is in {table[row[0]]} and in {row[1]}")
-    if not table:
-        raise InvalidFile(f"{os.fspath(path)} maps nobody; expected lines of {by},organization")
+    for row in rows:
+        who, where = row.word(by), row.word("organization")
+        if table.setdefault(who, where) != where:
+            raise row.error(f": {by} {who!r} is in {table[who]} and in {where}")
     return table
 
 

@@ -79,9 +79,7 @@ class Search:
 
     def part(self, share: float, most: float | None = None) -> Clock:
         """A clock for one step: a share of the time that is left, and no more than `most` seconds."""
-        left = self.time.left
-        limits = [limit for limit in (None if left is None else share * left, most) if limit is not None]
-        return Clock(max(min(limits), 1e-3) if limits else None)
+        return Clock(self.time.share(1 / share, most))
 
     def search(self, rng: np.random.Generator | None, route: str, engine: EngineName) -> None:
         """Local search, prices, columns, and the assignment program, until one of them proves the best."""
@@ -253,7 +251,5 @@ class Search:
                 self.clock.note(self.value, min(self.bound, max(self.value, -bound * scale)), words)
 
         begin = program.point(self.best)
-        limit = self.time.left
-        if limit is not None:
-            limit = max(limit, 1e-2)
-        return solve_program(program.program, engine=engine, time_limit=limit, start=begin, report=tell if tells else None)
+        told = tell if tells else None
+        return solve_program(program.program, engine=engine, time_limit=self.time.share(), start=begin, report=told)

@@ -250,8 +250,7 @@ class _Search:
                 self.stop = Stop.ITERATION_LIMIT
                 return
             program = self._with_cuts(penalty_program(self.instance, self._spread(keep)))
-            left = None if self.clock.left is None else max(self.clock.left, 1e-2)  # the program took time too
-            answer = solve_program(program.program, time_limit=left, start=self._start(program))
+            answer = solve_program(program.program, time_limit=self.clock.share(), start=self._start(program))
             if answer.point is not None:
                 pairing = program.pairing(answer.point)
                 value = mean_penalty(self.instance, pairing) * self.instance.agents

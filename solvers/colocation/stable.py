@@ -192,8 +192,7 @@ class _Search:
 
     def _with_ties(self, lists: WeakLists) -> RoommatesAnswer:
         """A short search mostly tells. Else: is zero possible? Then a longer search, and decision programs."""
-        left = self.clock.left
-        answer = self._by_deletions(lists, AT_ONCE_SECONDS if left is None else max(0.01, min(AT_ONCE_SECONDS, left / 4)))
+        answer = self._by_deletions(lists, min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS))
         if not self.proved and self.bound == 0 and not self.clock.over:
             self._zero_of_different(lists)
         if not self.proved and not self.clock.over:
@@ -225,8 +224,7 @@ class _Search:
     def _zero_of_different(self, lists: WeakLists) -> None:
         """Is zero possible? The program over the few pairs that could be in an answer then tells soon, and the least penalty."""
         possible = without_blocking(self.instance, lists)
-        left = self.clock.left
-        found = None if possible is None else self._zero_of(possible, ZERO_SECONDS if left is None else left / 2)
+        found = None if possible is None else self._zero_of(possible, self.clock.share(2) or ZERO_SECONDS)
         if possible is None or (found is not None and found.status is Status.INFEASIBLE):
             self.certificate["proof"] = "zero is impossible: a program over the pairs that no first proposals rule out shows it"
             self.prove(1, "zero is impossible")
@@ -239,9 +237,8 @@ class _Search:
 
         Decision programs prove the rest when agents are few; the more so those over types, which know equal agents as equal.
         """
-        left = self.clock.left
         parts = (1 if self.instance.distinct else 2) * (2 if self.instance.agents <= DECIDED_AGENTS else 1)
-        return max(0.01, TIE_SECONDS if left is None else left / parts)
+        return self.clock.share(parts) or TIE_SECONDS
 
     def general(self) -> None:
         """Types of several agents, surplus machines, agents that would as soon be left without a partner."""
@@ -266,8 +263,7 @@ class _Search:
 
     def _zero_over_types(self) -> None:
         """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair is needed."""
-        seconds = None if self.clock.left is None else max(0.01, 0.6 * self.clock.left)
-        found = self._zero(self.instance, seconds, self.best if self.value == 0 else None)
+        found = self._zero(self.instance, self.clock.share(1 / 0.6), self.best if self.value == 0 else None)
         if found is None:
             self.stop = Stop.TIME_LIMIT
             return
@@ -280,11 +276,12 @@ class _Search:
             self.penalty_bound = found.bound
 
     def _set_agents_aside(self) -> None:
-        def share() -> float:
-            return 10.0 if self.clock.left is None else max(0.01, min(10.0, 0.5 * self.clock.left))
-
         if self.clock.over:
             return
+
+        def share() -> float | None:
+            return self.clock.share(2, 10.0)
+
         aside = set_aside(self.instance, lambda rest: self._zero(rest, share()), time_limit=share())
         if aside is not None:
             pairing, types = aside
@@ -394,10 +391,7 @@ class _Search:
             self.certificate["second_level"] = "least penalty among all pairings with as few blocking pairs"
 
     def _second_level_time(self) -> float | None:
-        left = self.clock.left
-        if left is not None:
-            return max(0.01, left)
-        return None if self.value == 0 else SECOND_LEVEL_SECONDS
+        return self.clock.share() or (None if self.value == 0 else SECOND_LEVEL_SECONDS)
 
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels and the list of blocking pairs in its certificate."""

@@ -14,7 +14,7 @@ from .penalty import optimal
 
 
 def set_aside(
-    instance: Colocation, zero: Callable[[Colocation], Outcome | None], time_limit: float = 10.0
+    instance: Colocation, zero: Callable[[Colocation], Outcome | None], time_limit: float | None = 10.0
 ) -> tuple[Pairing, list[int]] | None:
     """Set one agent of each odd type aside; the rest has no blocking pair, so every one contains an agent set aside.
 
@@ -54,7 +54,7 @@ def set_aside(
     return both, odd.tolist()
 
 
-def _aside_pairs(instance: Colocation, odd: Integers, time_limit: float) -> Pairing | None:
+def _aside_pairs(instance: Colocation, odd: Integers, time_limit: float | None) -> Pairing | None:
     """The agents set aside, paired among themselves at least penalty."""
     alone = np.zeros_like(instance.count)
     alone[odd] = 1

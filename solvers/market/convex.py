@@ -17,7 +17,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import call_apart, solve_convex
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop, agree
 from .arena import Arena, Tolerance
 from .proportional import equal_bids
 from .sharpened import sharpened
@@ -255,7 +255,7 @@ def _moving(market: Market, utility: Family) -> Arena:
 
 def _in_time(function: Callable[..., Answer], market: Market, clock: Clock, *arguments: Any) -> tuple[Answer | None, Stop]:
     """`function(market, seconds, *arguments)` in a process of its own; None when its time, or Ctrl-C, ended it, and which."""
-    seconds = max(clock.left or 0.0, 0.01)
+    seconds = clock.share() or LEAST_SECONDS
     try:
         found = call_apart(function, market, seconds, *arguments, hard_limit=seconds + _GRACE)
     except KeyboardInterrupt:

@@ -89,7 +89,7 @@ def arc_flow(
     if floor > problem.budget:
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, {**certificate, "bound_by": "volume"})
     try:
-        counts, bound = solve_graph(problem, graph, time_limit=None if clock.left is None else max(clock.left, 0.05))
+        counts, bound = solve_graph(problem, graph, time_limit=clock.share())
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, certificate)
     solution = start if counts is None else problem.placement(*counts)

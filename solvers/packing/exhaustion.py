@@ -78,7 +78,7 @@ def by_arc_flow(search: Search, effort: float) -> None:
         graph = flow_graph(problem, most=int(20_000 * effort))
     except GraphTooLarge:
         return
-    counts, bound = solve_graph(problem, graph, time_limit=_seconds(search, 10.0 * effort))
+    counts, bound = solve_graph(problem, graph, time_limit=search.clock.share(most=10.0 * effort))
     search.offer(counts, "arc-flow")
     if bound is not None:
         search.raise_bound(min(bound, search.problem.budget + 1), "arc-flow")
@@ -94,7 +94,7 @@ def by_assignment(search: Search, effort: float) -> None:
     model = assignment_model(
         problem.demand, problem.request, problem.capacity, np.zeros(number, dtype=np.int64), problem.price, fixed=True
     )
-    answer = solve_cp_sat(model.model, time_limit=_seconds(search, 5.0 * effort))
+    answer = solve_cp_sat(model.model, time_limit=search.clock.share(most=5.0 * effort))
     if answer.values is not None:
         search.offer((model.counts(answer.values), np.zeros(number, dtype=np.int64)), "CP-SAT with the servers fixed")
     elif answer.status is Status.INFEASIBLE:
@@ -107,7 +107,7 @@ def _integer_program(search: Search, table: Integers, kind: Integers, most: int,
     """An answer made of these patterns that costs at most `most`, and whether there is none."""
     problem = search.problem
     program = pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=True, most=most)
-    limit = _seconds(search, seconds)
+    limit = search.clock.share(most=seconds)
     if search.master == "highs" and len(table) > APART:
         answer = solve_apart(program, time_limit=limit)
     else:
@@ -119,8 +119,3 @@ def _integer_program(search: Search, table: Integers, kind: Integers, most: int,
     number = np.round(answer.point[: len(table)]).astype(np.int64)
     chosen = np.repeat(np.arange(len(table)), number)
     return trimmed(table[chosen], kind[chosen], problem.request), False
-
-
-def _seconds(search: Search, seconds: float) -> float:
-    left = search.clock.left
-    return seconds if left is None else max(0.05, min(seconds, left))

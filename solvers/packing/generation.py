@@ -90,7 +90,7 @@ def generate(
     best = Prices(np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0))
     value, weight, complete, rounds = None, np.zeros(0), False, 0
     while True:
-        answer = program.solve(_left(clock, deadline))
+        answer = program.solve(clock.share(most=None if deadline is None else deadline - clock.seconds))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.row_dual is None or answer.point is None:
@@ -208,8 +208,3 @@ def _own(point: Floats, entered: int, types: int, *, table_first: int) -> Floats
 
 def _ceil(value: Fraction) -> int:
     return -(-value.numerator // value.denominator)
-
-
-def _left(clock: Clock, deadline: float | None) -> float | None:
-    left = [entry for entry in (clock.left, None if deadline is None else deadline - clock.seconds) if entry is not None]
-    return max(min(left), 0.01) if left else None

@@ -178,8 +178,7 @@ class _Run:
 
     def _without_ties(self, rank: Ranks, seconds: float) -> None:
         """The fewest blocking pairs under one tie-breaking."""
-        left = self.clock.left
-        limit = seconds if left is None else max(min(seconds, left), 1e-3)
+        limit = self.clock.share(most=seconds)
         start = self.partner if (rank == self.tie_breaking).all() else None
         found = fewest_blocking_pairs(rank, self.goal, time_limit=limit, rng=self.rng, start=start)
         assert found.partner is not None

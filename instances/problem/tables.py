@@ -1,0 +1,159 @@
+"""CSV tables with a header: columns by name, cells as numbers and words, and one form of error for what is wrong in them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from .base import repeated
+from .documents import shortened
+from .errors import InvalidFile, explain
+from .reading import csv_rows, read_text
+from .rules import AtLeast, Range, Rule
+
+PathLike = str | os.PathLike[str]
+Floats = npt.NDArray[np.float64]
+
+LARGEST = 2**53
+"""Whole numbers stay below it: all of those are floats."""
+
+FINITE = Range()
+
+
+class Table:
+    """A CSV file whose first row names its columns; further rows are read as they are iterated over, once.
+
+    Parameters
+    ----------
+    path : the file, see `reading.read_bytes`.
+    needed : columns it must have.
+    columns : names to use whatever the header says.
+    lower : whether names are taken in lower case.
+    ragged : whether a row may be of another length than the header, as long as it reaches the needed columns.
+    text : the file's content, when it was read before.
+    delimiter : between cells.
+
+    Raises
+    ------
+    InvalidFile
+        A column is missing; when iterated over, a row is too short or too long, or there is none.
+    """
+
+    def __init__(
+        self, path: PathLike, *needed: str, columns: Sequence[str] = (), lower: bool = False, ragged: bool = False,
+        text: str | None = None, delimiter: str = ",",
+    ) -> None:  # fmt: skip
+        self.path = os.fspath(path)
+        self._rows = csv_rows(read_text(path) if text is None else text, path, delimiter)
+        header = [name.strip() for name in next(self._rows, (1, []))[1]]
+        self.columns = list(columns) or ([name.lower() for name in header] if lower else header)
+        self.places = {name: place for place, name in reversed(list(enumerate(self.columns)))}
+        self.require(*needed)
+        self._reached = max(self.places[name] for name in needed) + 1 if ragged else None
+
+    def require(self, *needed: str) -> None:
+        """Raise InvalidFile for the first of these columns that is missing."""
+        if missing := [name for name in needed if name not in self.places]:
+            raise InvalidFile(
+                f"{self.path}, line 1: no column {missing[0]!r}; expected {', '.join(needed)}; "
+                f"the columns are {', '.join(self.columns) or 'none'}"
+            )
+
+    def __iter__(self) -> Iterator[Row]:
+        width = len(self.columns)
+        row = None
+        for line, cells in self._rows:
+            row = Row(self, line, cells)
+            if len(cells) != width if self._reached is None else len(cells) < self._reached:
+                raise row.error(f": {len(cells)} values; expected {width}, as the header has")
+            yield row
+        if row is None:
+            raise InvalidFile(f"{self.path} has no rows; expected some below the header")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty without such a column."""
+
+    table: Table
+    line: int
+    cells: list[str]
+
+    def __getitem__(self, column: str) -> str:
+        place = self.table.places.get(column)
+        return "" if place is None else self.cells[place].strip()
+
+    def word(self, column: str) -> str:
+        """A cell that is not empty."""
+        if not self[column]:
+            raise self.wrong(column, "a name")
+        return self[column]
+
+    def number(
+        self, column: str, limits: Range | None = FINITE, blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
+        text: str | None = None,
+    ) -> float:  # fmt: skip
+        """A cell that is a number within limits (None: any number, infinite ones too), or one of the words in `blank`.
+
+        `text` stands for the cell of a column that has no name of its own.
+        """
+        word = self[column] if text is None else text.strip()
+        if word.lower() in blank:
+            return blank[word.lower()]
+        try:
+            value = float(word)
+        except ValueError:
+            value = math.nan
+        if value != value or (limits is not None and not limits.holds(value)):
+            raise self.wrong(column, Rule(((float, limits),)).words, cure, word)
+        return value
+
+    def whole(self, column: str, scale: int = 1) -> int:
+        """`scale` times a cell that is a number, 0 or more, which must be a whole number below 2**53."""
+        value = scale * self.number(column, AtLeast(0))
+        if value % 1 or value >= LARGEST:
+            raise self.wrong(column, f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}", "Change the unit")
+        return int(value)
+
+    def wrong(self, column: str, expected: str, cure: str = "", text: str | None = None) -> InvalidFile:
+        """The error that a cell is not what was expected."""
+        seen = shortened(self[column] if text is None else text)
+        return self.error(explain(f", column {column!r}", seen, expected, cure))
+
+    def error(self, what: str) -> InvalidFile:
+        """The error of this line; `what` begins with ": " or with a place in the line."""
+        return InvalidFile(f"{self.table.path}, line {self.line}{what}")
+
+
+def read_matrix(
+    path: PathLike, blank: Mapping[str, float] = MappingProxyType({}), cure: str = "", extra: int = 0
+) -> tuple[list[str], list[str], Floats]:
+    """Names of the rows, which stand in the first column, names of the other columns, and the (rows, columns) numbers.
+
+    Raises
+    ------
+    InvalidFile
+        A cell is no number (and none of the words in `blank`), or a name is given twice, the last `extra` columns apart.
+    """
+    table = Table(path)
+    columns, names, values = table.columns[1:], [], []
+    for row in table:
+        names.append(row.cells[0].strip())
+        cells = zip(columns, row.cells[1:], strict=True)
+        values.append(np.array([row.number(column, None, blank, cure, text) for column, text in cells], dtype=float))
+    for what, given in (("row", names), ("column", columns[: len(columns) - extra])):
+        if (twice := repeated(given)) is not None:
+            raise InvalidFile(f"{table.path} names the {what} {twice!r} twice")
+    return names, columns, np.array(values)
+
+
+def places_of(names: Sequence[str], among: Sequence[str]) -> list[int]:
+    """The place of each name among others."""
+    place = {name: number for number, name in enumerate(among)}
+    return [place[name] for name in names]

@@ -219,8 +219,9 @@ class _Sweep:
         self.free, self.cheapest, self.least = free, free.solution, mean_penalty(self.instance, free.solution)
         found: list[FrontierPoint] = []
         try:
+            chosen = self._spread(number) if limits is None else limits
             begun = clock.seconds
-            for limit, outcome in programs.within(self._spread(number) if limits is None else limits, self._point):
+            for limit, outcome in programs.within(chosen, self._point):
                 found.append(self._record(limit, outcome, clock.seconds - begun))
                 if (pairing := found[-1].pairing) is not None:
                     self.known.append(pairing)

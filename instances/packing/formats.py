@@ -14,7 +14,7 @@ import numpy as np
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.reading import read_text, require_few
 from ..problem.rules import Above, AtLeast, Range, checked
-from ..problem.tables import PathLike, Table
+from ..problem.tables import AMOUNT, PathLike, Table
 from .instance import LARGEST, Floats, Integers, Packing
 
 Moment = Annotated[float, Range(what="seconds")]
@@ -129,7 +129,7 @@ def azure_trace(path: PathLike) -> VmTrace:
     times: list[tuple[float, float]] = []
     for row in Table(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
         sizes.append((row.whole("cpu_cores"), row.whole("mem_gb", 1024)))
-        times.append((row.number("start_s", AtLeast(0)), row.number("end_s_lo", AtLeast(0))))
+        times.append((row.number("start_s", AMOUNT), row.number("end_s_lo", AMOUNT)))
     return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
 
 
@@ -192,7 +192,7 @@ def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
         cpu, mib, cards, share = map(row.whole, amounts)
         sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))
         labels.append(f"{cpu}m {mib}MiB" + (f" {cards}x{share}" if gpus else ""))
-        times.append((row.number("creation_time", AtLeast(0)), row.number("deletion_time", AtLeast(0), {"": np.inf})))
+        times.append((row.number("creation_time", AMOUNT), row.number("deletion_time", AMOUNT, {"": np.inf})))
     resources = ("CPU [millicores]", "memory [MiB]", "GPU [thousandths]")
     return _trace(path, sizes, times, resources if gpus else resources[:2], labels)
 

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 LARGEST = 2**53
 """Whole numbers stay below it: all of those are floats."""
 
-FINITE = Range()
+FINITE, AMOUNT = Range(), AtLeast(0)
 
 
 class Table:
@@ -116,7 +116,7 @@ class Row:
 
     def whole(self, column: str, scale: int = 1) -> int:
         """`scale` times a cell that is a number, 0 or more, which must be a whole number below 2**53."""
-        value = scale * self.number(column, AtLeast(0))
+        value = scale * self.number(column, AMOUNT)
         if value % 1 or value >= LARGEST:
             raise self.wrong(column, f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}", "Change the unit")
         return int(value)

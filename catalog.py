@@ -26,7 +26,7 @@ class Method:
     name, problem : what it is called, and on which problem it works.
     function : "module:function" inside the package, `function(instance, *, rng, time_limit, **options)`.
     kind : "exact", "equilibrium", "heuristic" or "simulation".
-    objective : the metric it optimises, or is judged by; its bound is in that metric's unit.
+    objective : the metric it optimizes, or is judged by; its bound is in that metric's unit.
     source : paper and section.
     starts : heuristics whose best answer `solve` hands to an exact method as its start.
     aliases : other names it answers to.
@@ -148,7 +148,7 @@ METHODS: tuple[Method, ...] = (
     Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)"),
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index", f"{_MARKET} eq. 3.6, as MIPs"),
-    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a programme"),
+    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a program"),
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic", "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),

@@ -56,7 +56,7 @@ class Findings:
         answer is better in it.
     impossible : whether there is no answer, proved again; False when there is one; None when that was not looked at.
     unseen : fields of the solution that `check` and the metrics do not bear out.
-    senses : "min" or "max" of a metric that this method optimises, where the metric itself is neither better nor worse.
+    senses : "min" or "max" of a metric that this method optimizes, where the metric itself is neither better nor worse.
     """
 
     broken: list[str] = field(default_factory=list)

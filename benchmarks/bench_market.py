@@ -1,4 +1,4 @@
-"""Market equilibrium: seconds and certificate by size, beside Clarabel on the Eisenberg-Gale programme of the same market.
+"""Market equilibrium: seconds and certificate by size, beside Clarabel on the Eisenberg-Gale program of the same market.
 
     python benchmarks/bench_market.py                      # 1000 users and servers, the peer in the same run
     python benchmarks/bench_market.py --users 100000 --no-peer
@@ -7,7 +7,7 @@
 
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The first solve of a process
 also imports scipy; it is made on a small market and not counted. Memory is the process's peak, imports included. Clarabel solves
-another problem (the most Nash welfare); its time is what one programme costs, and fisher-convex needs about eight.
+another problem (the most Nash welfare); its time is what one program costs, and fisher-convex needs about eight.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def vpsolver(arguments: argparse.Namespace) -> None:
 
 
 def game(arguments: argparse.Namespace) -> None:
-    """The dynamic programme: ten million leaves, and a hundred servers of four classes."""
+    """The dynamic program: ten million leaves, and a hundred servers of four classes."""
     rng = np.random.default_rng(arguments.seed)
     small = vm_types(machines=10, resources=2, rng=rng).replace(capacity=[[16, 32768], [8, 16384], [4, 8192]], initial=None)
     large = Packing(

@@ -198,7 +198,7 @@ def classic_rows(rank: Any) -> tuple[list[tuple[int, int]], list[list[int]], lis
 
 
 def by_cp_sat(rank: Any, limit: float) -> str:
-    """The classic programme in CP-SAT, one worker."""
+    """The classic program in CP-SAT, one worker."""
     from ortools.sat.python import cp_model
 
     pairs, as_good, of_agent = classic_rows(rank)
@@ -219,7 +219,7 @@ def by_cp_sat(rank: Any, limit: float) -> str:
 
 
 def by_highs(rank: Any, limit: float) -> str:
-    """The classic programme in HiGHS, one thread."""
+    """The classic program in HiGHS, one thread."""
     import highspy
     from scipy.sparse import csr_array
 
@@ -248,9 +248,9 @@ def by_highs(rank: Any, limit: float) -> str:
     return f"{solver.getInfo().objective_function_value:g} ({'proved' if proved else 'not proved'})"
 
 
-def programme_table(agents: int, number: int, limit: float) -> None:
-    """The search beside the plain integer programme, on uniform instances without a stable matching."""
-    print(f"\nThe plain integer programme beside it: {agents} agents, uniform, no stable matching, at most {limit:g} s")
+def program_table(agents: int, number: int, limit: float) -> None:
+    """The search beside the plain integer program, on uniform instances without a stable matching."""
+    print(f"\nThe plain integer program beside it: {agents} agents, uniform, no stable matching, at most {limit:g} s")
     print(f"{'seed':>4} {'search':>12} {'s':>8} {'CP-SAT':>16} {'s':>7} {'HiGHS':>16} {'s':>7}")
     seed = 0
     while number:
@@ -277,11 +277,11 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds per instance (default 60)")
     parser.add_argument("--family", default="", help="only families whose name contains this")
     parser.add_argument("--peer-most", type=int, default=500, help="largest instance given to algmatch (default 500)")
-    parser.add_argument("--programme-limit", type=float, default=60.0, help="seconds per integer programme (default 60)")
-    parser.add_argument("--quick", action="store_true", help="5 instances, 5 seconds, a small integer programme")
+    parser.add_argument("--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)")
+    parser.add_argument("--quick", action="store_true", help="5 instances, 5 seconds, a small integer program")
     options = parser.parse_args()
     if options.quick:
-        options.seeds, options.limit, options.programme_limit, options.peer_most = 5, 5.0, 5.0, 200
+        options.seeds, options.limit, options.program_limit, options.peer_most = 5, 5.0, 5.0, 200
     fewest_blocking_pairs(instance("uniform", 20, 0))  # kernels are compiled now
     irving(instance("uniform", 4, 0))
     search_table(options.seeds, options.limit, options.family)
@@ -289,7 +289,7 @@ def main() -> None:
     ties_table(options.seeds, options.limit, options.family)
     if not options.family:
         irving_table([100, 200, 500, 1000, 2000], options.peer_most)
-        programme_table(40 if options.quick else 60, 2 if options.quick else 3, options.programme_limit)
+        program_table(40 if options.quick else 60, 2 if options.quick else 3, options.program_limit)
 
 
 if __name__ == "__main__":

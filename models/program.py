@@ -1,6 +1,6 @@
 """A mixed-integer linear program as arrays, a builder that reads as maths, and the way in from Pyomo.
 
-One form serves every engine: minimise cost x + offset subject to row_lower <= A x <= row_upper,
+One form serves every engine: minimize cost x + offset subject to row_lower <= A x <= row_upper,
 lower <= x <= upper, some columns whole numbers. A Pyomo model becomes the same arrays (`from_pyomo`), so that there is
 one route to each solver and not two.
 """
@@ -27,7 +27,7 @@ FEASIBILITY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
-    """Minimise `cost` x + `offset` over the rows and columns.
+    """Minimize `cost` x + `offset` over the rows and columns.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class ProgramBuilder:
 
 
 def from_pyomo(model: Any) -> LinearProgram:
-    """The arrays of a linear Pyomo model; a maximisation is negated, so its bound and value come back negated.
+    """The arrays of a linear Pyomo model; a maximization is negated, so its bound and value come back negated.
 
     Columns that stand in no row and no objective, and fixed variables, are left out; `names` says which remain.
 

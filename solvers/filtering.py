@@ -8,9 +8,9 @@ The papers name a library (recommenderlab) and the idea (a co-runner affects sim
    thereby falls back on 1 or on the mean.
 2. Similarity of two columns: cosine over all rows of the matrix filled so far, each row standardized (mean 0, deviation 1:
    the adjusted cosine), predicted entries weighing less than sampled ones; negative similarities count as 0, the others are
-   squared so that near neighbours dominate, and only the nearest columns are kept.
+   squared so that near neighbors dominate, and only the nearest columns are kept.
 3. Prediction. The baseline plus the similarity-weighted mean of the same row's residuals in the sampled columns, with a
-   shrinkage constant in the denominator, so that one far neighbour moves little.
+   shrinkage constant in the denominator, so that one far neighbor moves little.
 
 Steps 2 and 3 are repeated, since a filled matrix gives better similarities than a sparse one.
 """
@@ -75,7 +75,7 @@ def fill(
     matrix: npt.ArrayLike,
     sampled: npt.ArrayLike,
     *,
-    neighbours: Annotated[int, AtLeast(1)] = 20,
+    neighbors: Annotated[int, AtLeast(1)] = 20,
     shrinkage: Annotated[float, Above(0)] = 1.0,
     iterations: Annotated[int, AtLeast(1)] = 2,
 ) -> Floats:
@@ -86,7 +86,7 @@ def fill(
     matrix : (rows, columns) entries; inf is a known impossibility, kept and never predicted; other entries that were not
         sampled are not looked at and may be NaN. The filter assumes a natural zero (no loss), not a natural scale.
     sampled : (rows, columns) which entries are known.
-    neighbours : columns a prediction draws on at most.
+    neighbors : columns a prediction draws on at most.
     shrinkage : similarity's worth of belief in the baseline.
     iterations : times the similarities are computed, 1 to 3 in the papers.
 
@@ -113,7 +113,7 @@ def fill(
     residual = np.where(known, values - baseline, 0.0)
     filled = np.where(known, values, baseline)
     for _ in range(iterations):
-        near = _similarity(filled, known, ~impossible, neighbours)
+        near = _similarity(filled, known, ~impossible, neighbors)
         filled = np.where(known, values, baseline + (residual @ near.T) / (known @ near.T + shrinkage))
     result = np.where(known, np.asarray(matrix, dtype=float), filled * scale)
     return np.where(impossible, np.inf, result)
@@ -190,19 +190,19 @@ def _baseline(values: Floats, known: Booleans) -> Floats:
     return cast("Floats", row[:, None] * column[None, :])
 
 
-def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbours: int) -> Floats:
+def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbors: int) -> Floats:
     """(columns, columns): squared adjusted cosine, 0 on the diagonal, below 0 and beyond the nearest columns."""
     cells = np.maximum(possible.sum(axis=1, keepdims=True), 1)
-    centred = np.where(possible, filled - np.where(possible, filled, 0.0).sum(axis=1, keepdims=True) / cells, 0.0)
-    deviation = np.sqrt((centred**2).sum(axis=1, keepdims=True) / cells)
-    standard = np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > EQUAL)
+    centered = np.where(possible, filled - np.where(possible, filled, 0.0).sum(axis=1, keepdims=True) / cells, 0.0)
+    deviation = np.sqrt((centered**2).sum(axis=1, keepdims=True) / cells)
+    standard = np.divide(centered, deviation, out=np.zeros_like(centered), where=deviation > EQUAL)
     weighted = standard * np.where(known, 1.0, np.sqrt(PREDICTED_WEIGHT))
     product = weighted.T @ weighted
     norm = np.sqrt(np.diag(product))
     scale = np.outer(norm, norm)
     near: Floats = np.clip(np.divide(product, scale, out=np.zeros_like(product), where=scale > 0), 0.0, 1.0) ** 2
     np.fill_diagonal(near, 0.0)
-    if neighbours < len(near) - 1:
-        least = -np.partition(-near, neighbours - 1, axis=1)[:, neighbours - 1 : neighbours]
+    if neighbors < len(near) - 1:
+        least = -np.partition(-near, neighbors - 1, axis=1)[:, neighbors - 1 : neighbors]
         near = np.where(near >= least, near, 0.0)
     return near

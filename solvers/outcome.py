@@ -71,7 +71,7 @@ class Outcome:
         in `certificate["levels"]`, each {"objective", "value", "bound", "status"}.
     trace : (seconds, objective, bound) as they improved; None where there was none yet.
     tolerance : for an equilibrium, how close counts: its objective is a recomputed error whose bound is 0, and "optimal"
-        claims that the error is within this. None for an optimisation, where objective and bound must agree.
+        claims that the error is within this. None for an optimization, where objective and bound must agree.
     """
 
     solution: Solution | None

@@ -155,7 +155,7 @@ def test_the_best_completion_refuses_what_it_cannot_enumerate() -> None:
         best_completion(cotenant.read("admission/tiny"), goal="speed")  # type: ignore[arg-type]
 
 
-def test_the_proposed_algorithm_does_not_minimise_total_completion_time_under_its_condition() -> None:
+def test_the_proposed_algorithm_does_not_minimize_total_completion_time_under_its_condition() -> None:
     instance = claims.COMPLETION
     assert instance.length is not None
     # The condition of III.B.4: job 0 has more threads and takes longer on any core than job 1 on any.

@@ -24,7 +24,7 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, Instance, Problem, Solution, registry, write
 
 
-def neighbours(instance: Colocation, *, rng: Any = None, time_limit: float | None = None, shift: int = 0) -> Pairing:
+def neighbors(instance: Colocation, *, rng: Any = None, time_limit: float | None = None, shift: int = 0) -> Pairing:
     """Agents next to each other in index order share a processor."""
     order = np.roll(instance.agent_types(), shift)
     return Pairing(order[::2], order[1::2], np.ones(len(order) // 2), np.zeros(instance.types))
@@ -33,7 +33,7 @@ def neighbours(instance: Colocation, *, rng: Any = None, time_limit: float | Non
 @pytest.fixture
 def toy_module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     module = types.ModuleType("cotenant.baselines.toy")
-    module.neighbours = neighbours
+    module.neighbors = neighbors
     monkeypatch.setitem(sys.modules, "cotenant.baselines.toy", module)
     return module
 
@@ -41,13 +41,13 @@ def toy_module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 def test_a_method_is_one_function_and_one_line_of_the_catalogue(
     toy_module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = catalog.Method("neighbours", "colocation", "baselines.toy:neighbours", "heuristic", "penalty", "this test")
+    line = catalog.Method("neighbors", "colocation", "baselines.toy:neighbors", "heuristic", "penalty", "this test")
     monkeypatch.setattr(catalog, "METHODS", (*catalog.METHODS, line))
-    result = cotenant.solve(cotenant.read("colocation/tiny"), "neighbours", shift=1)
+    result = cotenant.solve(cotenant.read("colocation/tiny"), "neighbors", shift=1)
     assert result.metrics["blocking_pairs"] == 1
-    assert "neighbours" in {method.name for method in cotenant.methods("colocation")}
-    rows = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "neighbours"]).table
-    assert rows.set_index("method").loc["neighbours", "gap_penalty"] > 0
+    assert "neighbors" in {method.name for method in cotenant.methods("colocation")}
+    rows = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "neighbors"]).table
+    assert rows.set_index("method").loc["neighbors", "gap_penalty"] > 0
 
 
 def test_an_instance_is_a_file_with_its_source(tmp_path: Path) -> None:

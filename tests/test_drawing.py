@@ -41,7 +41,7 @@ PICTURES: list[Any] = [
     chart(Series("bars", ("a", "b"), (1, None), "bars", low=(0.5, 0), high=(2, 0)), Series("b2", ("b", "c"), (2, 3), "bars")),
     chart(Series("names", ("a", "b", "a"), (1, 2, 3), "line+points")),
     heat_map([[1.0, None], [2.0, 3.0]]),
-    heat_map([[-1.0, 2.0]], centre=0.0),
+    heat_map([[-1.0, 2.0]], center=0.0),
 ]
 
 
@@ -82,7 +82,7 @@ def test_a_pointer_is_told_of_every_point_that_is_there() -> None:
     assert re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text) == ["tip &lt;A&gt;", "tip C", "p", "q", "r"]
 
 
-def test_a_page_may_recolour_series() -> None:
+def test_a_page_may_recolor_series() -> None:
     text = drawing.svg(chart(POINTS, Series("b", (1,), (2,), "points")))
     assert f"var(--series-1,{drawing.COLOURS[0].lower()})" in text
     assert f"var(--series-2,{drawing.COLOURS[1].lower()})" in text
@@ -99,7 +99,7 @@ def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> 
 @pytest.mark.parametrize("values", [[], [[]], [[None]], [[0.0, 0.0]]])
 def test_heat_maps_of_nothing_are_drawn(values: list[list[float | None]]) -> None:
     assert "<svg" in drawing.svg(heat_map(values))
-    assert "<svg" in drawing.svg(heat_map(values, centre=1.0))
+    assert "<svg" in drawing.svg(heat_map(values, center=1.0))
 
 
 def test_names_are_text_and_never_mathematics_or_hidden() -> None:
@@ -131,7 +131,7 @@ def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:
     assert written[0].read_bytes().rstrip().endswith(b"%%EOF")
 
 
-def test_a_png_has_colours_on_white(tmp_path: Path) -> None:
+def test_a_png_has_colors_on_white(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     pixels = imread(drawing.save([PICTURES[0]], tmp_path, ("png",))[0])

@@ -360,7 +360,7 @@ def test_hand_made_cp_sat_models() -> None:
     assert solve_cp_sat(model).values is None
 
 
-def test_pyomo_maximisation_equalities_fixed_variables_and_contradictions() -> None:
+def test_pyomo_maximization_equalities_fixed_variables_and_contradictions() -> None:
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()

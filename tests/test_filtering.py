@@ -59,7 +59,7 @@ def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
         assert accuracy(instance.penalty, 0.75) >= most, name
 
 
-def test_neighbours_add_to_the_baseline_when_columns_come_in_families() -> None:
+def test_neighbors_add_to_the_baseline_when_columns_come_in_families() -> None:
     # Two families of columns that hurt opposite halves of the rows: no rank-one baseline can tell them apart.
     rng = np.random.default_rng(4)
     half = np.repeat([0, 1], 12)
@@ -115,10 +115,10 @@ def test_the_scale_of_the_entries_does_not_matter() -> None:
         assert fill(scale * penalty, mask) == pytest.approx(scale * fill(penalty, mask), rel=1e-9)
 
 
-def test_rectangular_matrices_and_few_neighbours_are_filled() -> None:
+def test_rectangular_matrices_and_few_neighbors_are_filled() -> None:
     rng = np.random.default_rng(0)
     matrix = rng.random((6, 9))
-    filled = fill(matrix, sample_mask((6, 9), 0.5, rng), neighbours=2, iterations=3)
+    filled = fill(matrix, sample_mask((6, 9), 0.5, rng), neighbors=2, iterations=3)
     assert filled.shape == (6, 9)
     assert np.isfinite(filled).all()
 
@@ -203,7 +203,7 @@ def test_samples_that_cannot_be_used_are_refused() -> None:
         fill(two, np.ones((2, 3), dtype=bool))
     with pytest.raises(InvalidOption, match="eligible has 0"):
         sample_mask((2, 2), 0.5, np.random.default_rng(0), np.zeros((2, 2)))
-    for options in ({"neighbours": 0}, {"iterations": 0}, {"shrinkage": 0.0}):
+    for options in ({"neighbors": 0}, {"iterations": 0}, {"shrinkage": 0.0}):
         with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):
             fill(two, two > 0, **options)
     with pytest.raises(InvalidOption, match="one shape"):

@@ -91,7 +91,7 @@ def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
 
 
 @pytest.mark.parametrize("utility", ["leontief", "linear"])
-def test_a_programme_in_a_process_of_its_own_has_the_same_answer(utility: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     here = nash_welfare(market, utility=utility, time_limit=60)
     monkeypatch.setattr(convex, "APART", 1)
@@ -141,9 +141,9 @@ def test_programs_too_large_for_their_translation_are_refused_before_work(monkey
     monkeypatch.setattr(convex, "eisenberg_gale", never)
     monkeypatch.setattr(convex, "call_apart", never)
     for limit in (None, 3.0):
-        with pytest.raises(InvalidOption, match="programmes of 8 jobs by CVXPY, 7 at most; use fisher"):
+        with pytest.raises(InvalidOption, match="programs of 8 jobs by CVXPY, 7 at most; use fisher"):
             fisher_convex(market, time_limit=limit)
-        with pytest.raises(InvalidOption, match="utility=ces solves programmes of 8 jobs by CVXPY, 7 at most; use fewer"):
+        with pytest.raises(InvalidOption, match="utility=ces solves programs of 8 jobs by CVXPY, 7 at most; use fewer"):
             nash_welfare(market, utility="ces", time_limit=limit)
     assert nash_welfare(market).status is Status.OPTIMAL  # needs no translation
 

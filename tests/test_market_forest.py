@@ -113,7 +113,7 @@ def linear(seed: int, size: int, work: str) -> Market:
 @pytest.mark.parametrize("seed", range(4))
 def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
     market = linear(seed, 25, "lognormal")
-    outcome, (program, *_) = fisher(market), convex._programme(market, None, "linear", 0.5)
+    outcome, (program, *_) = fisher(market), convex._program(market, None, "linear", 0.5)
     assert outcome.status is Status.OPTIMAL
     assert outcome.certificate["rungs"][-1]["rung"] == "forest"
     assert program is not None

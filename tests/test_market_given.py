@@ -50,7 +50,7 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("no jobs", {"job": {name: [] for name in JOB}}, "user is empty; expected at least one job"),
     ("lists of two lengths", {"job": JOB | {"work": [1]}}, "work is of length 1; expected 2 entries"),
     ("half a user", {"job": JOB | {"user": [0, 0.5]}}, "job.user"),
-    ("an unknown field", {"job": JOB | {"colour": [1]}}, "colour"),
+    ("an unknown field", {"job": JOB | {"color": [1]}}, "color"),
     ("a missing field", {"job": {"user": [0]}}, "missing"),
 ]
 
@@ -182,7 +182,7 @@ def test_measured_times_in_a_jobs_csv_become_fractions(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("user,parallel_fraction\na,0.5\n", "line 1: no column 'server'"),
-        ("user,server,colour,parallel_fraction\na,b,c,0.5\n", "line 1: unknown column 'colour'"),
+        ("user,server,color,parallel_fraction\na,b,c,0.5\n", "line 1: unknown column 'color'"),
         ("user,server\na,b\n", "line 1: give either the column parallel_fraction or"),
         ("user,server,parallel_fraction\na,b,1.2\n", "line 2, column 'parallel_fraction' is '1.2'; expected a fraction"),
         ("user,server,parallel_fraction\na,b,0.5\n\na,b\n", "line 4: 2 values; expected 3"),

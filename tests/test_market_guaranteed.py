@@ -1,4 +1,4 @@
-"""The most total utility at a guaranteed sharing index: against grids, against the convex programme, and cut short."""
+"""The most total utility at a guaranteed sharing index: against grids, against the convex program, and cut short."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cotenant.solvers.market.guaranteed import PROVED, Guarantees
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 PROGRAMME = 1e-5
-"""Relative agreement with the convex programme."""
+"""Relative agreement with the convex program."""
 
 
 def explored(market: Market, time_limit: float | None = None) -> Guarantees:
@@ -105,7 +105,7 @@ def test_no_division_on_a_grid_does_better_and_one_does_nearly_as_well(seed: int
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_values_agree_with_the_convex_programme(seed: int) -> None:
+def test_values_agree_with_the_convex_program(seed: int) -> None:
     market = drawn(seed)
     search = explored(market)
     serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
@@ -228,7 +228,7 @@ def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> No
             assert point.bound >= whole.bound(point.limit) * (1 - PROVED)
 
 
-def test_without_the_programme_jumping_markets_are_not_called_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_program_jumping_markets_are_not_called_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_JOBS", 0)
     for seed in (1, 2, 4, 5):
         (found,) = price_frontiers(drawn(seed))

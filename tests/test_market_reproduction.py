@@ -173,7 +173,7 @@ def test_predicted_run_times_of_an_exact_law_are_exact_and_of_another_are_not(tm
     assert exact["error of predicted run time, on average"].verdict == "differs"  # below what the thesis reports
     rough = found(figure_3_10(profile=written(tmp_path, {"canneal": (0.99, 0.2), "b": (0.9, 0.0)}, "rough.csv")))
     assert rough["error in the worst case"].verdict == "differs"
-    assert rough["canneal is poorly modelled"].verdict == "reproduced"
+    assert rough["canneal is poorly modeled"].verdict == "reproduced"
 
 
 def test_nothing_is_judged_on_a_synthetic_profile() -> None:
@@ -204,7 +204,7 @@ def test_what_holds_on_the_speedups_of_p3arsec() -> None:
     claims = {**found(figure_3_3(profile=path)), **found(figure_3_5(profile=path)), **found(figure_3_10(profile=path))}
     assert claims["F is consistent across core counts"].verdict == "reproduced"
     assert claims["less accurate: dedup"].verdict == "reproduced"
-    assert claims["canneal is poorly modelled"].verdict == "reproduced"
+    assert claims["canneal is poorly modeled"].verdict == "reproduced"
     assert claims["error in the worst case"].verdict == "differs"
     drawn = picture(figure_3_4(profile=path), "market-figure-3.4").series[0].x
     assert len(drawn) == 11  # ferret and dedup once, though P3ARSEC draws them beside four alternatives

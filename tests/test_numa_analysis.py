@@ -113,7 +113,7 @@ def verdicts(name: str, **options: object) -> dict[str, str]:
 def test_the_server_of_figure_4_2_is_counted() -> None:
     assert set(verdicts("numa-figure-4.2").values()) == {"reproduced"}
     (picture,) = experiment_named("numa-figure-4.2").run().pictures
-    # each processor: itself, two neighbours, one across the mesh, twelve on other blades
+    # each processor: itself, two neighbors, one across the mesh, twelve on other blades
     assert sorted(picture.values[5]) == [0.0, 1.0, 1.0, 2.0, *[3.0] * 12]
 
 

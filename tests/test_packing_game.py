@@ -1,4 +1,4 @@
-"""The fairness-utilization game: the paper's example to the digit, tree and dynamic programme, Algorithm 1, the joint optimum."""
+"""The fairness-utilization game: the paper's example to the digit, tree and dynamic program, Algorithm 1, the joint optimum."""
 
 # mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
 
@@ -68,7 +68,7 @@ def test_the_papers_fair_share_is_8_23() -> None:
     fair = FairShare.of(EXAMPLE)
     assert fair.total.tolist() == [8, 14, 90]
     assert fair.share == pytest.approx(8 / 23, abs=1e-15)
-    assert fair.normalised == pytest.approx(np.array([[1 / 4, 2 / 7, 2 / 9], [1 / 8, 1 / 14, 1 / 9], [1 / 4, 1 / 7, 1 / 9]]))
+    assert fair.normalized == pytest.approx(np.array([[1 / 4, 2 / 7, 2 / 9], [1 / 8, 1 / 14, 1 / 9], [1 / 4, 1 / 7, 1 / 9]]))
     assert fair.demand == pytest.approx(np.array([[7 / 8, 1, 7 / 9], [1, 4 / 7, 8 / 9], [1, 4 / 7, 4 / 9]]))
 
 
@@ -140,7 +140,7 @@ def test_best_replies_are_f_e_e_and_the_equilibrium_is_c_e() -> None:
     assert choice.tolist() == [list(C), list(E)]
 
 
-def test_on_the_true_strategy_sets_tree_and_dynamic_programme_agree() -> None:
+def test_on_the_true_strategy_sets_tree_and_dynamic_program_agree() -> None:
     one, two, three = fuga(EXAMPLE, eta=3), fuga_tree(EXAMPLE, eta=3), fuga_algorithm_1(EXAMPLE, eta=3)
     assert one.certificate["choices"] == two.certificate["choices"] == three.certificate["choices"]
     assert one.solution == two.solution
@@ -148,7 +148,7 @@ def test_on_the_true_strategy_sets_tree_and_dynamic_programme_agree() -> None:
 
 
 @pytest.mark.parametrize("capped", [False, True])
-def test_the_dynamic_programme_equals_the_tree_on_hundreds_of_random_games(brute, capped: bool) -> None:
+def test_the_dynamic_program_equals_the_tree_on_hundreds_of_random_games(brute, capped: bool) -> None:
     rng = np.random.default_rng(11 + capped)
     games = 0
     while games < 200:

@@ -357,7 +357,7 @@ def test_the_azure_list_at_its_densest_instant_is_proved(packing_data) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_overruns_is_ended() -> None:
-    """HiGHS overruns its own limit on some programmes; whatever it does, we come back."""
+    """HiGHS overruns its own limit on some programs; whatever it does, we come back."""
     instance = caprara_toth(number=5, items=60, rng=np.random.default_rng(0))
     begin = time.perf_counter()
     outcome = min_servers(instance, time_limit=5)

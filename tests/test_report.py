@@ -405,8 +405,8 @@ def test_the_page_is_the_same_every_time(tmp_path: Path) -> None:
     assert page(tmp_path, rows) == page(tmp_path, rows)
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+def luminance(color: str) -> float:
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -419,14 +419,14 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_text_and_series_stand_out_from_the_paper_in_both_schemes(scheme: int) -> None:
     pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", (PAGE / "style.css").read_text())
-    colours = {name: values[scheme] for name, *values in pairs}
+    colors = {name: values[scheme] for name, *values in pairs}
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for name in ("ink", "quiet", "link", "alarm"):
         for ground in ("paper", "raised"):
-            assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
-    series = [name for name in colours if name.startswith("series")]
+            assert contrast(colors[name], colors[ground]) >= 4.5, (name, ground)
+    series = [name for name in colors if name.startswith("series")]
     assert len(series) == 10
-    assert all(contrast(colours[name], colours["paper"]) >= 3 for name in series)
+    assert all(contrast(colors[name], colors["paper"]) >= 3 for name in series)
 
 
 def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:

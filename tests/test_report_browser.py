@@ -1,4 +1,4 @@
-"""The page in a real browser: no error, tables that sort, two colour schemes, narrow screens, and no need of scripts."""
+"""The page in a real browser: no error, tables that sort, two color schemes, narrow screens, and no need of scripts."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def shape(browser: Browser, width: int, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-def colours(browser: Browser) -> list[str]:
+def colors(browser: Browser) -> list[str]:
     found: list[str] = browser.execute_script(
         "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
     )
@@ -159,18 +159,18 @@ def test_words_sort_too(browser: Browser) -> None:
 def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(browser: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
-    light = colours(browser)
+    light = colors(browser)
     shape(browser, 1280, "dark")
-    dark = colours(browser)
+    dark = colors(browser)
     assert light[0] == "rgb(255, 255, 255)"
     assert all(one != other for one, other in zip(light, dark, strict=True))
     ink = "return getComputedStyle(document.querySelector('figure svg text')).fill"
     assert browser.execute_script(ink) == dark[1]
     browser.find_element(By.CSS_SELECTOR, "button.theme").click()
-    assert colours(browser) == light
+    assert colors(browser) == light
     assert browser.execute_script(ink) == light[1]
     browser.get(page)
-    assert colours(browser) == light
+    assert colors(browser) == light
 
 
 def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page: str) -> None:
@@ -180,9 +180,9 @@ def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": denied})
     try:
         browser.get(page)
-        before = colours(browser)
+        before = colors(browser)
         browser.find_element(By.CSS_SELECTOR, "button.theme").click()
-        assert colours(browser) != before
+        assert colors(browser) != before
         assert browser.get_log("browser") == []
     finally:
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)

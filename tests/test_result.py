@@ -104,7 +104,7 @@ def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(monke
 
     from cotenant.cli import commands
 
-    for width, words in ((80, "exact, optimises blocking_pairs"), (160, "optimises")):
+    for width, words in ((80, "exact, optimizes blocking_pairs"), (160, "optimizes")):
         screen = Console(file=StringIO(), width=width)
         monkeypatch.setattr("cotenant.analysis.report.console.console", lambda shown=screen: shown)
         monkeypatch.setattr(commands, "console", lambda shown=screen: shown)

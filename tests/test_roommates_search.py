@@ -1,4 +1,4 @@
-"""The fewest blocking pairs: against all matchings, against an integer programme, and when it is cut short."""
+"""The fewest blocking pairs: against all matchings, against an integer program, and when it is cut short."""
 
 import numpy as np
 import pytest
@@ -120,8 +120,8 @@ def test_the_two_goals_differ_on_incomplete_lists():
     assert stable_partition(rank).bound("perfect") == 1
 
 
-def fewest_by_programme(rank, perfect):
-    """The classic integer programme: y = 1 for a pair unless one of the two has somebody at least as good."""
+def fewest_by_program(rank, perfect):
+    """The classic integer program: y = 1 for a pair unless one of the two has somebody at least as good."""
     cp_model = pytest.importorskip("ortools.sat.python.cp_model")
     model = cp_model.CpModel()
     agents = range(len(rank))
@@ -166,26 +166,26 @@ def unsolvable(make, number):
     ("size", "noise", "number"),
     [(12, 0.02, 8), (16, 0.05, 6), (20, 5.0, 4), (24, 0.2, 3), pytest.param(40, 5.0, 4, marks=pytest.mark.slow)],
 )
-def test_the_search_agrees_with_an_integer_programme(size, noise, number):
+def test_the_search_agrees_with_an_integer_program(size, noise, number):
     for rank in unsolvable(lambda rng: alike(rng, size, noise), number):
         found = fewest_blocking_pairs(rank)
         assert_sound(rank, "perfect", found)
-        assert fewest_by_programme(rank, perfect=True) in (found.value, "unknown")
+        assert fewest_by_program(rank, perfect=True) in (found.value, "unknown")
 
 
 @pytest.mark.slow
-def test_the_search_agrees_with_an_integer_programme_at_sixty_agents():
+def test_the_search_agrees_with_an_integer_program_at_sixty_agents():
     for rank in unsolvable(lambda rng: alike(rng, 60, 5.0), 3):
-        assert fewest_by_programme(rank, perfect=True) in (fewest_blocking_pairs(rank).value, "unknown")
+        assert fewest_by_program(rank, perfect=True) in (fewest_blocking_pairs(rank).value, "unknown")
 
 
 @pytest.mark.parametrize("goal", ["perfect", "any"])
-def test_the_search_agrees_with_an_integer_programme_on_incomplete_lists(goal):
+def test_the_search_agrees_with_an_integer_program_on_incomplete_lists(goal):
     for seed in range(12):
         rank = alike(np.random.default_rng(seed), 20, 5.0, 0.25)
         found = fewest_blocking_pairs(rank, goal)
         assert found.proved
-        assert found.value == fewest_by_programme(rank, perfect=goal == "perfect")
+        assert found.value == fewest_by_program(rank, perfect=goal == "perfect")
 
 
 def test_relabelling_agents_changes_no_optimum():
@@ -258,7 +258,7 @@ def test_a_search_in_small_steps_finds_what_one_step_finds_and_leaves_no_trace(g
 
 
 def test_no_perfect_matching_is_proved():
-    """A star: every leaf has only the centre."""
+    """A star: every leaf has only the center."""
     found = fewest_blocking_pairs(ranks_from_lists([[1, 2, 3], [0], [0], [0]]))
     assert not found.feasible
     assert found.proved

@@ -142,7 +142,7 @@ def random_lists(rng, agents, levels, least=0.0):
     return lists_with(cost, least)
 
 
-def test_a_tie_breaking_keeps_what_is_certain_and_favours_whom_it_is_told():
+def test_a_tie_breaking_keeps_what_is_certain_and_favors_whom_it_is_told():
     rng = np.random.default_rng(2)
     for least in (0.0, 2.0):
         lists = random_lists(rng, 12, 9, least)

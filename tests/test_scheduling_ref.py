@@ -138,7 +138,7 @@ def test_an_organization_without_machines_and_jobs_has_no_share() -> None:
             assert found.psi[:-1].tolist() == reference(instance, reading).psi.tolist()
 
 
-def test_two_neighbours_with_equal_machines_and_jobs_have_equal_shares() -> None:
+def test_two_neighbors_with_equal_machines_and_jobs_have_equal_shares() -> None:
     rng = np.random.default_rng(6)
     for _ in range(30):
         instance = random_instance(rng, most=3, jobs=12)
@@ -189,7 +189,7 @@ def test_listing_jobs_of_different_organizations_otherwise_changes_nothing() -> 
             assert simulate(shuffled, rule).start.tolist() == before[order].tolist()
 
 
-def test_the_definition_reading_is_a_manhattan_minimiser_one_step_ahead() -> None:
+def test_the_definition_reading_is_a_manhattan_minimizer_one_step_ahead() -> None:
     # At the first contended moment, no other way to fill the machines brings psi closer to phi at the next moment.
     rng = np.random.default_rng(9)
     tried = 0

@@ -106,7 +106,7 @@ def _ranks(found: Records) -> Picture:
         "rank in penalty less rank in bandwidth",
         f"For each method and job type, its rank in penalty less its rank in bandwidth; 0 everywhere would be fair "
         f"attribution in ranks. Mean distance from 0: {extremes(distance, '.1f')} ranks.",
-        shown_of(len(first["names"]), first["types"], _SPACED), centre=0.0,
+        shown_of(len(first["names"]), first["types"], _SPACED), center=0.0,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ def predicted_instance(
     fraction: float,
     rng: np.random.Generator | None = None,
     *,
-    neighbours: int = 20,
+    neighbors: int = 20,
     iterations: int = 2,
 ) -> Colocation:
     """The instance as an operator sees it who has profiled only a share of the colocations.
@@ -29,7 +29,7 @@ def predicted_instance(
     instance : with the true penalties.
     fraction : share of the allowed entries (among types that have agents) that is profiled, above 0 and at most 1.
     rng : draws the sample; `default_rng(0)` when not given.
-    neighbours, iterations : of the filter, see `solvers.filtering.fill`.
+    neighbors, iterations : of the filter, see `solvers.filtering.fill`.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def predicted_instance(
     """
     eligible = _profiled(instance)
     sampled = sample_mask(instance.penalty.shape, fraction, rng or np.random.default_rng(0), eligible)
-    guess = fill(instance.penalty, sampled, neighbours=neighbours, iterations=iterations)
+    guess = fill(instance.penalty, sampled, neighbors=neighbors, iterations=iterations)
     highest = 1.0 if instance.unpaired is None else instance.unpaired
     penalty = np.where(eligible & ~sampled, computed_penalty(np.minimum(guess, highest)), instance.penalty)
     source = f"{fraction:.0%} of the penalties sampled, the others predicted; truth: {instance.source or instance.name}"

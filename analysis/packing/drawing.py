@@ -62,18 +62,18 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     for parent, child, chosen in tree.edges(data="played"):
         on_path = parent in path_nodes and child in path_nodes
         (x0, y0), (x1, y1) = [(step * x, _ROW * y) for x, y in (place[parent], place[child])]
-        colour, thick = (_PLAYED, 2.2) if on_path else (INK, 1.5) if chosen else ("0.6", 0.8)
+        color, thick = (_PLAYED, 2.2) if on_path else (INK, 1.5) if chosen else ("0.6", 0.8)
         over = 2 if on_path else 1 if chosen else 0
-        axes.plot([x0, x0 + 0.55, x1], [y0, y1, y1], color=colour, linewidth=thick, zorder=over, solid_joinstyle="round")
+        axes.plot([x0, x0 + 0.55, x1], [y0, y1, y1], color=color, linewidth=thick, zorder=over, solid_joinstyle="round")
         axes.text((x0 + 0.55 + x1 - 0.33) / 2, y1 + 0.015, _action(tree, child), ha="center", va="bottom", fontsize=7,
                   color=_PLAYED if on_path else INK, zorder=3)  # fmt: skip
     for node, (x, y) in place.items():
-        data, colour = tree.nodes[node], _PLAYED if node in path_nodes else INK
+        data, color = tree.nodes[node], _PLAYED if node in path_nodes else INK
         if data["player"] is None:
             text = "(" + ", ".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
-            axes.text(step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=colour)
+            axes.text(step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=color)
         else:  # dark on white on every page
-            box = {"facecolor": "white", "edgecolor": colour, "boxstyle": "round,pad=0.25"}
+            box = {"facecolor": "white", "edgecolor": color, "boxstyle": "round,pad=0.25"}
             axes.text(step * x, _ROW * y, f"server {data['player'] + first}", ha="center", va="center", fontsize=8, zorder=4,
                       color="#111111", bbox=box)  # fmt: skip
     if path is not None:

@@ -182,7 +182,7 @@ def proof_seconds(lines: Sequence[Line], objective: str | None = None) -> dict[s
 
     Parameters
     ----------
-    objective : only methods that optimise this metric.
+    objective : only methods that optimize this metric.
     """
     chosen = [line for line in lines if objective in (None, line["objective_name"]) and not line["certified"]]
     return _grid(chosen, {place: line["seconds"] if _proved(line) else None for place, line in enumerate(chosen)}, lines)

@@ -35,11 +35,11 @@ def sorted_curves(
 
 def map_by_method(
     name: str, title: str, x_label: str, x_names: Sequence[str], values: Mapping[str, Sequence[float | None]],
-    what: str, alt: str, note: str = "", *, centre: float | None = None,
+    what: str, alt: str, note: str = "", *, center: float | None = None,
 ) -> HeatMap:  # fmt: skip
     """A row of values, called `what`, for each method; None and NaN leave a hole."""
     cells = tuple(tuple(None if value is None or np.isnan(value) else value for value in row) for row in values.values())
-    return HeatMap(name, title, x_label, "method", tuple(x_names), tuple(values), cells, what, alt, centre=centre, note=note)
+    return HeatMap(name, title, x_label, "method", tuple(x_names), tuple(values), cells, what, alt, center=center, note=note)
 
 
 def first_drawn(kept: Records, shown: int, total: int, what: str) -> str:

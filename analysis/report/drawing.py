@@ -1,4 +1,4 @@
-"""Pictures drawn by matplotlib: PDF and PNG for papers, and SVG that takes the colours of the page it stands in."""
+"""Pictures drawn by matplotlib: PDF and PNG for papers, and SVG that takes the colors of the page it stands in."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def figure(picture: Picture) -> Figure:
 
 
 def svg(picture: Picture, prefix: str = "") -> str:
-    """The picture as an SVG element for a page: titled, described, in the page's own text colour.
+    """The picture as an SVG element for a page: titled, described, in the page's own text color.
 
-    A page may give the colours of series as the custom properties `--series-1`, `--series-2`, ...; `--wide` of the element is
+    A page may give the colors of series as the custom properties `--series-1`, `--series-2`, ...; `--wide` of the element is
     its width at which text is as large as in print.
 
     Parameters
@@ -66,8 +66,8 @@ def svg(picture: Picture, prefix: str = "") -> str:
     text = re.sub(r' id="([^"]+)"', lambda found: f' id="{mark}{found[1]}"' if found[1] in used else "", text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{mark}", text)
     text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
-    for place, colour in enumerate(COLOURS, start=1):
-        text = re.sub(rf": {colour}\b", f": var(--series-{place},{colour.lower()})", text, flags=re.IGNORECASE)
+    for place, color in enumerate(COLOURS, start=1):
+        text = re.sub(rf": {color}\b", f": var(--series-{place},{color.lower()})", text, flags=re.IGNORECASE)
     text = re.sub(r" font-family: [^;\"]*;", "", text)  # the element's own, and with it the reader's
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)

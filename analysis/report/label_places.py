@@ -52,8 +52,8 @@ def _boxes(point: tuple[float, float], size: tuple[float, float]) -> list[tuple[
         for step in range(_DIRECTIONS):
             angle = math.pi / 8 + (step + 1) // 2 * (-1) ** step * 2 * math.pi / _DIRECTIONS
             across, up = math.cos(angle), math.sin(angle)
-            centre = x + across * (_NEAR + ring + width / 2), y + up * (_NEAR + ring + height / 2)
-            box = centre[0] - width / 2, centre[1] - height / 2, centre[0] + width / 2, centre[1] + height / 2
+            center = x + across * (_NEAR + ring + width / 2), y + up * (_NEAR + ring + height / 2)
+            box = center[0] - width / 2, center[1] - height / 2, center[0] + width / 2, center[1] + height / 2
             found.append((_AWAY * ring + 0.01 * step, box))
     return found
 

@@ -93,7 +93,7 @@ class HeatMap:
     x_names, y_names : of columns and rows.
     values : rows of columns; None leaves a hole.
     value_label : what a value is, with its unit.
-    centre : the value in the middle of a scale of two colours; None for a scale of one.
+    center : the value in the middle of a scale of two colors; None for a scale of one.
     """
 
     name: str
@@ -106,7 +106,7 @@ class HeatMap:
     value_label: str
     alt: str
     command: str = ""
-    centre: float | None = None
+    center: float | None = None
     note: str = ""
 
     def table(self) -> Table:

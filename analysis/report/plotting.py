@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D", "#6A3D9A", "#B2182B")
 """Okabe and Ito's palette without black and yellow (unreadable on a dark or a light page), and four more."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-"""A series is told by its marker too, for who does not see its colour."""
+"""A series is told by its marker too, for who does not see its color."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)))
 """And lines without markers by their dashes."""
 
 INK = "#010203"
-"""The colour of text and axes; in an SVG it becomes that of the page's text."""
+"""The color of text and axes; in an SVG it becomes that of the page's text."""
 
 _SIZE = (5.8, 3.7)
 _MOST_LABELS = 60
@@ -49,12 +49,12 @@ def chart_figure(chart: Chart) -> Figure:
     bars = [place for place, series in enumerate(chart.series) if series.style == "bars"]
     for place, series in enumerate(chart.series):
         x = [_number(names.index(value) if isinstance(value, str) else value) for value in series.x]
-        colour = INK if series.strong else COLOURS[place % len(COLOURS)]
+        color = INK if series.strong else COLOURS[place % len(COLOURS)]
         if series.style == "bars":
             width = 0.8 / len(bars)
             x = [value + (bars.index(place) - (len(bars) - 1) / 2) * width for value in x]
-            axes.bar(x, list(map(_number, series.y)), width, label=_named(series), color=colour, edgecolor=INK, linewidth=0.4)
-        _points(axes, series, x, colour, place)
+            axes.bar(x, list(map(_number, series.y)), width, label=_named(series), color=color, edgecolor=INK, linewidth=0.4)
+        _points(axes, series, x, color, place)
     if names:
         long = sum(map(len, names)) > 45
         axes.set_xticks(range(len(names)), map(_said, names), rotation=60 if long else 0, ha="right" if long else "center")
@@ -93,14 +93,14 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _points(axes: Axes, series: Series, x: Sequence[float], colour: str, place: int) -> None:
+def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
     """Everything of a series but its bars and names: line, markers, intervals, and what a pointer is told."""
     if series.style == "bars":
         _intervals(axes, series, x)
         return
     y = list(map(_number, series.y))
     marked = "points" in series.style
-    look: dict[str, Any] = {"color": colour, "linewidth": 2.0 if series.strong else 1.5}
+    look: dict[str, Any] = {"color": color, "linewidth": 2.0 if series.strong else 1.5}
     look["linestyle"] = "" if series.style == "points" else "-" if series.strong or marked else _dash(place)
     if series.style.startswith("step"):
         look["drawstyle"] = "steps-post"
@@ -113,7 +113,7 @@ def _points(axes: Axes, series: Series, x: Sequence[float], colour: str, place: 
 
 
 def _dash(place: int) -> Any:
-    """Another one for each line, and another one when a colour comes round again."""
+    """Another one for each line, and another one when a color comes round again."""
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
@@ -208,9 +208,9 @@ def heat_map_figure(chart: HeatMap) -> Figure:
     axes.grid(False)
     norm = None
     least, most = (float(np.nanmin(values)), float(np.nanmax(values))) if np.isfinite(values).any() else (0.0, 1.0)
-    if chart.centre is not None:
-        spread = max(most - chart.centre, chart.centre - least, 1e-9)
-        norm = TwoSlopeNorm(chart.centre, chart.centre - spread, chart.centre + spread)
+    if chart.center is not None:
+        spread = max(most - chart.center, chart.center - least, 1e-9)
+        norm = TwoSlopeNorm(chart.center, chart.center - spread, chart.center + spread)
     shown = axes.imshow(values, cmap="cividis" if norm is None else "PuOr", norm=norm, aspect="auto", interpolation="nearest")
     axes.set_xticks(
         range(len(chart.x_names)), map(_said, chart.x_names), rotation=60, ha="right", fontsize=7 if columns > 12 else 8

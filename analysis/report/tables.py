@@ -77,7 +77,7 @@ def comparison_tables(comparison: Comparison, sources: Mapping[str, str] = Mappi
 
 def methods_table(methods: Sequence[Any]) -> Table:
     """The catalogue's methods: name, kind, objective, what each does, its options, its source."""
-    columns = tuple(map(Column, ("problem", "method", "kind", "optimises", "what", "options", "source")))
+    columns = tuple(map(Column, ("problem", "method", "kind", "optimizes", "what", "options", "source")))
     rows = [(m.problem, m.name, m.kind, m.objective, m.summary, ", ".join(option_names(m.resolve())), m.source) for m in methods]
     return Table("methods", "", columns, tuple(rows))
 
@@ -89,7 +89,7 @@ def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
         for m in methods:
             if m.problem == problem:
                 options = ", ".join(option_names(m.resolve()))
-                facts = [f"{m.kind}, optimises {m.objective}", *([f"options: {options}"] if options else []), m.source]
+                facts = [f"{m.kind}, optimizes {m.objective}", *([f"options: {options}"] if options else []), m.source]
                 rows.append((m.name, f"{m.summary} ({'; '.join(facts)})"))
         yield Table(slug(problem), problem, (Column("method", bold=True, wrap=False), Column("what")), tuple(rows))
 

@@ -60,7 +60,7 @@ class Comparison:
     def summary(self) -> list[Line]:
         """One row per problem, instance, method and predicted share: means over the seeds with an answer, the others counted.
 
-        A mean is None when a seed has no such value: a mean over the others would be of other runs than its neighbours.
+        A mean is None when a seed has no such value: a mean over the others would be of other runs than its neighbors.
         The lines are worked out once: rows that are added later are not in them.
         """
         return self._lines

@@ -36,7 +36,7 @@ class Result:
     ----------
     problem, instance, method : names.
     outcome : solution, bound, status, stop, certificate, trace.
-    objective_name : the metric the method optimises; None when it optimises none of ours.
+    objective_name : the metric the method optimizes; None when it optimizes none of ours.
     objective : its value, recomputed from the solution; None without a solution.
     metrics : every metric of the problem, recomputed from the solution.
     seconds : wall time of the method, without what it took to load libraries, compile kernels and start processes.

@@ -184,12 +184,12 @@ def _utility_map(kept: Records) -> HeatMap:
 
 
 def _map(
-    name: str, title: str, what: str, kept: Records, values: Mapping[str, Floats], text: str, centre: float | None
+    name: str, title: str, what: str, kept: Records, values: Mapping[str, Floats], text: str, center: float | None
 ) -> HeatMap:
     first = next(iter(kept.values()))[0]
     note = first_drawn(kept, len(first["names"]), first["organizations"], "organizations")
     cells = {method: row.tolist() for method, row in values.items()}
-    return map_by_method(name, title, "organization", first["names"], cells, what, text, note, centre=centre)
+    return map_by_method(name, title, "organization", first["names"], cells, what, text, note, center=center)
 
 
 def _busy_chart(kept: Records) -> Chart:

@@ -64,7 +64,7 @@ class Gain:
 
 
 def changes(instance: Scheduling, organization: int, kinds: Sequence[Kind] = KINDS) -> Iterator[Change]:
-    """Every single change to the organization's jobs: all cuts, all neighbours merged, delays and paddings of 1, 2 and 4."""
+    """Every single change to the organization's jobs: all cuts, all neighbors merged, delays and paddings of 1, 2 and 4."""
     jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
     for place, job in enumerate(jobs):
         length = int(instance.processing[job])
@@ -130,7 +130,7 @@ def _split(instance: Scheduling, job: int, cut: int) -> Change:
 
 
 def _merge(instance: Scheduling, job: int, following: int) -> Change:
-    """One job in the place of two neighbours, released with the later one."""
+    """One job in the place of two neighbors, released with the later one."""
     processing = instance.processing.copy()
     processing[following] += processing[job]
     shown = instance.replace(

@@ -20,7 +20,7 @@ Route = Literal["serial", "rounds"]
 def simple_matching(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
-    """SM: each job applies to its favourite empty VM, and each VM serves its applicants in index order.
+    """SM: each job applies to its favorite empty VM, and each VM serves its applicants in index order.
 
     "Each user applies for a VM without knowing how many others are also applying"; who comes when the cores are gone is
     not assigned, and applies nowhere else.
@@ -42,9 +42,9 @@ def simple_matching(
     feasible 19.0
     """
     empty = speeds_on(instance, instance.cores)
-    favourite = np.where(empty.max(axis=1) > 0, empty.argmax(axis=1), -1)
+    favorite = np.where(empty.max(axis=1) > 0, empty.argmax(axis=1), -1)
     draft = Draft(instance)
-    draft.serve(range(instance.jobs), favourite)
+    draft.serve(range(instance.jobs), favorite)
     return draft.assignment()
 
 

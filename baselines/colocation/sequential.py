@@ -142,7 +142,7 @@ class _Processors:
         self.empty -= number
 
     def join(self, b: int, number: int) -> int:
-        """Join at most `number` b-tasks that stand on neighbouring processors, lowest first; returns how many."""
+        """Join at most `number` b-tasks that stand on neighboring processors, lowest first; returns how many."""
         block = self._lone[b][0]
         number = min(number, block[1])
         block[0] += number

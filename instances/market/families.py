@@ -1,4 +1,4 @@
-"""Homogeneous utilities, for which the Eisenberg-Gale programme is the equilibrium: linear, CES, Cobb-Douglas, Leontief.
+"""Homogeneous utilities, for which the Eisenberg-Gale program is the equilibrium: linear, CES, Cobb-Douglas, Leontief.
 
 A market's `work` gives the weights and `parallel_fraction` is not looked at:
 

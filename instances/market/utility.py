@@ -1,6 +1,6 @@
 """What cores are worth: Amdahl's speedup, users' utilities, and the best use of a budget at given prices in closed form.
 
-With price p per core a user maximises sum w s(x) subject to sum p x <= B. The conditions w s'(x) <= 1 / y^2 x price, with
+With price p per core a user maximizes sum w s(x) subject to sum p x <= B. The conditions w s'(x) <= 1 / y^2 x price, with
 s'(x) = f / (f + (1 - f) x)^2 and y the inverse square root of the marginal utility of money, give for f < 1
 
     x = f / (1 - f) (y / theta - 1)   where y > theta = sqrt(f p / w), else 0,
@@ -61,7 +61,7 @@ class Fill:
 
 
 def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget: Floats) -> Fill:
-    """Maximise sum work s(x) within each group subject to sum price x = budget.
+    """Maximize sum work s(x) within each group subject to sum price x = budget.
 
     Parameters
     ----------

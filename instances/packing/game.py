@@ -23,19 +23,19 @@ from .instance import Floats, Integers, Packing
 
 @dataclass(frozen=True, eq=False)
 class FairShare:
-    """What eq. 4 defines: the normalised matrix, the normalised demands, and the dominant share all users should have.
+    """What eq. 4 defines: the normalized matrix, the normalized demands, and the dominant share all users should have.
 
     Attributes
     ----------
     total : (k,) C, free in all on the fixed servers.
-    normalised : (s, k) psi_ij = r_ij / C_j.
+    normalized : (s, k) psi_ij = r_ij / C_j.
     demand : (s, k) d_ij = psi_ij / max_j psi_ij.
     share : lambda = 1 / max_j sum_i d_ij.
     request : (s, k) r_ij.
     """
 
     total: Integers
-    normalised: Floats
+    normalized: Floats
     demand: Floats
     share: float
     request: Integers
@@ -46,14 +46,14 @@ class FairShare:
         if np.isinf(instance.available).any():
             raise InvalidInstance("servers", "as many as needed in some class", "a number of servers", "Shares need a total")
         total = (instance.capacity * instance.available.astype(np.int64)[:, None]).sum(axis=0)
-        normalised = instance.demand / np.maximum(total, 1)
-        demand = normalised / normalised.max(axis=1, keepdims=True)
-        return cls(total, normalised, demand, float(1.0 / demand.sum(axis=0).max()), instance.demand)
+        normalized = instance.demand / np.maximum(total, 1)
+        demand = normalized / normalized.max(axis=1, keepdims=True)
+        return cls(total, normalized, demand, float(1.0 / demand.sum(axis=0).max()), instance.demand)
 
     @property
     def dominant_unit(self) -> Floats:
         """(s,) dominant share of one VM: max_j psi_ij."""
-        largest: Floats = self.normalised.max(axis=1)
+        largest: Floats = self.normalized.max(axis=1)
         return largest
 
     @cached_property

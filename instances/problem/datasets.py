@@ -17,7 +17,7 @@ class Dataset:
     url: str
     sha256: str
     form: str
-    licence: str
+    license: str
 
 
 DATASETS: dict[str, Dataset] = {
@@ -27,14 +27,14 @@ DATASETS: dict[str, Dataset] = {
         "/colocation/ref-results/runtime_colocation_matrix.csv",
         sha256="63e7f2d0c6bd6c90df69b3b5f1b5626a95e409189103076ab1d8cc99374de6ef",
         form="fair-co2",
-        licence="none stated in its repository",
+        license="none stated in its repository",
     ),
     "lpc-egee": Dataset(
         what="235 thousand serial jobs of a 70-node cluster, 2004-2005 (LPC-EGEE, Parallel Workloads Archive, cleaned)",
         url="https://www.cs.huji.ac.il/labs/parallel/workload/l_lpc/LPC-EGEE-2004-1.2-cln.swf.gz",
         sha256="2fc37df5cc14c355fc7a88235f72e54fdf5f0d93de09399d015383ee5c35a59d",
         form="swf",
-        licence="free for research; acknowledge Emmanuel Medernach (LPC) and the Parallel Workloads Archive",
+        license="free for research; acknowledge Emmanuel Medernach (LPC) and the Parallel Workloads Archive",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Text of others as it may be printed: nothing in it moves a cursor, colours a terminal or turns the direction of reading."""
+"""Text of others as it may be printed: nothing in it moves a cursor, colors a terminal or turns the direction of reading."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class AdmissionProgram:
 
     Attributes
     ----------
-    program : columns are x (one for each pair), y (one for each pair and usable core type), then others. Minimises; speeds
+    program : columns are x (one for each pair), y (one for each pair and usable core type), then others. Minimizes; speeds
         are divided by `scale`.
     job, machine : (P,) the pairs of the first P columns.
     pair, kind : (Y,) pair and core type of the next Y columns.
@@ -103,7 +103,7 @@ def assignment_program(
     ordered: bool = True,
     builder: ProgramBuilder | None = None,
 ) -> AdmissionProgram:
-    """Most total speed, or most jobs assigned, as a minimisation.
+    """Most total speed, or most jobs assigned, as a minimization.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The Eisenberg-Gale programme: maximise sum of budget x log(utility) subject to the servers' cores.
+"""The Eisenberg-Gale program: maximize sum of budget x log(utility) subject to the servers' cores.
 
 For utilities that are homogeneous of degree one (linear, CES, Cobb-Douglas, Leontief) its answer is the market equilibrium
 and the multipliers of the servers' rows are the prices. For Amdahl utilities it is the maximum Nash welfare and not the
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EisenbergGale:
-    """The programme and its parts.
+    """The program and its parts.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class EisenbergGale:
 
 
 def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5) -> EisenbergGale:
-    """The programme for a market and a family of utilities; weights start at the budgets."""
+    """The program for a market and a family of utilities; weights start at the budgets."""
     import cvxpy as library
 
     cvxpy: Any = library

@@ -1,8 +1,8 @@
-"""The most total utility when every user is guaranteed so many times the utility of its endowment, as a convex programme.
+"""The most total utility when every user is guaranteed so many times the utility of its endowment, as a convex program.
 
-maximise sum u_i  subject to  u_i >= sigma b_i for every user, and the servers' cores; u_i by second-order cones, as in
+maximize sum u_i  subject to  u_i >= sigma b_i for every user, and the servers' cores; u_i by second-order cones, as in
 `eisenberg_gale`. The multipliers of the guarantees weigh users: at weights 1 + lambda_i the utilitarian optimum is a closed
-form, server by server, and proves a bound on this programme for every lambda >= 0.
+form, server by server, and proves a bound on this program for every lambda >= 0.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Guaranteed:
-    """The programme and its parts.
+    """The program and its parts.
 
     Attributes
     ----------
     problem : the CVXPY problem.
     job : which jobs have a share; the others (work 0, or f = 0) are not in it.
     share : variable (jobs,), fractions of their servers.
-    index : sigma: a parameter that may be set and solved again, or the variable that is maximised.
+    index : sigma: a parameter that may be set and solved again, or the variable that is maximized.
     user : which users are in it.
-    unit : total utility is maximised in this unit.
+    unit : total utility is maximized in this unit.
     guarantees : the constraint of the users, u_i / b_i >= sigma; its multipliers are in `unit` when sigma is given.
     """
 
@@ -44,12 +44,12 @@ class Guaranteed:
 
 
 def guaranteed(market: Market, static: Floats, index: float | None) -> Guaranteed:
-    """The programme for a market with a job that can use a second core.
+    """The program for a market with a job that can use a second core.
 
     Parameters
     ----------
     static : (n,) b_i, what each user is guaranteed at sigma = 1.
-    index : sigma to begin with; None to maximise sigma itself, whatever the total utility.
+    index : sigma to begin with; None to maximize sigma itself, whatever the total utility.
     """
     import cvxpy as library
 

@@ -43,7 +43,7 @@ class FluidProgram:
 
 
 def throughput_program(instance: Numa) -> FluidProgram:
-    """Most throughput any placement can sustain; maximised, so the cost is its negative."""
+    """Most throughput any placement can sustain; maximized, so the cost is its negative."""
     builder, work = _work(instance, None)
     total = builder.columns(1, cost=-1.0, names=["throughput"])
     owed = _owed(instance, 1.0)

@@ -1,4 +1,4 @@
-"""The arc-flow programme: servers are paths through a graph of partial loads, one unit of flow each."""
+"""The arc-flow program: servers are paths through a graph of partial loads, one unit of flow each."""
 
 from __future__ import annotations
 

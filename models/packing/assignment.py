@@ -20,7 +20,7 @@ class AssignmentModel:
 
     Attributes
     ----------
-    model : minimise the cost of the servers in use, or (with `fixed` servers) find any placement.
+    model : minimize the cost of the servers in use, or (with `fixed` servers) find any placement.
     count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be there.
     used : (n,) index of the variable that says whether a server is in use, -1 when it must be.
     """

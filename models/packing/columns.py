@@ -1,4 +1,4 @@
-"""The programme over patterns: how many servers of each class are packed in each way."""
+"""The program over patterns: how many servers of each class are packed in each way."""
 
 from __future__ import annotations
 

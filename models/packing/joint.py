@@ -25,7 +25,7 @@ class JointModel:
 
     Attributes
     ----------
-    model : minimise.
+    model : minimize.
     number : for each class, the indices of the variables that count its servers by strategy (the last: staying empty).
     scale : its objective is in 1 / scale.
     """

@@ -1,4 +1,4 @@
-"""Programmes over what servers of a fixed cluster can hold: most utilization, and leximin dominant shares."""
+"""Programs over what servers of a fixed cluster can hold: most utilization, and leximin dominant shares."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _served(
 def utilization_program(
     combination: list[Integers], servers: Integers, cap: Floats, weight: Floats, owed: Integers, *, whole: bool = False
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """Most weighted VMs (minimised with the sign changed).
+    """Most weighted VMs (minimized with the sign changed).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def utilization_program(
     owed : (s,) fewest VMs of each user.
     whole : weights are whole numbers, and the program has no other columns than such.
 
-    Returns the programme, the columns of the servers by combination, and those of the VMs served.
+    Returns the program, the columns of the servers by combination, and those of the VMs served.
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
@@ -95,7 +95,7 @@ def share_program(
     """The most that the k + 1 users with the least shares can have together, given what the least 1 ... k have.
 
     The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir 2003), so that levels
-    1, 2, ... maximised one after the other give the leximin of the shares.
+    1, 2, ... maximized one after the other give the leximin of the shares.
 
     Parameters
     ----------

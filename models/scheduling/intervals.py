@@ -38,7 +38,7 @@ class IntervalModel:
 
     Attributes
     ----------
-    model : maximises units of work, or twice the total psi_sp; or minimises the distance from given utilities.
+    model : maximizes units of work, or twice the total psi_sp; or minimizes the distance from given utilities.
     jobs : (n,) the jobs released before the horizon; the others never start.
     start : index of each one's start variable; the horizon means not started.
     done : index of the variable of its units done before the horizon.
@@ -81,7 +81,7 @@ def interval_model(
     Parameters
     ----------
     near : only schedules whose organizations' utilities are near given ones, in all.
-    least : with `near`: minimise that distance over the schedules whose objective is at least this.
+    least : with `near`: minimize that distance over the schedules whose objective is at least this.
     """
     from ortools.sat.python import cp_model as library
 

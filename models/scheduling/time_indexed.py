@@ -16,7 +16,7 @@ from .intervals import Nearness, Objective
 
 @dataclass(frozen=True, eq=False)
 class TimeIndexed:
-    """The program (it minimises minus the objective), and what its columns mean.
+    """The program (it minimizes minus the objective), and what its columns mean.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def time_indexed(
 def _apart(
     build: ProgramBuilder, instance: Scheduling, near: Nearness, columns: Integers, worth: Integers, owner: Integers, sought: bool
 ) -> None:
-    """The distance from the given utilities, limited, and minimised if it is `sought`."""
+    """The distance from the given utilities, limited, and minimized if it is `sought`."""
     most = float(near.most)
     distances = build.columns(instance.organizations, upper=most, cost=1.0 if sought else 0.0, integer=True)
     for u, given in enumerate(near.psi.tolist()):

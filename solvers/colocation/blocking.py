@@ -75,7 +75,7 @@ def at_most_blocking(
     Parameters
     ----------
     most : K, at least 0.
-    penalty : False asks only whether there is one (no bound then); deciding is much quicker than minimising.
+    penalty : False asks only whether there is one (no bound then); deciding is much quicker than minimizing.
     engine : "cp-sat", or "highs" where all agents are different; whichever can when not given.
     others : as in `zero_blocking`, whose answer this is for K = 0.
     """

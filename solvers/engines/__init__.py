@@ -47,7 +47,7 @@ def solve_program(
     start: npt.ArrayLike | None = None,
     report: Report | None = None,
 ) -> EngineAnswer:
-    """Minimise a mixed-integer linear program with the engine named.
+    """Minimize a mixed-integer linear program with the engine named.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ GRACE = 1.0
 
 
 def solve_apart(program: LinearProgram, *, time_limit: float | None = None, grace: float = GRACE) -> EngineAnswer:
-    """Minimise a program with HiGHS in a process of its own; see `solve_program`.
+    """Minimize a program with HiGHS in a process of its own; see `solve_program`.
 
     HiGHS looks at its clock too rarely on some large programs. What a process that had to be ended knew is lost: the
     answer is then unknown. Ctrl-C ends it too.

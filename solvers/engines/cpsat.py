@@ -63,7 +63,7 @@ def solve_cp_sat(
 
     Parameters
     ----------
-    model : a `CpModel` with a minimisation, a maximisation, or no objective.
+    model : a `CpModel` with a minimization, a maximization, or no objective.
     time_limit : seconds.
     workers : search threads; as many as this process may use cores, at most `MOST_WORKERS`, when not given.
     seed : of the search. With several workers the optimum is the same, the optimal point may differ.
@@ -110,7 +110,7 @@ def solve_with_cp_sat(
     report: Report | None = None,
     workers: int | None = None,
 ) -> EngineAnswer:
-    """Minimise a linear program with CP-SAT; see `solve_program`."""
+    """Minimize a linear program with CP-SAT; see `solve_program`."""
     clock = Clock(time_limit)  # translating a large program takes seconds too
     translated = WholeProgram(program)
     hints = None if start is None else translated.hints(start)

@@ -51,7 +51,7 @@ def solve_with_highs(
     report: Report | None = None,
     options: dict[str, Any] | None = None,
 ) -> EngineAnswer:
-    """Minimise a linear program; see `solve_program`."""
+    """Minimize a linear program; see `solve_program`."""
     import highspy
 
     clock = Clock(time_limit)  # handing a large program over takes seconds too

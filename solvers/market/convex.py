@@ -1,4 +1,4 @@
-"""The convex route: the Eisenberg-Gale programme, and the equilibrium by solving it again with corrected budgets."""
+"""The convex route: the Eisenberg-Gale program, and the equilibrium by solving it again with corrected budgets."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .welfare_path import most_welfare
 Answer = TypeVar("Answer")
 
 APART = 5_000
-"""Jobs beyond which, when time is limited, programmes go to a process of their own: CVXPY translates them without a look at a
+"""Jobs beyond which, when time is limited, programs go to a process of their own: CVXPY translates them without a look at a
 clock (tens of seconds for 30,000 jobs), and only a process can be ended."""
 
 _GRACE = 0.75  # seconds such a process may pass its limit; its start is not counted
 
 MOST_JOBS = 30_000
-"""Jobs beyond which programmes are refused: CVXPY and Clarabel then take more than 2 GB, and a quarter of a minute each."""
+"""Jobs beyond which programs are refused: CVXPY and Clarabel then take more than 2 GB, and a quarter of a minute each."""
 
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -50,7 +50,7 @@ def fisher_convex(
 ) -> Outcome:
     """Find the market equilibrium by convex programs: Eisenberg-Gale with budgets corrected until everybody spends its own.
 
-    With weights beta the programme's answer has user i spend beta_i (grad u_i . x_i) / u_i at the servers' multipliers, and
+    With weights beta the program's answer has user i spend beta_i (grad u_i . x_i) / u_i at the servers' multipliers, and
     is a best reply to that budget. Solving again with beta_i x B_i / spent_i leads to spent_i = B_i: an equilibrium. The
     thesis gives no convex program; the textbooks' Eisenberg-Gale alone is another allocation, see `nash_welfare`. The error
     falls by a factor of two to four a solve.
@@ -58,7 +58,7 @@ def fisher_convex(
     Parameters
     ----------
     tolerance : largest clearing error, overspending and regret that may be called an equilibrium.
-    solves : most programmes solved.
+    solves : most programs solved.
 
     Returns
     -------
@@ -87,9 +87,9 @@ def fisher_convex(
 
 
 def _require_few(market: Market, what: str, cure: str) -> None:
-    """Refuse a market whose programme CVXPY could not translate in the time and memory there are, before any work."""
+    """Refuse a market whose program CVXPY could not translate in the time and memory there are, before any work."""
     if market.jobs > MOST_JOBS:
-        raise InvalidOption(f"{what} solves programmes of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}")
+        raise InvalidOption(f"{what} solves programs of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}")
 
 
 def _corrected_apart(instance: Market, seconds: float, tolerance: float, solves: int) -> Outcome:
@@ -119,7 +119,7 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
                 before, now = np.inf if best is None else _rank(best[0], tolerance), _rank(error, tolerance)
                 if now < before:
                     best = error, allocation
-                    clock.note(error.worst, None, f"programme {done}")
+                    clock.note(error.worst, None, f"program {done}")
                 # Regret does not see money left over by a user whose jobs of f = 0 are worth far more than the others.
                 if error.worst <= tolerance and (error.unspent <= tolerance or now > 0.5 * before):
                     stop = Stop.FINISHED
@@ -144,7 +144,7 @@ def nash_welfare(
     rho: float = 0.5,
     whole: bool = False,
 ) -> Outcome:
-    """Maximise the Nash welfare: the Eisenberg-Gale programme itself.
+    """Maximize the Nash welfare: the Eisenberg-Gale program itself.
 
     For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is our own: log u is concave,
     so log welfare is at most its value here plus (max sum_i (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a
@@ -196,9 +196,9 @@ def nash_welfare(
         allocation = Allocation(allocation.cores)
     else:
         if time_limit is None or instance.jobs <= APART:
-            solved, stop, word = _programme(instance, clock.left, utility, rho)
+            solved, stop, word = _program(instance, clock.left, utility, rho)
         else:
-            run, stop = _in_time(_programme, instance, clock, utility, rho)
+            run, stop = _in_time(_program, instance, clock, utility, rho)
             solved, stop, word = run or (None, stop, "its process was ended")
         allocation = _equal_bids(arena) if solved is None else solved
         value, bound = _between(instance, family, allocation)
@@ -213,7 +213,7 @@ def nash_welfare(
         assert error is not None
         certificate = {"engine": word, **error.document()}
     try:
-        clock.note(value, bound, "programme")
+        clock.note(value, bound, "program")
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     proved = agree(value, bound, scale(instance, "nash_welfare", utility=utility, rho=rho))
@@ -230,8 +230,8 @@ def _between(market: Market, family: Homogeneous, allocation: Allocation) -> tup
     return value, family_bound(market, family, allocation)
 
 
-def _programme(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
-    """The Eisenberg-Gale programme's cores and prices, None when the engine gave none; why it stopped, and its word."""
+def _program(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
+    """The Eisenberg-Gale program's cores and prices, None when the engine gave none; why it stopped, and its word."""
     # In units near 1, which an engine's tolerances are meant for: only ratios within a user, and of budgets, matter.
     largest = np.zeros(market.users)
     np.maximum.at(largest, market.user, market.work)
@@ -264,10 +264,10 @@ def _in_time(function: Callable[..., Answer], market: Market, clock: Clock, *arg
 
 
 def _priced(arena: Arena, program: EisenbergGale, utility: Family) -> Allocation:
-    """The programme's cores and multipliers as an allocation of the market.
+    """The program's cores and multipliers as an allocation of the market.
 
     Under Amdahl utilities every core is given: a job of f > 0 has use for all there are, and a server whose tenants all have
-    f = 0 is theirs at next to no price. Elsewhere a server that is not scarce keeps what the programme left: cores nobody
+    f = 0 is theirs at next to no price. Elsewhere a server that is not scarce keeps what the program left: cores nobody
     asked for are not forced on anyone.
     """
     market = arena.market

@@ -45,7 +45,7 @@ def fisher(
 
     A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best reply give; the thesis
     prints another, see `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log prices;
-    if the certificate is not met, the regularised Newton method (`interior`) and a polish; then proportional response for
+    if the certificate is not met, the regularized Newton method (`interior`) and a polish; then proportional response for
     `rounds` more. Each rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
     `optimal` only when clearing, overspending and regret are all within `tolerance` for the allocation returned.
 

@@ -4,7 +4,7 @@ For any weights lambda >= 0 the most of sum (1 + lambda_i) u_i over all allocati
 (`utilitarian`), and whoever guarantees u_i >= sigma b_i has a total utility of at most W(lambda) - sigma sum lambda_i b_i: each
 lambda is a line that bounds the whole frontier over sigma. The best lambda is found by a quasi-Newton method, since the
 gradient of that bound, u_i - sigma b_i, comes with the closed form. Where all f < 1 the optimal weights' allocation is the
-optimum itself; where jobs with f = 1 make it jump, cores and weights come from the convex programme of
+optimum itself; where jobs with f = 1 make it jump, cores and weights come from the convex program of
 `models.market.guaranteed`. Either way every value is recomputed from cores, and every bound from weights.
 """
 
@@ -28,7 +28,7 @@ PROVED = 1e-6
 """Total utility and bound that differ relatively by no more than this are equal."""
 
 MOST_JOBS = 5_000
-"""Jobs beyond which the convex programme is not tried."""
+"""Jobs beyond which the convex program is not tried."""
 
 _STEPS = 400  # of the quasi-Newton method, each a pass over the jobs
 _CLIMBS = 8  # searches for the largest index from below, where its bound's own allocation is no good
@@ -118,9 +118,9 @@ class Guarantees:
             return most / share.sum(), share * (ratios - most / share.sum()) / share.sum()
 
         try:
-            _minimise(least_index, np.zeros(held.sum()), bounded=False)
+            _minimize(least_index, np.zeros(held.sum()), bounded=False)
             if self.highest - self.fairest.index > PROVED * self.highest:
-                self._ask_programme(None)
+                self._ask_program(None)
             if self.highest - self.fairest.index > PROVED * self.highest:
                 # The bound may be tight and its allocation still poor: users of next to no weight get next to nothing there.
                 # At weights 1 + lambda for an index a little below the bound nobody is without weight.
@@ -157,11 +157,11 @@ class Guarantees:
 
         try:
             if self.best.index < index:
-                _minimise(dual, self._weight, bounded=True)
+                _minimize(dual, self._weight, bounded=True)
                 found += self._repaired(tried["least"][1], index)
                 value = max((one.total for one in found), default=-np.inf)
                 if self.bound(index) - value > PROVED * self.unit:
-                    found += self._ask_programme(index)
+                    found += self._ask_program(index)
         except _Enough:
             found += self._repaired(tried["least"][1], index) if tried else []
         return max(found, key=lambda one: one.total, default=None)
@@ -208,8 +208,8 @@ class Guarantees:
                 low = middle
         return [best]
 
-    def _ask_programme(self, index: float | None) -> list[Divided]:
-        """The convex programme's cores, repaired, and a bound from its multipliers; for the most index when it is None."""
+    def _ask_program(self, index: float | None) -> list[Divided]:
+        """The convex program's cores, repaired, and a bound from its multipliers; for the most index when it is None."""
         moving = self.market.useful & (self.market.parallel_fraction > 0)
         if not 0 < moving.sum() <= MOST_JOBS or self.clock.over:
             return []
@@ -254,7 +254,7 @@ class Guarantees:
         return cores
 
 
-def _minimise(function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool) -> None:
+def _minimize(function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool) -> None:
     """Walk down a convex function by its gradient; whatever is of use, `function` keeps."""
     from scipy.optimize import minimize
 

@@ -1,4 +1,4 @@
-"""The regularised Newton method: follow the central path of the equilibrium conditions.
+"""The regularized Newton method: follow the central path of the equilibrium conditions.
 
 For each job z = p - q w s'(x) is how far its price is above what its user would pay for another core, q the user's money
 per unit of utility. An equilibrium is x >= 0, z >= 0, x z = 0, with all cores given and all budgets spent. Putting x z = mu
@@ -89,8 +89,8 @@ def follow(
             return at, step  # what gaps remain are the linear solver's, and further steps do not close them
         # With gaps still open mu must not run ahead of them; the closer, the bolder.
         products = at.cores * at.slack
-        centring = 0.1 if products.min() > 1e-2 * products.mean() else 0.4
-        direction = _direction(arena, at, gaps, centring * gaps.barrier * _weights(arena))
+        centering = 0.1 if products.min() > 1e-2 * products.mean() else 0.4
+        direction = _direction(arena, at, gaps, centering * gaps.barrier * _weights(arena))
         length = step_length(at, direction)
         if length < 1e-9:
             return at, step

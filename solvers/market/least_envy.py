@@ -40,7 +40,7 @@ def least_envy(
     """Round every job down or up so that the worst pair's envy index is as large as possible.
 
     A user's utility and what another's cores are worth to it are linear in the 0/1 choices (one job per user and server).
-    With theta the best index known, a MIP maximises the least u_i(x_i) - theta u_i(x_l) over pairs: above 0 its point has a
+    With theta the best index known, a MIP maximizes the least u_i(x_i) - theta u_i(x_l) over pairs: above 0 its point has a
     better index, which becomes theta; at 0 or below no rounding is better (Dinkelbach's method, a few MIPs). The bound is
     theta then, and 1 before.
     """
@@ -76,7 +76,7 @@ def least_envy(
 
 
 def _program(market: Market, allocation: Allocation, theta: float) -> tuple[LinearProgram, Integers, Integers]:
-    """Maximise the least relative excess u_i(x_i) - theta u_i(x_l); returns it with the columns of the jobs rounded down."""
+    """Maximize the least relative excess u_i(x_i) - theta u_i(x_l); returns it with the columns of the jobs rounded down."""
     whole, spare, open_jobs = split(market, allocation)
     builder = ProgramBuilder()
     choice = builder.columns(len(open_jobs), upper=1.0, integer=True)

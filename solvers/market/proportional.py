@@ -24,12 +24,12 @@ def equal_bids(arena: Arena) -> Floats:
 
 def random_bids(arena: Arena, rng: np.random.Generator) -> Floats:
     """(j,) each user's money spread at random over its jobs, every bid positive."""
-    return _normalised(arena, rng.exponential(size=len(arena.job)) + 1e-6)
+    return _normalized(arena, rng.exponential(size=len(arena.job)) + 1e-6)
 
 
 def bids_at(arena: Arena, price: Floats, cores: Floats) -> Floats:
     """(j,) positive bids near the money that these cores cost at these prices."""
-    return _normalised(arena, price[arena.server] * cores + 1e-9 * equal_bids(arena))
+    return _normalized(arena, price[arena.server] * cores + 1e-9 * equal_bids(arena))
 
 
 def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Floats, Floats]:
@@ -47,10 +47,10 @@ def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Float
     paid = price[arena.server]
     worth = np.sqrt(arena.fraction * paid) * speedup(bids / paid, arena.fraction)
     worth *= np.sqrt(arena.work) if rule == "corrected" else arena.work
-    return price, _normalised(arena, worth)
+    return price, _normalized(arena, worth)
 
 
-def _normalised(arena: Arena, worth: Floats) -> Floats:
+def _normalized(arena: Arena, worth: Floats) -> Floats:
     total = total_by(arena.user, worth, arena.market.users)
     shares = ratio(arena.budget, total)
     return np.maximum(worth * shares[arena.user], _LEAST_BID)

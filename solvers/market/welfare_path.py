@@ -127,10 +127,10 @@ class WelfarePath:
         if self.barrier <= 1e-16:
             return False  # what gaps remain are the linear solver's, and further steps do not close them
         mean = product / self._weight
-        centring = 0.1 if mean.min() > 1e-2 * mean.mean() else 0.4
+        centering = 0.1 if mean.min() > 1e-2 * mean.mean() else 0.4
         curve = 2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal  # -w s''
         resistance = at.slack / at.cores + money * curve
-        pull = centring * self.barrier * self._weight / at.cores - at.slack - open_slack
+        pull = centering * self.barrier * self._weight / at.cores - at.slack - open_slack
         users, servers = market.users, market.servers
         weight = worth + at.money * total_by(user, marginal**2 / resistance, users)
         per_weight = at.money / np.where(weight > 0, weight, 1.0)

@@ -79,7 +79,7 @@ def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
 
 
 def _tangent_program(market: Market, users: Integers, cuts: list[Floats], seen: list[Floats]) -> tuple[CoreColumns, Any]:
-    """Minimise -sum B_i t_i with t_i below the tangents of log u_i at the points given; everybody gets a core.
+    """Minimize -sum B_i t_i with t_i below the tangents of log u_i at the points given; everybody gets a core.
 
     The allocations `seen`, cores (k,) each, are excluded: one column at least is another one.
     """

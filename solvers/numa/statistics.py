@@ -73,6 +73,6 @@ def _growth(arrival: Floats, start: Floats, begin: float, end: float) -> float:
     """Slope [1/s], by least squares, of the number of waiting tasks at SAMPLES points of the window; `start` is sorted."""
     when = np.linspace(begin, end, SAMPLES)
     waiting = np.searchsorted(arrival, when, side="right") - np.searchsorted(start, when, side="right")
-    centred = when - when.mean()
-    spread = float(centred @ centred)
-    return float(centred @ waiting / spread) if spread > 0 else 0.0
+    centered = when - when.mean()
+    spread = float(centered @ centered)
+    return float(centered @ waiting / spread) if spread > 0 else 0.0

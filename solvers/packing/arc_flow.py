@@ -1,4 +1,4 @@
-"""Arc-flow: a compressed graph of partial loads per server class, and its programme on HiGHS."""
+"""Arc-flow: a compressed graph of partial loads per server class, and its program on HiGHS."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def arc_flow(
     report: Report | None = None,
     most_nodes: Annotated[int, AtLeast(1, "a number of partial loads")] = 200_000,
 ) -> Outcome:
-    """Fewest servers by the arc-flow programme on HiGHS: strong bounds, good when VM types are few.
+    """Fewest servers by the arc-flow program on HiGHS: strong bounds, good when VM types are few.
 
     Parameters
     ----------
-    time_limit : seconds; HiGHS may overrun its own limit on such programmes, so it runs in a process of its own that is
+    time_limit : seconds; HiGHS may overrun its own limit on such programs, so it runs in a process of its own that is
         ended when it does (its answer so far is then lost, and `start` is returned).
     start : an answer returned when none better is found.
     most_nodes : partial loads that may be looked at, per server class.

@@ -1,4 +1,4 @@
-"""The parts of the portfolio that close the gap: integer programmes over patterns, arc-flow, and fixed servers in CP-SAT."""
+"""The parts of the portfolio that close the gap: integer programs over patterns, arc-flow, and fixed servers in CP-SAT."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .patterns import all_patterns
 from .search import Search
 
 MOST_PATTERNS = 6_000
-"""So many patterns are listed for one integer programme at effort 1."""
+"""So many patterns are listed for one integer program at effort 1."""
 
 APART = 2_000
-"""Programmes with more columns run in a process of their own: HiGHS overruns its time limit on some, ten-fold and more."""
+"""Programs with more columns run in a process of their own: HiGHS overruns its time limit on some, ten-fold and more."""
 
 FEW_TYPES = 24
 """Arc-flow is tried up to so many VM types."""
@@ -31,11 +31,11 @@ def by_master(search: Search, effort: float) -> None:
     """The best answer made of the patterns met so far."""
     table, kind = search.pool.arrays()
     counts, _ = _integer_program(search, table, kind, search.upper - 1, 5.0 * effort)
-    search.offer(counts, "programme over patterns")
+    search.offer(counts, "program over patterns")
 
 
 def by_enumeration(search: Search, effort: float) -> None:
-    """Every pattern an answer at the bound could use, by reduced cost; the programme over them finds one or raises the bound.
+    """Every pattern an answer at the bound could use, by reduced cost; the program over them finds one or raises the bound.
 
     An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at most
     T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern that is further below is in none.
@@ -62,7 +62,7 @@ def by_enumeration(search: Search, effort: float) -> None:
         covered = (table > 0).any(axis=0).all() if len(table) else False
         counts, impossible = _integer_program(search, table, kind, target, 5.0 * effort) if covered else (None, True)
         if counts is not None:
-            search.offer(counts, "programme over all patterns")
+            search.offer(counts, "program over all patterns")
             return
         if not impossible:
             return

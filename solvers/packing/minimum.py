@@ -35,8 +35,8 @@ def min_servers(
 
     A portfolio, each part of which runs only while bound and value differ: greedy packings (FF, FFD, BFD, dot, L2, random
     orders); bounds by volume, large items and exclusion; column generation over patterns; diving into its solution; the
-    programme over the patterns met; all patterns that an answer at the bound could use, listed by their reduced
-    cost, and the programme over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
+    program over the patterns met; all patterns that an answer at the bound could use, listed by their reduced
+    cost, and the program over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
     servers fixed.
 
     Parameters
@@ -46,7 +46,7 @@ def min_servers(
     start : an answer to begin from.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
     random_starts : first fits and random fits in random order.
-    master : the engine of the integer programmes over patterns. HiGHS is the quicker by far; CP-SAT is the second route.
+    master : the engine of the integer programs over patterns. HiGHS is the quicker by far; CP-SAT is the second route.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def min_cost(
     Parameters
     ----------
     random_starts : first fits and random fits in random order.
-    master : the engine of the integer programmes over patterns; HiGHS is the quicker by far.
+    master : the engine of the integer programs over patterns; HiGHS is the quicker by far.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def _dives(search: Search) -> None:
 
 
 def _prove(search: Search) -> None:
-    """In turns, more time each: the programme over the patterns met, all patterns by reduced cost, further dives, others."""
+    """In turns, more time each: the program over the patterns met, all patterns by reduced cost, further dives, others."""
     effort = 1.0
     while search.open:
         for part in (by_enumeration, by_arc_flow, by_master, _more_dives, by_assignment):

@@ -1,4 +1,4 @@
-"""Better matchings while the proof goes on: dives through deletions, and large-neighbourhood search on the blocking pairs."""
+"""Better matchings while the proof goes on: dives through deletions, and large-neighborhood search on the blocking pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEP = 10_000_000
 """Work between two looks at the clock: some fifty milliseconds at most."""
 
 PATIENCE = 1_000_000
-"""Work spent on one neighbourhood, or one level of a dive, before it is given up; with 20 n² more, as a node costs that."""
+"""Work spent on one neighborhood, or one level of a dive, before it is given up; with 20 n² more, as a node costs that."""
 
 LARGEST_GROUP = 3
 """Deletions a dive makes at once to lower the number of odd parties."""
@@ -48,13 +48,13 @@ class Improver:
         self.idle = 0
 
     def attempts(self) -> Iterator[None]:
-        """A dive now and then, and neighbourhoods of the best matching; without end."""
+        """A dive now and then, and neighborhoods of the best matching; without end."""
         while True:
             before = self._value()
             if self.idle % 4 == 0:
                 yield from self.dive(self._random_order())
             else:
-                yield from self._neighbourhoods(20)
+                yield from self._neighborhoods(20)
             self.idle = 0 if self._value() < before else self.idle + 1
             yield
 
@@ -91,7 +91,7 @@ class Improver:
         yield from self._descend(deleted, self._value() - 1, first, groups)
         if search.value == 0:
             yield from self._minimize(deleted)
-        # stuck or not, the parties paired up along themselves are a beginning for the neighbourhoods
+        # stuck or not, the parties paired up along themselves are a beginning for the neighborhoods
         self._offer(search.partner)
         search.restore(deleted)
         search.reduce()
@@ -129,7 +129,7 @@ class Improver:
             yield
         search.reduce()
 
-    def _neighbourhoods(self, number: int) -> Iterator[None]:
+    def _neighborhoods(self, number: int) -> Iterator[None]:
         """Take some blocking pairs of the best matching back, and look for fewer deletions in their place, or as many others."""
         search = self.search
         current = self._pairs()

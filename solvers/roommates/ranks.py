@@ -69,23 +69,23 @@ class WeakLists:
         """Whether there are no ties: `place` is the only tie-breaking."""
         return bool((self.better == self.place).all())
 
-    def tie_breaking(self, keys: NDArray[Any], favoured: Ranks | None = None) -> Ranks:
+    def tie_breaking(self, keys: NDArray[Any], favored: Ranks | None = None) -> Ranks:
         """The ranks in which everyone has moved up past a share of those who are not better for certain.
 
         Parameters
         ----------
         keys : (n, n) shares from 0, all as in `place`, to 1.
-        favoured : (n,) partners, -1 for none, each as far up as can be in the other's list: who does not like somebody else
+        favored : (n,) partners, -1 for none, each as far up as can be in the other's list: who does not like somebody else
             better for certain then prefers its partner, and what blocks this matching here blocks it in the lists with ties.
         """
         ranked = self.place < UNRANKED
         position = np.where(ranked, self.place - keys * (self.place - self.better), np.inf)
-        if favoured is not None:
-            paired = np.flatnonzero(favoured >= 0)
-            limit = self.better[paired, favoured[paired]]
+        if favored is not None:
+            paired = np.flatnonzero(favored >= 0)
+            limit = self.better[paired, favored[paired]]
             rest = self.place[paired] >= limit[:, None]
             position[paired] = np.where(rest, np.maximum(position[paired], limit[:, None]), position[paired])
-            position[paired, favoured[paired]] = limit - 0.5
+            position[paired, favored[paired]] = limit - 0.5
         return ranks_from_cost(position)
 
 

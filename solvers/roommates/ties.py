@@ -29,7 +29,7 @@ class TieSearch:
     Why few ties matter: take a stable partition P of I_u without the deleted pairs. Its definition compares, in each agent's
     list, others with the agent's predecessor only. So it is stable under every other tie-breaking too, and the number of odd
     parties the same (Tan 1991), unless one of its *open ties* is broken the other way: a tie of i's predecessor with somebody
-    who might then block with i, or of the two neighbours of i in an odd party. Hence a tie-breaking v and deletions D that
+    who might then block with i, or of the two neighbors of i in an odd party. Hence a tie-breaking v and deletions D that
     leave no odd party where P has some either break an open tie of P the other way or delete a pair of P. Those are the
     branches: for each open tie in turn it is broken the other way, and in all later branches it stays; then no open tie is
     left, P is stable under all tie-breakings that remain, and each of its pairs in turn is deleted, in all later branches kept.

@@ -108,7 +108,7 @@ class _Run:
         try:
             self._offer(first, self.lists.place)
             if given is not None:
-                self._offer(given, self._favouring(given))
+                self._offer(given, self._favoring(given))
             self._solve(search)
             stop = Stop.FINISHED if self.value <= self.bound else Stop.TIME_LIMIT
         except KeyboardInterrupt:
@@ -144,8 +144,8 @@ class _Run:
                 return
             rounds += 1
             keys = self.rng.random(self.lists.place.shape)
-            favoured = self.partner if rounds % 2 else None
-            search = TieSearch(self.lists, self.lists.tie_breaking(keys, favoured), self.goal)
+            favored = self.partner if rounds % 2 else None
+            search = TieSearch(self.lists, self.lists.tie_breaking(keys, favored), self.goal)
             if search.bound > self.bound:
                 self._adopt(search)
 
@@ -186,7 +186,7 @@ class _Run:
         if found.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
 
-    def _favouring(self, partner: Ranks) -> Ranks:
+    def _favoring(self, partner: Ranks) -> Ranks:
         return self.lists.tie_breaking(np.zeros(self.lists.place.shape), partner)
 
     def _completed(self, partner: Ranks) -> Ranks | None:

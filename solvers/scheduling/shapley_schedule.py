@@ -76,7 +76,7 @@ def ref(
     ----------
     reading : "figure": serve the waiting organization of least psi - phi at t (figure 3 as printed). psi and phi do not
         change within a moment, so one organization takes the free machines until its queue is empty. "definition": the
-        exact Manhattan minimiser of definition 3.1, for which figure 1 has to look one step ahead (at t a start is
+        exact Manhattan minimizer of definition 3.1, for which figure 1 has to look one step ahead (at t a start is
         worth nothing yet, so all choices tie and theorem 3.3 fails for the figures read literally): the organization of
         largest phi - psi at t + 1, less the starts it already had at t. Ties go to the lowest organization.
     utility : "throughput" is psi_sp, compiled; the others go through the plain-Python REF, up to 6 organizations.

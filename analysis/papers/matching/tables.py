@@ -318,7 +318,7 @@ def _pictures(
         ),
         HeatMap(
             f"{name}-shares", f"{title}: shares, here less printed", "scheme", "share", SCHEMES, tuple(WORDS[m] for m in shares),
-            tuple(tuple(round(value, 3) for value in apart[m]) for m in shares), "points", centre=0.0,
+            tuple(tuple(round(value, 3) for value in apart[m]) for m in shares), "points", center=0.0,
             alt=f"Heat map of our percentages less the printed ones; farthest apart: {WORDS[metric]} of {SCHEMES[scheme]}, "
             f"{apart[metric][scheme]:+.1f} points.",
         ),

@@ -158,7 +158,7 @@ def figure_3_10(
         place = 1 + sum(value > mean["canneal"] for value in mean.values())
         ours = f"{100 * mean['canneal']:.1f} %, place {place} of {len(mean)}"
         holds = 2 * place <= len(mean)
-        findings.append(given.claim("canneal is poorly modelled", "yes", ours, holds, "among the worse half by mean error"))
+        findings.append(given.claim("canneal is poorly modeled", "yes", ours, holds, "among the worse half by mean error"))
     return [*findings, beyond("what this ran on", given.note), _errors_chart(errors, given)]
 
 

@@ -341,7 +341,7 @@ def _first_points(game: Game, value: float) -> Integers:
 
 
 def _finer(points: Integers, deviation: int, again: bool) -> Integers:
-    """More points between the neighbours of an answer's sum of deviations, and that sum itself."""
+    """More points between the neighbors of an answer's sum of deviations, and that sum itself."""
     place = int(np.searchsorted(points, deviation, side="right")) - 1
     low = int(points[place])
     high = int(points[place + 1]) if place + 1 < len(points) else 2 * max(deviation, 1)

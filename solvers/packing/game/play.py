@@ -41,7 +41,7 @@ def fuga(
     Returns
     -------
     Outcome
-        No bound: an equilibrium optimises nothing. `certificate`: the order of moves, each server's combination and utility.
+        No bound: an equilibrium optimizes nothing. `certificate`: the order of moves, each server's combination and utility.
         When time runs out, the choices of Algorithm 1 instead, and the certificate says so.
 
     Raises

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 
-from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
-
-__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "NO_ANSWER", "main"]
+__all__ = ["main"]
 
 
 def main() -> None:
     """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
-    code = INTERRUPTED
+    code = 130
     try:
         from ..solvers import interrupts, memory, stopwatch
+        from .codes import BAD_INPUT
 
         try:
             interrupts.hear()
@@ -35,7 +34,10 @@ def main() -> None:
             raise
         finally:
             interrupts.leave(code)
-    except KeyboardInterrupt:
+    except BaseException as error:
+        # Python 3.11 makes a RuntimeError of an interrupt that comes while a class is made.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         os.write(2, b"interrupted; nothing was written\n")
     raise SystemExit(code)
 
@@ -45,4 +47,8 @@ def __getattr__(name: str) -> object:
         from .commands import app
 
         return app
+    if name in ("BAD_INPUT", "DONE", "INTERRUPTED", "NO_ANSWER"):
+        from . import codes
+
+        return getattr(codes, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -163,11 +163,13 @@ def last(stderr: str) -> str:
 
 @SIGNALS
 @pytest.mark.parametrize("module", ["typer", "numpy"])
-def test_a_signal_while_the_program_loads_is_one_line(number: int, code: int, module: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["", "class Name:\n  def __set_name__(self, *_):\n    "], ids=["at once", "in a class"])
+def test_a_signal_while_the_program_loads_is_one_line(number: int, code: int, module: str, where: str, tmp_path: Path) -> None:
     """Ctrl-C in the first .3 s was a traceback of imports."""
     (tmp_path / f"{module}.py").write_text(
-        f"import os, signal, time\nos.kill(os.getpid(), {number})\nfor _ in range(1000): pass\nfrom {module} import nothing\n"
-    )
+        f"import os, signal, time\n{where}os.kill(os.getpid(), {number}); [0 for _ in range(1000)]\n"
+        + ("class Named:\n  name = Name()\n" if where else "") + f"from {module} import nothing\n"
+    )  # fmt: skip
     done = command(f"sys.path.insert(0, {str(tmp_path)!r})", "solve", "colocation/tiny", "-m", "GR")
     stdout, stderr = done.communicate(timeout=60)
     assert (done.returncode, stdout, last(stderr)) == (code, "", "interrupted; nothing was written")

@@ -163,17 +163,37 @@ def last(stderr: str) -> str:
 
 @SIGNALS
 @pytest.mark.parametrize("module", ["typer", "numpy"])
-@pytest.mark.parametrize("where", ["", "class Name:\n  def __set_name__(self, *_):\n    "], ids=["at once", "in a class"])
-def test_a_signal_while_the_program_loads_is_one_line(number: int, code: int, module: str, where: str, tmp_path: Path) -> None:
+def test_a_signal_while_the_program_loads_is_one_line(number: int, code: int, module: str, tmp_path: Path) -> None:
     """Ctrl-C in the first .3 s was a traceback of imports."""
     (tmp_path / f"{module}.py").write_text(
-        f"import os, signal, time\n{where}os.kill(os.getpid(), {number}); [0 for _ in range(1000)]\n"
-        + ("class Named:\n  name = Name()\n" if where else "") + f"from {module} import nothing\n"
-    )  # fmt: skip
+        f"import os, signal, time\nos.kill(os.getpid(), {number})\nfor _ in range(1000): pass\nfrom {module} import nothing\n"
+    )
     done = command(f"sys.path.insert(0, {str(tmp_path)!r})", "solve", "colocation/tiny", "-m", "GR")
     stdout, stderr = done.communicate(timeout=60)
     assert (done.returncode, stdout, last(stderr)) == (code, "", "interrupted; nothing was written")
     assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("module", ["cores", "codes"])
+def test_an_interrupt_before_anything_hears_it_is_one_line_even_while_a_class_is_made(module: str, tmp_path: Path) -> None:
+    """Python 3.11 makes a RuntimeError of it."""
+    planted = (
+        "import os, signal\nclass Name:\n  def __set_name__(self, *_):\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    [0 for _ in range(1000)]\nclass Named:\n  name = Name()\n"
+    )
+    place = {"cores": "cotenant.solvers.cores", "codes": "cotenant.cli.codes"}[module]
+    (tmp_path / "planted.py").write_text(planted)
+    finder = f"""
+import importlib.util
+class Planted:
+    def find_spec(name, path=None, target=None):
+        if name == {place!r}:
+            return importlib.util.spec_from_file_location(name, {str(tmp_path / "planted.py")!r})
+sys.meta_path.insert(0, Planted)
+"""
+    done = command(finder, "solve", "colocation/tiny", "-m", "GR")
+    stdout, stderr = done.communicate(timeout=60)
+    assert (done.returncode, stdout, stderr) == (130, "", "interrupted; nothing was written\n")
 
 
 @SIGNALS

@@ -143,6 +143,27 @@ def hear() -> None:
         sys.unraisablehook = _not_swallowed
 
 
+def wake_main_thread() -> None:
+    """Have a signal that the system gives to any other thread, even one of a library, end what the main thread waits for.
+
+    Handlers run in the main thread only, and a long sleep or wait there would not notice. For processes of our own.
+    """
+    if not hasattr(signal, "pthread_kill"):
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGURG, lambda *_: None)
+    main = threading.get_ident()
+
+    def watch() -> None:
+        while number := os.read(reader, 1):
+            if number[0] in SIGNALS:
+                signal.pthread_kill(main, signal.SIGURG)
+
+    threading.Thread(target=watch, name="cotenant-signals", daemon=True).start()
+
+
 def leave(code: int) -> None:
     """The command is done, and what Python does to leave has nothing to keep: a signal now ends it with its own exit code."""
     if threading.current_thread() is not threading.main_thread():

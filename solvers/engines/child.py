@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any, Literal
 
 from ..cores import sharing
-from ..interrupts import SIGNALS
+from ..interrupts import SIGNALS, wake_main_thread
 from ..memory import said_short_of_memory, short_of_memory
 from ..stopwatch import ImportWatch, paused, starting, stopwatch
 from .answer import start_thread
@@ -249,6 +249,7 @@ def serve(requests: IO[bytes], answers: IO[bytes], *, leads: bool) -> None:
     if leads:
         for number in SIGNALS:
             signal.signal(number, state.hear)
+        wake_main_thread()
     inbox: SimpleQueue[bytes | None] = SimpleQueue()
     start_thread(lambda: _listen(requests, inbox, state), "cotenant-parent")
     watch = ImportWatch()

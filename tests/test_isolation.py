@@ -106,7 +106,7 @@ def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path) -> None
     base = getattr(sys, "_base_executable", sys.executable)  # a virtual environment has no user's site
     path = [entry for entry in sys.path if entry and not entry.startswith(str(site))]
     program = f"import sys; sys.path[:] = {path!r}\n{EVERY_WAY}"
-    run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home))
+    run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home), PYTHONNOUSERSITE="")
     assert told(note).count("usercustomize") == 1, told(note)
 
 

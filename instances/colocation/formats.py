@@ -16,7 +16,7 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import PathLike, Table, places_of, read_matrix
+from ..problem.tables import CsvTable, PathLike, places_of, read_matrix
 from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
 
@@ -186,7 +186,7 @@ def _typed(
 
 
 def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
-    rows = Table(path, columns=("name", "bandwidth"))
+    rows = CsvTable(path, columns=("name", "bandwidth"))
     table = {row["name"]: row.number("bandwidth", None, _FORBIDDEN) for row in rows}
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {', '.join(missing[:4])}")

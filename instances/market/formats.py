@@ -9,7 +9,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile
 from ..problem.rules import Above, checked
-from ..problem.tables import PathLike, Row, Table
+from ..problem.tables import CsvRow, CsvTable, PathLike
 from .instance import Market
 from .profile import FRACTION, karp_flatt
 
@@ -35,7 +35,7 @@ def jobs_csv(path: PathLike, *, cores: Annotated[float, Above(0)] = 24.0) -> Mar
     InvalidFile
         A column that is missing or unknown, or a row that cannot be read, with its line number.
     """
-    table = Table(path, "user", "server", lower=True)
+    table = CsvTable(path, "user", "server", lower=True)
     times = _time_columns(table)
     users: dict[str, int] = {}
     servers: dict[str, int] = {}
@@ -64,13 +64,13 @@ def jobs_csv(path: PathLike, *, cores: Annotated[float, Above(0)] = 24.0) -> Mar
     )
 
 
-def _time_columns(table: Table) -> dict[str, float]:
+def _time_columns(table: CsvTable) -> dict[str, float]:
     """Column -> core count of the run-time columns; checks that the header is usable."""
     where = f"{table.path}, line 1"
     times: dict[str, float] = {}
     for name in table.columns:
         if name.startswith("seconds@"):
-            times[name] = Row(table, 1, []).number(name, text=name.partition("@")[2])
+            times[name] = CsvRow(table, 1, []).number(name, text=name.partition("@")[2])
         elif name not in _KNOWN:
             raise InvalidFile(f"{where}: unknown column {name!r}; known: {', '.join(_KNOWN)}, seconds@CORES")
     if ("parallel_fraction" in table.places) == bool(times):
@@ -80,7 +80,7 @@ def _time_columns(table: Table) -> dict[str, float]:
     return times
 
 
-def _measured(row: Row, times: dict[str, float]) -> float:
+def _measured(row: CsvRow, times: dict[str, float]) -> float:
     given = {times[name]: row.number(name) for name in times if row[name]}
     if 1.0 not in given or len(given) < 2 or min(given.values()) <= 0:
         raise row.error(": expected positive run times on 1 core and on at least one more")
@@ -91,7 +91,7 @@ def _measured(row: Row, times: dict[str, float]) -> float:
     return float(np.clip(values.mean(), 0.0, 1.0))
 
 
-def _numbered(row: Row, what: str, known: dict[str, int], values: list[float], value: float, of: str) -> int:
+def _numbered(row: CsvRow, what: str, known: dict[str, int], values: list[float], value: float, of: str) -> int:
     """The number of a user or server, a new one when it appears first; its value must not change."""
     name = row.word(what)
     if name not in known:

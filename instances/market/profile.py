@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.rules import Above, Between
-from ..problem.tables import PathLike, Table
+from ..problem.tables import CsvTable, PathLike
 from .instance import Booleans, Floats
 
 FRACTION = Between(0, 1, "a fraction")
@@ -148,7 +148,7 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     InvalidFile
         A column that is missing, or a row that cannot be read, with its line number.
     """
-    table = Table(path, lower=True)
+    table = CsvTable(path, lower=True)
     named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
     table.require(*(named.get(key, key) for key in ("workload", "cores")))
     if "seconds" not in named and "speedup" not in named:
@@ -169,14 +169,14 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
 
 def read_pool(path: PathLike) -> dict[str, float]:
     """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or from a profile."""
-    table = Table(path, lower=True)
+    table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
         return pool(read_profile(path))
     table.require("workload")
     return {row["workload"]: row.number("parallel_fraction", FRACTION) for row in table}
 
 
-def _conditions(where: str | None, table: Table) -> list[tuple[str, str]]:
+def _conditions(where: str | None, table: CsvTable) -> list[tuple[str, str]]:
     wanted = []
     for part in [] if where is None else where.split(","):
         name, equals, value = part.partition("=")

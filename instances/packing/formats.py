@@ -14,7 +14,7 @@ import numpy as np
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.reading import read_text, require_few
 from ..problem.rules import Above, AtLeast, Range, checked
-from ..problem.tables import AMOUNT, PathLike, Table
+from ..problem.tables import AMOUNT, CsvTable, PathLike
 from .instance import LARGEST, Floats, Integers, Packing
 
 Moment = Annotated[float, Range(what="seconds")]
@@ -127,7 +127,7 @@ def azure_trace(path: PathLike) -> VmTrace:
     """Every VM of an Azure list, with its start and (lower) end."""
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
-    for row in Table(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
+    for row in CsvTable(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
         sizes.append((row.whole("cpu_cores"), row.whole("mem_gb", 1024)))
         times.append((row.number("start_s", AMOUNT), row.number("end_s_lo", AMOUNT)))
     return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
@@ -176,7 +176,7 @@ def alibaba_openb(
 def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: Nodes | None = None) -> tuple[Integers, Floats]:
     """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
     table: Counter[tuple[int, ...]] = Counter()
-    for row in list(Table(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
+    for row in list(CsvTable(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
         amounts = (row.whole("cpu_milli"), row.whole("memory_mib"), 1000 * row.whole("gpu"))
         table[amounts if gpus else amounts[:2]] += 1
     return np.array(list(table), dtype=np.int64), np.array(list(table.values()), dtype=float)
@@ -188,7 +188,7 @@ def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
     times: list[tuple[float, float]] = []
     labels: list[str] = []
     amounts, moments = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), ("creation_time", "deletion_time")
-    for row in Table(path, *amounts, *moments, ragged=True):
+    for row in CsvTable(path, *amounts, *moments, ragged=True):
         cpu, mib, cards, share = map(row.whole, amounts)
         sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))
         labels.append(f"{cpu}m {mib}MiB" + (f" {cards}x{share}" if gpus else ""))

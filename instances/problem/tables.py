@@ -26,7 +26,7 @@ LARGEST = 2**53
 FINITE, AMOUNT = Range(), AtLeast(0)
 
 
-class Table:
+class CsvTable:
     """A CSV file whose first row names its columns; further rows are read as they are iterated over, once.
 
     Parameters
@@ -65,11 +65,11 @@ class Table:
                 f"the columns are {', '.join(self.columns) or 'none'}"
             )
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[CsvRow]:
         width = len(self.columns)
         row = None
         for line, cells in self._rows:
-            row = Row(self, line, cells)
+            row = CsvRow(self, line, cells)
             if len(cells) != width if self._reached is None else len(cells) < self._reached:
                 raise row.error(f": {len(cells)} values; expected {width}, as the header has")
             yield row
@@ -78,10 +78,10 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CsvRow:
     """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty without such a column."""
 
-    table: Table
+    table: CsvTable
     line: int
     cells: list[str]
 
@@ -141,7 +141,7 @@ def read_matrix(
     InvalidFile
         A cell is no number (and none of the words in `blank`), or a name is given twice, the last `extra` columns apart.
     """
-    table = Table(path)
+    table = CsvTable(path)
     columns, names, values = table.columns[1:], [], []
     for row in table:
         names.append(row.cells[0].strip())

@@ -13,7 +13,7 @@ import numpy as np
 from ..problem.errors import InvalidFile
 from ..problem.reading import read_lines, read_text
 from ..problem.rules import AtLeast
-from ..problem.tables import LARGEST, PathLike, Row, Table
+from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
 from .log import Begin, By, Initial, Length, Log, Machines, Settings, window
 from .split import Organizations
@@ -148,7 +148,7 @@ def read_accounting(
     text = read_text(path)
     first = text.partition("\n")[0]
     submit, start, elapsed, processors, user, group = columns
-    rows = Table(path, submit, start, elapsed, user, text=text, delimiter=delimiter or max("|,", key=first.count))
+    rows = CsvTable(path, submit, start, elapsed, user, text=text, delimiter=delimiter or max("|,", key=first.count))
     found: list[tuple[int, int, int, int]] = []
     owners: list[str] = []
     accounts: list[str] = []
@@ -230,7 +230,7 @@ def _labels(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
     return tuple(str(value) for value in place), index
 
 
-def _time(row: Row, column: str) -> int:
+def _time(row: CsvRow, column: str) -> int:
     word = row[column]
     try:
         if word.removeprefix("-").isdecimal() and len(word) < 16:
@@ -241,7 +241,7 @@ def _time(row: Row, column: str) -> int:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _duration(row: Row, column: str) -> int:
+def _duration(row: CsvRow, column: str) -> int:
     days, dash, clock = row[column].rpartition("-")
     parts = clock.split(":")
     if (

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import PathLike, Table
+from ..problem.tables import CsvTable, PathLike
 from .instance import Integers, Scheduling
 from .split import Organizations, machine_split
 
@@ -197,7 +197,7 @@ def _in_window(log: Log, begin: int, length: int, initial: Initial) -> tuple[Int
 
 def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
     """User (or group) -> organization, from a CSV file with a header."""
-    rows = Table(path)
+    rows = CsvTable(path)
     if rows.columns != [by, "organization"]:
         begin = ",".join(rows.columns) or "nothing"
         raise InvalidFile(f"{rows.path} begins with {begin}; expected {by},organization")

@@ -72,8 +72,16 @@ def fair(
         return attribution_slack(instance, pairing)
 
     clock.note(slack_of(begin), 0.0, "start")
-    program = fair_program(instance)
-    answer = run(program, clock, engine=engine, start=begin)
+    try:
+        program = fair_program(instance)
+        answer = run(program, clock, engine=engine, start=begin)
+    except KeyboardInterrupt:  # while the program is made
+        levels = [
+            {"objective": name, "value": value, "bound": bound, "status": Status.FEASIBLE.value}
+            for name, value, bound in (("slack", slack_of(begin), 0.0), ("penalty", mean_penalty(instance, begin), None))
+        ]
+        told = {"proof": "no slack is below 0", "levels": levels}
+        return outcome(instance, begin, slack_of(begin), 0.0, Stop.INTERRUPTED, told, clock, "slack")
     best = best_of(instance, program, answer, begin, slack_of) or begin
     bound = max(0.0, answer.bound) if answer.bound is not None else 0.0
     slack = slack_of(best)

@@ -10,13 +10,31 @@ from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty, scale
 from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
-from ...models.colocation import fair_program
-from ..engines import EngineName
+from ...models.colocation import FairProgram, fair_program
+from ..engines import EngineAnswer, EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
+from .bounds import least_penalty_bound
 from .common import NO_PAIRING, best_of, infeasible, outcome, require_bandwidth, run, size, starting_pairing
+from .neighborhoods import improve
+from .relaxation import relaxed, rounded
 
 SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty at the least slack when there is no time limit: it is far harder than the first level."""
+
+KEEPS_TIME = 600
+"""Pairs of types up to which an engine keeps its time limit on the whole program (5,000 pairs: seconds over it)."""
+
+MOST_PAIRS = 100_000
+"""Pairs of types up to which the whole program is made under a time limit."""
+
+SHORT = 4
+"""What begins gets one part in so many of the time: what it does not find or prove soon, it often does not at all."""
+
+IMPROVING = 2 / 3
+"""The part of the second level's time then left for improving a pairing part by part: it finds more than the program does."""
+
+IMPROVING_SECONDS = 10.0
+"""Time for improving a pairing part by part when there is no limit."""
 
 
 @checked
@@ -38,7 +56,7 @@ def fair(
     Parameters
     ----------
     instance : with bandwidths.
-    rng : not used; the method is deterministic.
+    rng : draws the types that are paired anew together where the program alone would take long; it never changes what is proved.
     time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and the mean penalty gets
         30 seconds after it.
     engine : "highs" or "cp-sat".
@@ -67,55 +85,166 @@ def fair(
     begin = starting_pairing(instance, start)
     if begin is None:
         return infeasible(clock, NO_PAIRING)
-
-    def slack_of(pairing: Pairing) -> float:
-        return attribution_slack(instance, pairing)
-
-    clock.note(slack_of(begin), 0.0, "start")
+    search = _Search(instance, begin, clock, engine, np.random.default_rng(0) if rng is None else rng)
     try:
-        program = fair_program(instance)
-        answer = run(program, clock, engine=engine, start=begin)
-    except KeyboardInterrupt:  # while the program is made
-        levels = [
-            {"objective": name, "value": value, "bound": bound, "status": Status.FEASIBLE.value}
-            for name, value, bound in (("slack", slack_of(begin), 0.0), ("penalty", mean_penalty(instance, begin), None))
+        search.least_slack()
+        if search.least:
+            search.least_penalty()
+    except KeyboardInterrupt:
+        search.stop = Stop.INTERRUPTED
+    return search.outcome()
+
+
+class _Search:
+    """The best pairing so far, and what is proved on either level."""
+
+    def __init__(self, instance: Colocation, begin: Pairing, clock: Clock, engine: EngineName, rng: np.random.Generator) -> None:
+        self.instance, self.clock, self.engine, self.rng = instance, clock, engine, rng
+        self.best = begin
+        self.bound = 0.0
+        self.penalty_bound: float | None = None
+        self.stop = Stop.FINISHED
+        self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
+        present = instance.count > 0
+        self.pairs = int(np.triu(instance.allowed & present & present[:, None]).sum())
+        clock.note(self.slack, 0.0, "start")
+
+    @property
+    def slack(self) -> float:
+        """Of the best pairing."""
+        return attribution_slack(self.instance, self.best)
+
+    @property
+    def least(self) -> bool:
+        """Whether no pairing has less slack: proved."""
+        return self.slack <= self.bound or agree(self.slack, self.bound, scale(self.instance, "slack"))
+
+    @property
+    def cheapest(self) -> bool:
+        """Whether no pairing of as little slack has less mean penalty: proved."""
+        value = mean_penalty(self.instance, self.best)
+        return self.penalty_bound is not None and agree(value, self.penalty_bound, scale(self.instance, "penalty"))
+
+    @property
+    def large(self) -> bool:
+        """Whether an engine may not keep its time limit on the whole program, nor find much."""
+        return self.pairs > KEEPS_TIME
+
+    @property
+    def too_large(self) -> bool:
+        """Whether making the whole program, or its relaxation, would take longer than there is time."""
+        return self.pairs > MOST_PAIRS and self.clock.left is not None
+
+    def least_slack(self) -> None:
+        """The first level: a good answer, then the whole program."""
+        if self.least:
+            return
+        if self.too_large:
+            self._improve(None, self.clock.left)
+        else:
+            program = fair_program(self.instance)
+            self.certificate |= size(program, self.engine)
+            solved = self._approach(program)
+            if not self.least and not self.large and self.clock.left is not None:
+                self._improve(None, self.clock.share(SHORT))
+                if not self.least:
+                    self._run(program, None, parts=2)
+            hopeless = self.large and not solved and self.clock.left is not None
+            if not self.least and (self.large or self.clock.left is not None):
+                self._improve(None, self.clock.share(1 if hopeless else 2))
+            if not self.least and not hopeless:
+                self._run(program, None)
+        self._ended(self.least)
+
+    def least_penalty(self) -> None:
+        """The second level, no longer than `SECOND_LEVEL_SECONDS` where there is no limit: it is far harder than the first."""
+        slack, whole = self.slack, self.clock
+        if whole.left is None:
+            self.clock = Clock(SECOND_LEVEL_SECONDS)
+        if self.too_large:
+            self.penalty_bound = least_penalty_bound(self.instance)
+            self._improve(slack, self.clock.left)
+        else:
+            program = fair_program(self.instance, slack)
+            if self.large:
+                bound, _ = relaxed(program.program, self.clock, parts=2)
+                self.penalty_bound = None if bound is None else bound / self.instance.agents
+            else:
+                self._run(program, slack, parts=SHORT)
+            if not self.cheapest and self.clock.left is not None:
+                self._improve(slack, IMPROVING * self.clock.left)
+            if not self.cheapest:
+                self._run(program, slack)
+        self._ended(self.cheapest)
+        self.clock = whole
+
+    def _approach(self, program: FairProgram) -> bool:
+        """A bound and a start from the relaxations of both levels: fair fractions of pairs, rounded; False: no time."""
+        bound, _ = relaxed(program.program, self.clock, parts=2)
+        if bound is None:
+            return False
+        self._prove(bound)
+        slack = max(bound, 0.0) + AGREE * scale(self.instance, "slack")
+        cheapest = fair_program(self.instance, slack)
+        _, point = relaxed(cheapest.program, self.clock, parts=2)
+        near = None if point is None else rounded(self.instance, cheapest, point)
+        if near is not None and attribution_slack(self.instance, near) < self.slack:
+            self.best = near
+            self.clock.note(self.slack, self.bound, "rounded")
+        return True
+
+    def _improve(self, slack: float | None, seconds: float | None) -> None:
+        """Part by part, for so many seconds."""
+        seconds = IMPROVING_SECONDS if seconds is None else seconds
+        bound = self.bound if slack is None else self.penalty_bound
+        self.best, interrupted = improve(self.instance, self.best, self.clock, seconds, self.rng, slack=slack, bound=bound)
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def _run(self, program: FairProgram, slack: float | None, parts: int = 1) -> None:
+        """The whole program, for a part of the time left; its slack, or its mean penalty at no more slack than this."""
+        most = np.inf if slack is None else slack + AGREE * scale(self.instance, "slack")
+
+        def value(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
+            if slack is None:
+                return attribution_slack(self.instance, pairing)
+            return mean_penalty(self.instance, pairing) if attribution_slack(self.instance, pairing) <= most else np.inf
+
+        per = 1.0 if slack is None else self.instance.agents
+        answer: EngineAnswer = run(
+            program, self.clock, engine=self.engine, scale=per, start=self.best, parts=parts, apart=self.large
+        )  # fmt: skip
+        self.best = best_of(self.instance, program, answer, self.best, value) or self.best
+        if answer.bound is not None and slack is None:
+            self._prove(answer.bound)
+        elif answer.bound is not None:
+            self.penalty_bound = max(answer.bound / per, -np.inf if self.penalty_bound is None else self.penalty_bound)
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        self.stop = answer.stop
+
+    def _ended(self, proved: bool) -> None:
+        """A level is over; what is too large for its time ends by time too."""
+        if proved:
+            self.stop = Stop.FINISHED
+        elif self.clock.over or self.too_large:
+            self.stop = Stop.TIME_LIMIT
+
+    def _prove(self, bound: float) -> None:
+        if bound > self.bound or self.least:
+            self.certificate["proof"] = "integer program over types: least slack"
+        self.bound = max(self.bound, bound)
+
+    def outcome(self) -> Outcome:
+        """The checked outcome, with both levels in its certificate."""
+        value = mean_penalty(self.instance, self.best)
+        bound = None if self.penalty_bound is None else min(self.penalty_bound, value)
+        statuses = [Status.OPTIMAL if proved else Status.FEASIBLE for proved in (self.least, self.least and self.cheapest)]
+        self.certificate["levels"] = [
+            {"objective": "slack", "value": self.slack, "bound": min(self.bound, self.slack), "status": statuses[0].value},
+            {"objective": "penalty", "value": value, "bound": bound, "status": statuses[1].value},
         ]
-        told = {"proof": "no slack is below 0", "levels": levels}
-        return outcome(instance, begin, slack_of(begin), 0.0, Stop.INTERRUPTED, told, clock, "slack")
-    best = best_of(instance, program, answer, begin, slack_of) or begin
-    bound = max(0.0, answer.bound) if answer.bound is not None else 0.0
-    slack = slack_of(best)
-    certificate: dict[str, Any] = {"proof": "integer program over types: least slack", **size(program, engine)}
-    least, stop = slack <= bound or agree(slack, bound, scale(instance, "slack")), answer.stop
-    second: dict[str, Any] = {"objective": "penalty", "value": mean_penalty(instance, best), "bound": None}
-    second["status"] = Status.FEASIBLE.value
-    if least and stop is not Stop.INTERRUPTED:
-        best, stop, second = _cheapest(instance, best, slack, clock, engine)
-    first = {"objective": "slack", "value": slack_of(best), "bound": min(bound, slack_of(best))}
-    first["status"] = Status.OPTIMAL.value if least else Status.FEASIBLE.value
-    certificate["levels"] = [first, second]
-    found = outcome(instance, best, slack_of(best), bound, answer.stop, certificate, clock, "slack")
-    if stop is not Stop.FINISHED and found.stop is Stop.FINISHED:  # the slack is proved, the second level ran out of time
-        return Outcome(found.solution, found.bound, found.status, stop, found.certificate, found.trace)
-    return found
-
-
-def _cheapest(
-    instance: Colocation, best: Pairing, slack: float, clock: Clock, engine: EngineName
-) -> tuple[Pairing, Stop, dict[str, Any]]:
-    """Least mean penalty with no more slack than was proved to be the least."""
-    program = fair_program(instance, slack)
-    limited = clock if clock.left is not None else Clock(SECOND_LEVEL_SECONDS)
-
-    most = slack + AGREE * scale(instance, "slack")
-
-    def tight(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
-        return mean_penalty(instance, pairing) if attribution_slack(instance, pairing) <= most else np.inf
-
-    answer = run(program, limited, engine=engine, scale=instance.agents, start=best)
-    chosen = best_of(instance, program, answer, best, tight) or best
-    value = mean_penalty(instance, chosen)
-    bound = None if answer.bound is None else min(answer.bound / instance.agents, value)
-    status = Status.OPTIMAL if bound is not None and agree(value, bound, scale(instance, "penalty")) else Status.FEASIBLE
-    level = {"objective": "penalty", "value": value, "bound": bound, "status": status.value}
-    return chosen, answer.stop, level
+        found = outcome(self.instance, self.best, self.slack, self.bound, self.stop, self.certificate, self.clock, "slack")
+        if self.stop is not Stop.FINISHED and found.stop is Stop.FINISHED:  # the second level ran out of time
+            return Outcome(found.solution, found.bound, found.status, self.stop, found.certificate, found.trace)
+        return found

@@ -1,0 +1,170 @@
+"""Fair attribution improved part by part: a few types are paired anew, by a program, while all others stay as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, check
+from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, type_penalties
+from ...instances.problem.errors import InfeasibleSolution
+from ...models.colocation import Surroundings, fair_program
+from ..engines import solve_program
+from ..outcome import AGREE, LEAST_SECONDS, Clock, Stop
+
+FEWEST = 4
+"""Types in the first parts."""
+
+MOST = 24
+"""Types in the largest parts: beyond, HiGHS rarely looks at its clock."""
+
+PART_SECONDS = 0.5
+"""Time for one part."""
+
+QUICK = 0.05
+"""Parts that take less time are made larger."""
+
+FAILURES = 20
+"""So many parts in a row that improve nothing, and the parts grow."""
+
+
+def improve(
+    instance: Colocation,
+    begin: Pairing,
+    clock: Clock,
+    seconds: float,
+    rng: np.random.Generator,
+    *,
+    slack: float | None = None,
+    bound: float | None = None,
+) -> tuple[Pairing, bool]:
+    """Less slack, or less mean penalty with no more than the slack given, until time is up or the largest parts bring nothing.
+
+    Parameters
+    ----------
+    instance : with bandwidth.
+    begin : a feasible pairing; with no more than `slack` if that is given.
+    seconds : time for it, besides the clock's.
+    bound : what is proved of the slack, or of the mean penalty; the search ends there.
+
+    Returns
+    -------
+    The pairing, and whether the search was interrupted.
+    """
+    most = np.inf if slack is None else slack + AGREE * scale(instance, "slack")
+    level = 0 if slack is None else 1
+
+    def value(pairing: Pairing) -> tuple[float, float]:
+        reached = attribution_slack(instance, pairing)
+        return (reached if slack is None else float(reached > most), mean_penalty(instance, pairing))
+
+    present = int((instance.count > 0).sum())
+    best, reached, size, failures = begin, value(begin), min(FEWEST, present), 0
+    until = clock.seconds + seconds
+    try:
+        while not clock.over and clock.seconds < until and size <= min(MOST, present):
+            if bound is not None and reached[level] <= bound:
+                break
+            began = clock.seconds
+            left = min(PART_SECONDS, max(LEAST_SECONDS, until - began))
+            found, stop = _paired_anew(instance, best, _part(instance, best, rng, size, slack is None), slack, left)
+            failures += 1
+            if stop is not Stop.FINISHED:
+                size, failures = max(min(FEWEST, present), size - 2), 0
+            elif clock.seconds - began < QUICK or failures >= FAILURES:
+                size, failures = size + 1, 0
+            if found is not None and (now := value(found)) < reached:
+                best, reached, failures = found, now, 0
+                clock.note(reached[level], bound, "some types paired anew")
+            if stop is Stop.INTERRUPTED:
+                return best, True
+    except KeyboardInterrupt:
+        return best, True
+    return best, False
+
+
+def _part(instance: Colocation, pairing: Pairing, rng: np.random.Generator, size: int, worst: bool) -> Integers:
+    """Types around one, or around the two that make the slack: their co-runners, and their neighbors in bandwidth."""
+    assert instance.bandwidth is not None
+    mean = type_penalties(instance, pairing)
+    present = np.flatnonzero(instance.count > 0)
+    bandwidth, chosen = instance.bandwidth[present], [int(rng.choice(present))]
+    if worst:
+        low = int(np.argmax(_limits(bandwidth, mean[present], bandwidth)[0] - mean[present]))
+        high = int(np.argmax(np.where(bandwidth < bandwidth[low], mean[present], -np.inf)))
+        chosen = [int(present[low]), int(present[high])]
+    order = present[np.argsort(instance.bandwidth[present], kind="stable")]
+    place = np.empty(instance.types, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    while len(chosen) < min(size, len(present)):
+        at = chosen[int(rng.integers(len(chosen)))]
+        kind = rng.random()
+        if kind < 0.5:
+            near = np.concatenate([pairing.second[pairing.first == at], pairing.first[pairing.second == at]])
+        elif kind < 0.8:
+            near = order[max(0, place[at] - 2) : place[at] + 3]
+        else:
+            near = present
+        new = np.setdiff1d(near, chosen)
+        if len(new):
+            chosen.append(int(rng.choice(new)))
+    return np.sort(np.array(chosen))
+
+
+def _limits(bandwidth: Floats, mean: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """At each bandwidth, the highest mean of those strictly below it and the lowest of those strictly above it."""
+    order = np.argsort(bandwidth, kind="stable")
+    highest = np.append(-np.inf, np.maximum.accumulate(mean[order]))
+    lowest = np.append(np.minimum.accumulate(mean[order][::-1])[::-1], np.inf)
+    ascending = bandwidth[order]
+    return highest[np.searchsorted(ascending, at, "left")], lowest[np.searchsorted(ascending, at, "right")]
+
+
+def _paired_anew(
+    instance: Colocation, pairing: Pairing, part: Integers, slack: float | None, seconds: float
+) -> tuple[Pairing | None, Stop]:
+    """The agents of these types that share with each other, or run alone, paired anew."""
+    assert instance.bandwidth is not None
+    member = np.zeros(instance.types, dtype=bool)
+    member[part] = True
+    inside = member[pairing.first] & member[pairing.second]
+    outside = Pairing(
+        pairing.first[~inside], pairing.second[~inside], pairing.pairs[~inside], np.where(member, 0, pairing.single)
+    )
+    free = instance.count - outside.agents_used()
+    part = np.flatnonzero(free > 0)
+    if len(part) == 0:
+        return None, Stop.FINISHED
+    rest = np.setdiff1d(np.flatnonzero(instance.count > 0), part)
+    mean = type_penalties(instance, pairing)
+    least, most = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[part])
+    among = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[rest])[0] - mean[rest]
+    loss = type_penalties(instance, outside)[part] * instance.count[part]
+    around = Surroundings(instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0))))
+    if slack is None and around.slack >= attribution_slack(instance, pairing):
+        return None, Stop.FINISHED
+    alone = instance.singles_allowed - outside.single.sum()
+    machines = None if instance.machines is None else np.inf if np.isinf(alone) else (free.sum() + min(alone, free.sum())) / 2
+    small = Colocation(
+        instance.penalty[np.ix_(part, part)], free[part], instance.bandwidth[part], machines=machines, unpaired=instance.unpaired
+    )
+    program = fair_program(small, slack, around=around)
+    place = np.full(instance.types, -1)
+    place[part] = np.arange(len(part))
+    now = Pairing(
+        place[pairing.first[inside]], place[pairing.second[inside]], pairing.pairs[inside], pairing.single[part]
+    )  # fmt: skip
+    answer = solve_program(program.program, time_limit=seconds, start=program.point(now))
+    if answer.point is None:
+        return None, answer.stop
+    new = program.pairing(answer.point)
+    single = outside.single.copy()
+    single[part] = new.single
+    whole = Pairing(
+        np.concatenate([outside.first, part[new.first]]), np.concatenate([outside.second, part[new.second]]),
+        np.concatenate([outside.pairs, new.pairs]), single,
+    )  # fmt: skip
+    try:
+        check(instance, whole)
+    except InfeasibleSolution:  # no solver is believed on its word
+        return None, answer.stop
+    return whole, answer.stop

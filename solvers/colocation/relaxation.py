@@ -1,0 +1,52 @@
+"""The continuous relaxation of a pairing program: a bound that rests on its multipliers alone, and a pairing near its point."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Floats, Pairing
+from ...models.colocation import PairingProgram
+from ...models.program import LinearProgram
+from ..engines import LivingProgram
+from ..outcome import Clock, Status, Stop
+from .feasible import greedily_filled
+
+WHOLE = 1e-6
+"""What is this near to a whole number is one."""
+
+
+def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> tuple[float | None, Floats | None]:
+    """A lower bound on the program, all of whose columns have finite bounds, and the point of its relaxation.
+
+    Both None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS fails. Ctrl-C is raised.
+    """
+    if clock.over:
+        return None, None
+    continuous = replace(program, integer=np.zeros(program.columns, dtype=bool))
+    answer = LivingProgram(continuous).solve(clock.share(parts))
+    if answer.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    if answer.status is not Status.OPTIMAL or answer.point is None or answer.row_dual is None:
+        return None, None
+    return _bound(program, answer.row_dual), answer.point
+
+
+def _bound(program: LinearProgram, dual: Floats) -> float:
+    """What these multipliers prove, whatever they are: every row and every column at the end that is worth least."""
+    open_end = np.where(dual > 0, np.isinf(program.row_lower), np.isinf(program.row_upper))
+    dual = np.where(open_end, 0.0, dual)
+    price = program.cost - program.matrix.T @ dual
+    rows = np.where(dual > 0, program.row_lower, program.row_upper)
+    columns = np.where(price > 0, program.lower, program.upper)
+    return float(dual[dual != 0] @ rows[dual != 0] + price @ columns + program.offset)
+
+
+def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pairing | None:
+    """The whole part of a point's pairs, everyone else paired greedily; None where some are left over."""
+    whole = np.floor(np.maximum(point[: len(program.first) + len(program.alone)], 0.0) + WHOLE).astype(np.int64)
+    single = np.zeros(instance.types, dtype=np.int64)
+    single[program.alone] = whole[len(program.first) :]
+    near = greedily_filled(instance, Pairing(program.first, program.second, whole[: len(program.first)], single))
+    return near if (near.agents_used() == instance.count).all() else None

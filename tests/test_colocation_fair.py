@@ -1,0 +1,192 @@
+"""Fair attribution on instances that are large for their time: parts paired anew, the relaxation, limits that hold."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cotenant.instances.colocation import Colocation, Pairing, check
+from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
+from cotenant.instances.problem import InvalidInstance
+from cotenant.models.colocation import fair_program
+from cotenant.solvers.colocation import common, fair, feasible_pairing
+from cotenant.solvers.colocation.neighborhoods import improve
+from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Clock, Status, Stop
+
+method = importlib.import_module("cotenant.solvers.colocation.fair")
+
+
+def crowd(types: int, each: int, seed: int = 0) -> Colocation:
+    """Types that suffer by their sensitivity times their co-runner's pressure, as many agents of each."""
+    rng = np.random.default_rng(seed)
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(0, 0.02, (types, types))
+    return Colocation(penalty.clip(-0.02, 0.9).round(4), np.full(types, each), rng.uniform(0, 25, types))
+
+
+def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:
+    """Random instances of at most 8 agents that have bandwidths and a pairing, with what enumeration finds."""
+    found = []
+    for seed in seeds:
+        try:
+            instance = Colocation(**reference.random_fields(np.random.default_rng(seed)), name=str(seed))
+        except InvalidInstance:
+            continue
+        expected = reference.best(instance)
+        if expected.least_slack is not None:
+            found.append((instance, expected))
+    assert len(found) > 10
+    return found
+
+
+def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def deaf(*given: Any, hard_limit: float, **asked: Any) -> None:  # an engine that never looks at its clock
+        limits.append(hard_limit)
+        assert asked["time_limit"] < hard_limit
+
+    monkeypatch.setattr(common, "call_apart", deaf)
+    monkeypatch.setattr(common, "solve_program", None)
+    monkeypatch.setattr(method, "KEEPS_TIME", 0)
+    instance = crowd(12, 5)
+    found = fair(instance, time_limit=1.0)
+    assert limits
+    assert max(limits) <= 1.0
+    assert isinstance(found.solution, Pairing)
+    check(instance, found.solution)
+    value = attribution_slack(instance, found.solution)
+    assert value < attribution_slack(instance, feasible_pairing(instance))
+    assert found.bound is not None
+    assert 0 <= found.bound <= value
+
+
+def test_when_time_is_up_at_once_nothing_long_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = crowd(60, 4)
+    begin = feasible_pairing(instance)
+    monkeypatch.setattr(Clock, "over", property(lambda clock: True))
+    for name in ("LivingProgram", "solve_program", "call_apart"):
+        for module in ("relaxation", "neighborhoods", "common"):
+            monkeypatch.setattr(f"cotenant.solvers.colocation.{module}.{name}", None, raising=False)
+    found = fair(instance, time_limit=1.0)
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert isinstance(found.solution, Pairing)
+    assert attribution_slack(instance, found.solution) == attribution_slack(instance, begin)
+
+
+def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "MOST_PAIRS", 10)
+    monkeypatch.setattr(method, "fair_program", None)
+    instance = crowd(8, 4)
+    found = fair(instance, time_limit=1.0)
+    assert found.stop is Stop.TIME_LIMIT
+    assert found.bound == 0.0
+    assert isinstance(found.solution, Pairing)
+    assert attribution_slack(instance, found.solution) < attribution_slack(instance, feasible_pairing(instance))
+    second = found.certificate["levels"][1]
+    assert second["bound"] is None or second["bound"] <= second["value"]
+
+
+def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "KEEPS_TIME", 0)
+    asked: list[int] = []
+    monkeypatch.setattr(method, "relaxed", lambda program, clock, parts: (asked.append(parts), (None, None))[1])
+    monkeypatch.setattr(method, "run", None)
+    instance = crowd(16, 5)
+    found = fair(instance, time_limit=1.0)
+    assert min(asked) > 1
+    assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
+    assert isinstance(found.solution, Pairing)
+    assert attribution_slack(instance, found.solution) < attribution_slack(instance, feasible_pairing(instance))
+
+
+@pytest.mark.parametrize("limit", [None, 20.0])
+def test_the_long_way_gives_what_enumeration_gives(
+    limit: float | None, reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method, "KEEPS_TIME", 0)
+    monkeypatch.setattr(method, "run", lambda *given, apart, **asked: common.run(*given, **asked))
+    for instance, expected in tiny(reference, range(500, 540)):
+        found = fair(instance, time_limit=limit)
+        assert (found.status, found.stop) == (Status.OPTIMAL, Stop.FINISHED), instance.name
+        first, second = found.certificate["levels"]
+        assert first["value"] == pytest.approx(expected.least_slack, abs=1e-8), instance.name
+        assert second["value"] == pytest.approx(expected.penalty_at_least_slack, abs=1e-8), instance.name
+
+
+def test_parts_that_grow_to_the_whole_end_at_the_best(reference: ModuleType) -> None:
+    for instance, expected in tiny(reference, range(600, 640)):
+        rng = np.random.default_rng(0)
+        fairest, interrupted = improve(instance, feasible_pairing(instance), Clock(), 60.0, rng)
+        assert not interrupted
+        slack = attribution_slack(instance, fairest)
+        assert slack == pytest.approx(expected.least_slack, abs=1e-8), instance.name
+        cheapest, _ = improve(instance, fairest, Clock(), 60.0, rng, slack=slack)
+        check(instance, cheapest)
+        assert attribution_slack(instance, cheapest) <= slack + 1e-9
+        assert mean_penalty(instance, cheapest) == pytest.approx(expected.penalty_at_least_slack, abs=1e-8), instance.name
+
+
+def test_a_part_fits_what_stays_as_it_is() -> None:
+    instance = crowd(14, 6)
+    begin = feasible_pairing(instance)
+    fairest, _ = improve(instance, begin, Clock(), 60.0, np.random.default_rng(0), bound=0.2 * attribution_slack(instance, begin))
+    slack = attribution_slack(instance, fairest)
+    assert slack <= 0.2 * attribution_slack(instance, begin)
+    told: list[float] = []
+    clock = Clock(report=lambda seconds, value, bound, text: told.append(value or 0.0))
+    floor = 0.9 * mean_penalty(instance, fairest)
+    cheaper, _ = improve(instance, fairest, clock, 2.0, np.random.default_rng(0), slack=slack, bound=floor)
+    check(instance, cheaper)
+    assert attribution_slack(instance, cheaper) <= slack + 1e-9
+    assert told == sorted(told, reverse=True)
+    assert mean_penalty(instance, cheaper) <= mean_penalty(instance, fairest)
+
+
+def test_an_interrupted_search_keeps_its_best() -> None:
+    instance = crowd(10, 4)
+
+    def impatient(seconds: float, value: float | None, bound: float | None, text: str) -> None:
+        raise KeyboardInterrupt
+
+    begin = feasible_pairing(instance)
+    best, interrupted = improve(instance, begin, Clock(report=impatient), 60.0, np.random.default_rng(0))
+    assert interrupted
+    assert attribution_slack(instance, best) < attribution_slack(instance, begin)
+
+
+def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None:
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        instance = crowd(5, 3 + seed % 2, seed) if seed % 2 else crowd(4, 3, seed)
+        for slack in (None, 0.2):
+            program = fair_program(instance, slack).program
+            truth = solve_program(program)
+            if truth.objective is None:
+                continue
+            bound, point = relaxed(program, Clock())
+            assert bound is not None
+            assert point is not None
+            assert bound <= truth.objective + 1e-9
+            assert bound == pytest.approx(program.objective(point), abs=1e-6)
+            for _ in range(20):
+                assert _bound(program, rng.normal(0, 0.3, program.rows)) <= truth.objective + 1e-9
+            wide = replace(program, row_upper=np.where(np.isfinite(program.row_lower), np.inf, program.row_upper))
+            assert np.isfinite(_bound(wide, np.full(program.rows, -1.0)))  # an end that is open is worth nothing
+
+
+def test_a_relaxed_point_is_rounded_to_a_pairing_near_it() -> None:
+    instance = crowd(10, 1000)
+    program = fair_program(instance)
+    _, point = relaxed(program.program, Clock())
+    assert point is not None
+    near = rounded(instance, program, point)
+    assert near is not None
+    check(instance, near)
+    assert attribution_slack(instance, near) <= program.program.objective(point) + 0.01

@@ -125,12 +125,16 @@ class Best:
     least_penalty: float | None
     penalty_by_blocking: dict[int, float]
     least_slack: float | None
-    penalty_at_least_slack: float | None
+    penalty_by_slack: tuple[tuple[float, float], ...]
 
     @property
     def fewest_blocking(self) -> int | None:
         """Fewest blocking pairs."""
         return min(self.penalty_by_blocking, default=None)
+
+    def penalty_at_slack(self, most: float) -> float | None:
+        """Least mean penalty with at most so much slack, but for rounding."""
+        return min((value for reached, value in self.penalty_by_slack if reached <= most + 1e-12), default=None)
 
     def penalty_within(self, most: int) -> float | None:
         """Least mean penalty with at most so many blocking pairs."""
@@ -148,8 +152,7 @@ def best(instance: Any, alpha: float = 0.0, mode: str = "penalty-points") -> Bes
         if instance.bandwidth is not None:
             fair.append((slack(instance, partner), value))
     least = min((entry[0] for entry in fair), default=None)
-    at_least = None if least is None else min(value for reached, value in fair if reached <= least + 1e-9)
-    return Best(min(by_blocking.values(), default=None), by_blocking, least, at_least)
+    return Best(min(by_blocking.values(), default=None), by_blocking, least, tuple(fair))
 
 
 def random_fields(rng: np.random.Generator, most_agents: int = 8) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def test_least_slack_is_the_same_by_every_route(reference: ModuleType) -> None:
         if expected.least_slack is not None:
             second = value_of(fair_program(instance, expected.least_slack + 1e-9).program, "highs")
             assert second is not None
-            assert same(second / instance.agents, expected.penalty_at_least_slack), instance.name
+            assert same(second / instance.agents, expected.penalty_at_slack(expected.least_slack)), instance.name
 
 
 def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(reference: ModuleType) -> None:

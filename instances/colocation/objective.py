@@ -46,6 +46,15 @@ def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
     return worst
 
 
+ROUNDING = 1e-12
+"""Two means of the same decimals, added in another order, differ by less than this fraction of their scale."""
+
+
+def within_slack(instance: Colocation, pairing: Pairing, slack: float) -> bool:
+    """Whether the slack is at most this, but for the rounding of sums: data are decimals, and no tolerance is theirs."""
+    return attribution_slack(instance, pairing) <= slack + ROUNDING * scale(instance, "slack")
+
+
 def scale(instance: Colocation, objective: str, **options: object) -> float:
     """The largest penalty, in absolute value, that an agent could have, for objectives that are penalties; else 1."""
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):

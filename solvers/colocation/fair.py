@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.objective import attribution_slack, mean_penalty, scale
+from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, within_slack
 from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
 from ...models.colocation import FairProgram, fair_program
@@ -165,7 +165,8 @@ class _Search:
             self.penalty_bound = least_penalty_bound(self.instance)
             self._improve(slack, self.clock.left)
         else:
-            program = fair_program(self.instance, slack)
+            # Engines round what is near their tolerance: with a little more slack their bound holds for this slack too.
+            program = fair_program(self.instance, slack + 10 * AGREE * scale(self.instance, "slack"))
             if self.large:
                 bound, _ = relaxed(program.program, self.clock, parts=2)
                 self.penalty_bound = None if bound is None else bound / self.instance.agents
@@ -203,12 +204,11 @@ class _Search:
 
     def _run(self, program: FairProgram, slack: float | None, parts: int = 1) -> None:
         """The whole program, for a part of the time left; its slack, or its mean penalty at no more slack than this."""
-        most = np.inf if slack is None else slack + AGREE * scale(self.instance, "slack")
 
         def value(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
             if slack is None:
                 return attribution_slack(self.instance, pairing)
-            return mean_penalty(self.instance, pairing) if attribution_slack(self.instance, pairing) <= most else np.inf
+            return mean_penalty(self.instance, pairing) if within_slack(self.instance, pairing, slack) else np.inf
 
         per = 1.0 if slack is None else self.instance.agents
         answer: EngineAnswer = run(
@@ -238,7 +238,13 @@ class _Search:
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels in its certificate."""
         value = mean_penalty(self.instance, self.best)
-        bound = None if self.penalty_bound is None else min(self.penalty_bound, value)
+        bound = self.penalty_bound
+        if bound is not None and bound > value:
+            if not self.cheapest:
+                self.certificate["contradiction"] = (
+                    f"the bound {bound:.12g} is above the penalty {value:.12g}; neither is trusted"
+                )
+            bound = value if self.cheapest else None
         statuses = [Status.OPTIMAL if proved else Status.FEASIBLE for proved in (self.least, self.least and self.cheapest)]
         self.certificate["levels"] = [
             {"objective": "slack", "value": self.slack, "bound": min(self.bound, self.slack), "status": statuses[0].value},

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, check
-from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, type_penalties
+from ...instances.colocation.objective import attribution_slack, mean_penalty, type_penalties, within_slack
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.colocation import Surroundings, fair_program
 from ..engines import solve_program
-from ..outcome import AGREE, LEAST_SECONDS, Clock, Stop
+from ..outcome import LEAST_SECONDS, Clock, Stop
 
 FEWEST = 4
 """Types in the first parts."""
@@ -50,12 +50,11 @@ def improve(
     -------
     The pairing, and whether the search was interrupted.
     """
-    most = np.inf if slack is None else slack + AGREE * scale(instance, "slack")
     level = 0 if slack is None else 1
 
     def value(pairing: Pairing) -> tuple[float, float]:
-        reached = attribution_slack(instance, pairing)
-        return (reached if slack is None else float(reached > most), mean_penalty(instance, pairing))
+        first = attribution_slack(instance, pairing) if slack is None else float(not within_slack(instance, pairing, slack))
+        return (first, mean_penalty(instance, pairing))
 
     present = int((instance.count > 0).sum())
     best, reached, size, failures = begin, value(begin), min(FEWEST, present), 0

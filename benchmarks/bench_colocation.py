@@ -1,7 +1,7 @@
 """How long the exact methods of colocation take.
 
-Run with `python -m pytest benchmarks/bench_colocation.py --benchmark-only`, from the root; the first call of each is a
-warm-up, so imports are not counted. Targets stand beside each name.
+Run with `python -m pytest benchmarks/bench_colocation.py --benchmark-only`, from the root; the
+first call of each is a warm-up, so imports are not counted. Targets stand beside each name.
 """
 
 from __future__ import annotations
@@ -21,10 +21,16 @@ from cotenant.solvers.outcome import Status
 
 
 def types_with_counts(types: int, agents: int, seed: int = 0) -> Colocation:
-    """More types than the paper's twenty: sensitivity times pressure with noise, counts at random."""
+    """More types than the paper's twenty: sensitivity times pressure with noise, counts at
+    random.
+    """
     rng = np.random.default_rng(seed)
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(0, 0.02, (types, types))
-    return Colocation(penalty.clip(-0.02, 0.9).round(4), rng.multinomial(agents, np.ones(types) / types))
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
+        0, 0.02, (types, types)
+    )
+    return Colocation(
+        penalty.clip(-0.02, 0.9).round(4), rng.multinomial(agents, np.ones(types) / types)
+    )
 
 
 def different(agents: int, family: str, seed: int = 0) -> Colocation:
@@ -34,7 +40,9 @@ def different(agents: int, family: str, seed: int = 0) -> Colocation:
         return score_preferences(agents=agents, noise=0.15, rng=rng)
     place = rng.random((agents, 2))
     apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
-    return Colocation(rng.random((agents, agents)) if family == "uniform" else apart, np.ones(agents, dtype=int))
+    return Colocation(
+        rng.random((agents, agents)) if family == "uniform" else apart, np.ones(agents, dtype=int)
+    )
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
@@ -42,7 +50,9 @@ def different(agents: int, family: str, seed: int = 0) -> Colocation:
 def test_zero_blocking_of_twenty_types(benchmark: Any, agents: int, engine: str) -> None:
     """Target: proved in 1 s, whatever the number of agents."""
     instance = population(agents=agents, mix="uniform", rng=np.random.default_rng(0))
-    found = benchmark.pedantic(lambda: zero_blocking(instance, engine=engine), rounds=3, warmup_rounds=1)
+    found = benchmark.pedantic(
+        lambda: zero_blocking(instance, engine=engine), rounds=3, warmup_rounds=1
+    )
     assert found.status in (Status.OPTIMAL, Status.INFEASIBLE)
 
 
@@ -79,5 +89,7 @@ def test_building_the_program_of_twenty_types(benchmark: Any, name: str, form: s
     arrays = {"penalty": penalty_program, "stable": stable_program}[name]
     readable = {"penalty": penalty_model, "stable": stable_model}[name]
     benchmark.pedantic(
-        lambda: arrays(instance) if form == "arrays" else from_pyomo(readable(instance)), rounds=3, warmup_rounds=1
+        lambda: arrays(instance) if form == "arrays" else from_pyomo(readable(instance)),
+        rounds=3,
+        warmup_rounds=1,
     )

@@ -1,13 +1,15 @@
-"""Market equilibrium: seconds and certificate by size, beside Clarabel on the Eisenberg-Gale program of the same market.
+"""Market equilibrium: seconds and certificate by size, beside Clarabel on the Eisenberg-Gale
+program of the same market.
 
-    python benchmarks/bench_market.py                      # 1000 users and servers, the peer in the same run
-    python benchmarks/bench_market.py --users 100000 --no-peer
-    python benchmarks/bench_market.py --users 300000 --no-peer
-    python benchmarks/bench_market.py --extremes           # the hard corners: f, cores and work at their ends
+    python benchmarks/bench_market.py                      # 1000 users and servers, the peer in the
+    same run python benchmarks/bench_market.py --users 100000 --no-peer python
+    benchmarks/bench_market.py --users 300000 --no-peer python benchmarks/bench_market.py --extremes
+    # the hard corners: f, cores and work at their ends
 
-Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The first solve of a process
-also imports scipy; it is made on a small market and not counted. Memory is the process's peak, imports included. Clarabel solves
-another problem (the most Nash welfare); its time is what one program costs, and fisher-convex needs about eight.
+Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
+first solve of a process also imports scipy; it is made on a small market and not counted. Memory is
+the process's peak, imports included. Clarabel solves another problem (the most Nash welfare); its
+time is what one program costs, and fisher-convex needs about eight.
 """
 
 from __future__ import annotations
@@ -45,14 +47,21 @@ def told(outcome: Any) -> str:
     """An equilibrium's certificate in one line."""
     c = outcome.certificate
     steps = ", ".join(f"{rung['rung']} {rung['steps']}" for rung in c["rungs"])
-    return f"{outcome.status.value}; regret {c['regret']:.1e}, excess demand {c['excess_demand']:.1e}; {steps}"
+    return (
+        f"{outcome.status.value}; regret {c['regret']:.1e}, excess demand "
+        f"{c['excess_demand']:.1e}; {steps}"
+    )
 
 
 def sizes(args: argparse.Namespace) -> None:
     """The size asked for, `repeats` times, and the peer."""
     market, seconds = timed(
         lambda: population(
-            users=args.users, servers=args.users, jobs=args.jobs, work=args.work, rng=np.random.default_rng(args.seed)
+            users=args.users,
+            servers=args.users,
+            jobs=args.jobs,
+            work=args.work,
+            rng=np.random.default_rng(args.seed),
         )
     )
     line("generate", seconds, f"{market.users} users, {market.servers} servers, {market.jobs} jobs")
@@ -72,14 +81,18 @@ def extremes(args: argparse.Namespace) -> None:
         for cores in (0.01, 24.0, 1e6):
             for work in ("one", "lognormal"):
                 rng = np.random.default_rng(args.seed)
-                market: Market = population(users=200, servers=200, low=low, high=high, cores=cores, work=work, rng=rng)
+                market: Market = population(
+                    users=200, servers=200, low=low, high=high, cores=cores, work=work, rng=rng
+                )
                 outcome, seconds = timed(partial(fisher, market))
                 line(f"f {low:g} to {high:g}, {cores:g} cores, {work}", seconds, told(outcome))
 
 
 def main() -> None:
     """Read the arguments and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--users", type=int, default=1000, help="users, and as many servers")
     parser.add_argument("--jobs", type=int, default=10, help="jobs of each user")
     parser.add_argument("--work", choices=("one", "lognormal"), default="one")

@@ -1,12 +1,15 @@
-"""Refusal scheduling: events a second beside simpy and ciw, in one run; how often confidence intervals hold the truth.
+"""Refusal scheduling: events a second beside simpy and ciw, in one run; how often confidence
+intervals hold the truth.
 
-Run from anywhere: `python benchmarks/bench_numa.py` (a minute), `--quick` for a glance, `--coverage` for the intervals
-(five minutes; `--seeds 40` for a glance). One core; the kernel is compiled
-before a clock starts. An event is an arrival or a core that frees, two a task, whatever a program does inside. The peers
-are optional (`pip install simpy ciw`); what is not installed is left out.
+Run from anywhere: `python benchmarks/bench_numa.py` (a minute), `--quick` for a glance,
+`--coverage` for the intervals (five minutes; `--seeds 40` for a glance). One core; the kernel is
+compiled before a clock starts. An event is an arrival or a core that frees, two a task, whatever a
+program does inside. The peers are optional (`pip install simpy ciw`); what is not installed is left
+out.
 
-M/M/256         the thesis's server without penalties under IB: one queue of 256 cores, which every program can do
-K-means         the thesis's server with penalties, refusal limit 100; simpy with the same rules, ciw cannot
+M/M/256         the thesis's server without penalties under IB: one queue of 256 cores, which every
+program can do K-means         the thesis's server with penalties, refusal limit 100; simpy with the
+same rules, ciw cannot
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ TARGET = 3e6
 
 
 def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
-    """The same rules as simpy processes: a queue in order of arrival, a core that frees asks it from the front."""
+    """The same rules as simpy processes: a queue in order of arrival, a core that frees asks it
+    from the front.
+    """
     import simpy
 
     world = simpy.Environment()
@@ -44,7 +49,10 @@ def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
     queue: deque[list[int]] = deque()
     start = np.full(len(draws), -1.0)
     near = [
-        [[p for p in range(server.processors) if row[p] == d] for d in range(server.blade_distance + 1)]
+        [
+            [p for p in range(server.processors) if row[p] == d]
+            for d in range(server.blade_distance + 1)
+        ]
         for row in server.distance
     ]
     slowdown, distance = server.slowdown.tolist(), server.distance.tolist()
@@ -56,7 +64,10 @@ def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
             start[task] = world.now
             yield world.timeout(service[task] * slowdown[kind[task]][distance[location[task]][p]])
             for entry in queue:
-                if distance[location[entry[0]]][p] <= reaches[entry[0]] or entry[1] >= server.refusal_limit:
+                if (
+                    distance[location[entry[0]]][p] <= reaches[entry[0]]
+                    or entry[1] >= server.refusal_limit
+                ):
                     queue.remove(entry)
                     task = entry[0]
                     break
@@ -125,7 +136,15 @@ def available(name: str) -> bool:
     return True
 
 
-def table(title: str, server: Numa, policy: str, tasks: int, peer_tasks: int, repeats: int, peers: dict[str, Any]) -> None:
+def table(
+    title: str,
+    server: Numa,
+    policy: str,
+    tasks: int,
+    peer_tasks: int,
+    repeats: int,
+    peers: dict[str, Any],
+) -> None:
     """Events a second of every program on one system."""
     server = server.replace(name=title)
     reaches = reach(server, policy)
@@ -135,9 +154,15 @@ def table(title: str, server: Numa, policy: str, tasks: int, peer_tasks: int, re
         "cotenant, compiled": (tasks, timed(lambda: simulate(server, draws), repeats)),
         "cotenant, with its draws": (
             tasks,
-            timed(lambda: simulate(server, draw(server, tasks, reaches, np.random.default_rng(0))), repeats),
+            timed(
+                lambda: simulate(server, draw(server, tasks, reaches, np.random.default_rng(0))),
+                repeats,
+            ),
         ),
-        "cotenant, plain Python": (peer_tasks, timed(lambda: simulate_plainly(server, few), repeats)),
+        "cotenant, plain Python": (
+            peer_tasks,
+            timed(lambda: simulate_plainly(server, few), repeats),
+        ),
     }
     for name, run in peers.items():
         rows[name] = (peer_tasks, timed(lambda run=run: run(server, few), repeats))  # type: ignore[misc]
@@ -145,13 +170,21 @@ def table(title: str, server: Numa, policy: str, tasks: int, peer_tasks: int, re
     print(f"\n{title}: {policy}, {server.rate:g} tasks/s, median of {repeats}")
     for name, (number, seconds) in rows.items():
         speed = 2 * number / seconds
-        note = f"   {'meets' if speed >= TARGET else 'MISSES'} {TARGET:.0e}" if name == "cotenant, compiled" else ""
-        print(f"  {name:26s} {speed / 1e6:9.3f} million events/s   compiled is {own / speed:8.1f} x{note}")
+        note = (
+            f"   {'meets' if speed >= TARGET else 'MISSES'} {TARGET:.0e}"
+            if name == "cotenant, compiled"
+            else ""
+        )
+        print(
+            f"  {name:26s} {speed / 1e6:9.3f} million events/s   compiled is "
+            f"{own / speed:8.1f} x{note}"
+        )
 
 
 COVERAGE = (
     (16, 0.9, 10_000), (16, 0.9, 50_000), (16, 0.9, 200_000), (16, 0.5, 10_000), (16, 0.8, 10_000),
-    (16, 0.95, 10_000), (16, 0.95, 50_000), (4, 0.9, 40_000), (1, 0.5, 10_000), (1, 0.9, 50_000), (256, 0.95, 100_000),
+    (16, 0.95, 10_000), (16, 0.95, 50_000), (4, 0.9, 40_000), (1, 0.5, 10_000), (1, 0.9, 50_000),
+    (256, 0.95, 100_000),
 )  # fmt: skip
 """Cores, load, tasks."""
 
@@ -159,7 +192,9 @@ MEASURED = ("mean", "wait", "p50", "p95", "p99")
 
 
 def erlang(cores: int, load: float, service: float) -> list[float]:
-    """Mean response, mean wait, and the quantiles of the response at LEVELS of M/M/c, by Erlang's formulas."""
+    """Mean response, mean wait, and the quantiles of the response at LEVELS of M/M/c, by Erlang's
+    formulas.
+    """
     blocked = 1.0
     for k in range(1, cores + 1):
         blocked = load * cores * blocked / (k + load * cores * blocked)
@@ -167,7 +202,9 @@ def erlang(cores: int, load: float, service: float) -> list[float]:
     drain, work = cores * (1 - load) / service, 1 / service
 
     def longer(time: float) -> float:
-        """The share of the tasks whose response is longer: those that do not wait, and those that do."""
+        """The share of the tasks whose response is longer: those that do not wait, and those that
+        do.
+        """
         if np.isclose(drain, work):
             late = (1 + work * time) * np.exp(-work * time)
         else:
@@ -176,15 +213,26 @@ def erlang(cores: int, load: float, service: float) -> list[float]:
 
     from scipy.optimize import brentq
 
-    levels = [brentq(lambda time, level=level: longer(time) - (1 - level), 0.0, 1e4 * service) for level in LEVELS]
+    levels = [
+        brentq(lambda time, level=level: longer(time) - (1 - level), 0.0, 1e4 * service)
+        for level in LEVELS
+    ]
     return [waits / drain + service, waits / drain, *levels]
 
 
 def coverage(cores: int, load: float, tasks: int, seeds: int) -> None:
-    """The share of runs whose intervals hold the closed forms of M/M/c, and how wide the intervals are."""
+    """The share of runs whose intervals hold the closed forms of M/M/c, and how wide the intervals
+    are.
+    """
     service = 0.04
     server = blade_server(
-        benchmark="M11", rate=load * cores / service, refusal_limit=None, blades=1, rows=1, columns=1, cores=cores
+        benchmark="M11",
+        rate=load * cores / service,
+        refusal_limit=None,
+        blades=1,
+        rows=1,
+        columns=1,
+        cores=cores,
     )
     truth = np.array(erlang(cores, load, service))
     held, width = [], []
@@ -202,13 +250,20 @@ def coverage(cores: int, load: float, tasks: int, seeds: int) -> None:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the tasks, one repeat")
-    parser.add_argument("--coverage", action="store_true", help="only how often 95 % confidence intervals hold the closed form")
+    parser.add_argument(
+        "--coverage",
+        action="store_true",
+        help="only how often 95 % confidence intervals hold the closed form",
+    )
     parser.add_argument("--seeds", type=int, default=200, help="runs a row of --coverage")
     arguments = parser.parse_args()
     if arguments.coverage:
-        print(f"Share of {arguments.seeds} runs whose interval holds the truth ({', '.join(MEASURED)}); its median half width")
+        print(
+            f"Share of {arguments.seeds} runs whose interval holds the truth "
+            f"({', '.join(MEASURED)}); its median half width"
+        )
         for cores, load, tasks in COVERAGE:
             coverage(cores, load, tasks, arguments.seeds)
         return
@@ -217,7 +272,15 @@ def main() -> None:
     simpy_there, ciw_there = available("simpy"), available("ciw")
     alone = {"simpy": simpy_run} if simpy_there else {}
     both = {**alone, "ciw": ciw_run} if ciw_there else alone
-    table("M/M/256", blade_server(benchmark="M11", rate=6000.0, refusal_limit=None), "IB", tasks, few, repeats, both)
+    table(
+        "M/M/256",
+        blade_server(benchmark="M11", rate=6000.0, refusal_limit=None),
+        "IB",
+        tasks,
+        few,
+        repeats,
+        both,
+    )
     for policy, rate in (("Local", 5800.0), ("IP-1", 5300.0), ("IP-2", 5200.0), ("IB", 4500.0)):
         table("K-means", blade_server(rate=rate), policy, tasks, few, repeats, alone)
     if simpy_there:

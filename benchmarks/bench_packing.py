@@ -1,11 +1,12 @@
 """Fewest servers against CP-SAT and VPSolver, and the exact play of the game, in one run.
 
-    python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] [--optima known_optima.csv]
-    python benchmarks/bench_packing.py game
+    python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] [--optima
+    known_optima.csv] python benchmarks/bench_packing.py game
 
-VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be on the PATH) makes its
-arc-flow graph, which HiGHS solves with one thread and the same time limit; both parts count. It runs in a process of its own that
-is ended 5 s after its limit. Seconds are wall time; times of one run compare with each other and with nothing else.
+VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be
+on the PATH) makes its arc-flow graph, which HiGHS solves with one thread and the same time limit;
+both parts count. It runs in a process of its own that is ended 5 s after its limit. Seconds are
+wall time; times of one run compare with each other and with nothing else.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def servers(arguments: argparse.Namespace) -> None:
     if "vpsolver" in peers and importlib.util.find_spec("pyvpsolver") is None:
         print("pyvpsolver is not installed: left out")
         peers.remove("vpsolver")
-    cotenant.solve(caprara_toth(number=1, items=10, rng=np.random.default_rng(0)), "min-servers")  # kernels are compiled now
+    cotenant.solve(
+        caprara_toth(number=1, items=10, rng=np.random.default_rng(0)), "min-servers"
+    )  # kernels are compiled now
     total: dict[str, list[float]] = {peer: [0, 0, 0.0] for peer in peers}
     print(f"{'instance':28} {'optimum':>7}  " + "  ".join(f"{peer:>24}" for peer in peers))
     for instance in _instances(arguments):
@@ -48,14 +51,24 @@ def servers(arguments: argparse.Namespace) -> None:
             value, bound, seconds = _run(peer, instance, arguments.time_limit)
             proved = value is not None and bound is not None and value == bound
             known = optima.get(instance.name)
-            if known is not None and ((value is not None and value < known) or (bound is not None and bound > known)):
-                raise SystemExit(f"{peer} contradicts the published optimum of {instance.name}: {value}, {bound}, {known}")
+            if known is not None and (
+                (value is not None and value < known) or (bound is not None and bound > known)
+            ):
+                raise SystemExit(
+                    f"{peer} contradicts the published optimum of {instance.name}: {value}, "
+                    f"{bound}, {known}"
+                )
             total[peer][0] += proved
             total[peer][1] += value is not None
             total[peer][2] += seconds
-            cells.append(f"{value if value is not None else '-'} {'proved' if proved else f'>= {bound}'} {seconds:6.2f} s")
+            cells.append(
+                f"{value if value is not None else '-'} "
+                f"{'proved' if proved else f'>= {bound}'} {seconds:6.2f} s"
+            )
         print(
-            f"{instance.name:28} {optima.get(instance.name, '-'):>7}  " + "  ".join(f"{cell:>24}" for cell in cells), flush=True
+            f"{instance.name:28} {optima.get(instance.name, '-'):>7}  "
+            + "  ".join(f"{cell:>24}" for cell in cells),
+            flush=True,
         )
     for peer, (done, answered, seconds) in total.items():
         print(f"{peer}: {done:.0f} proved, {answered:.0f} answered, {seconds:.1f} s in all")
@@ -65,7 +78,11 @@ def _instances(arguments: argparse.Namespace) -> list[Packing]:
     if arguments.files:
         return [vbp(path) for path in sorted(arguments.files)]
     rng = np.random.default_rng(arguments.seed)
-    made = [caprara_toth(number=number, items=items, rng=rng) for number in (1, 6, 7, 10) for items in (30, 60)]
+    made = [
+        caprara_toth(number=number, items=items, rng=rng)
+        for number in (1, 6, 7, 10)
+        for items in (30, 60)
+    ]
     return [*made, *(few_types(types=types, vms=400, capacity=40, rng=rng) for types in (4, 8))]
 
 
@@ -79,7 +96,14 @@ def _run(peer: str, instance: Packing, limit: float) -> tuple[int | None, int | 
         }
         call = [sys.executable, __file__, "vpsolver", "--time-limit", str(limit)]
         try:
-            done = subprocess.run(call, input=json.dumps(content), capture_output=True, text=True, timeout=limit + 5, check=False)
+            done = subprocess.run(
+                call,
+                input=json.dumps(content),
+                capture_output=True,
+                text=True,
+                timeout=limit + 5,
+                check=False,
+            )
             value, bound = json.loads(done.stdout.strip().splitlines()[-1])
         except (subprocess.TimeoutExpired, json.JSONDecodeError, IndexError):
             value, bound = None, None
@@ -97,12 +121,19 @@ def vpsolver(arguments: argparse.Namespace) -> None:
 
     begin = time.perf_counter()
     content = json.load(sys.stdin)
-    model = VBP(content["capacity"], content["demand"], [int(number) for number in content["request"]], verbose=False)
+    model = VBP(
+        content["capacity"],
+        content["demand"],
+        [int(number) for number in content["request"]],
+        verbose=False,
+    )
     program = MPS(AFG(model, verbose=False), verbose=False)
     solver = highspy.Highs()
     for name, value in (("output_flag", False), ("threads", 1), ("mip_rel_gap", 0.0)):
         solver.setOptionValue(name, value)
-    solver.setOptionValue("time_limit", max(0.1, arguments.time_limit - (time.perf_counter() - begin)))
+    solver.setOptionValue(
+        "time_limit", max(0.1, arguments.time_limit - (time.perf_counter() - begin))
+    )
     solver.readModel(program.filename)
     solver.run()
     info = solver.getInfo()
@@ -115,26 +146,36 @@ def vpsolver(arguments: argparse.Namespace) -> None:
 def game(arguments: argparse.Namespace) -> None:
     """The dynamic program: ten million leaves, and a hundred servers of four classes."""
     rng = np.random.default_rng(arguments.seed)
-    small = vm_types(machines=10, resources=2, rng=rng).replace(capacity=[[16, 32768], [8, 16384], [4, 8192]], initial=None)
+    small = vm_types(machines=10, resources=2, rng=rng).replace(
+        capacity=[[16, 32768], [8, 16384], [4, 8192]], initial=None
+    )
     large = Packing(
         capacity=[[16, 32, 30], [4, 8, 50], [4, 4, 20], [8, 16, 40]],  # type: ignore[arg-type]
         demand=[[1, 1, 1], [2, 6, 3], [1, 3, 2]],  # type: ignore[arg-type]
         servers=[25, 25, 25, 25],  # type: ignore[arg-type]
     )
     fuga(small)  # kernels are compiled now
-    for name, instance in (("ten servers, eta 5", small), ("100 servers, 3 VM types, 4 classes, eta 5", large)):
+    for name, instance in (
+        ("ten servers, eta 5", small),
+        ("100 servers, 3 VM types, 4 classes, eta 5", large),
+    ):
         seconds = []
         for _ in range(arguments.repeat):
             begin = time.perf_counter()
             outcome = fuga(instance, eta=5)
             seconds.append(time.perf_counter() - begin)
         facts = outcome.certificate
-        print(f"{name}: {facts['leaves']} leaves, {facts['states']} states, {1000 * statistics.median(seconds):.1f} ms (median)")
+        print(
+            f"{name}: {facts['leaves']} leaves, {facts['states']} states, "
+            f"{1000 * statistics.median(seconds):.1f} ms (median)"
+        )
 
 
 def main() -> None:
     """Parse and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["servers", "game", "vpsolver"])
     parser.add_argument("--files", nargs="*", type=Path, default=[])
     parser.add_argument("--optima", type=Path)

@@ -1,13 +1,17 @@
-"""Stable roommates: how fast the fewest blocking pairs are proved, and Irving's algorithm beside other programs.
+"""Stable roommates: how fast the fewest blocking pairs are proved, and Irving's algorithm beside
+other programs.
 
-Run from anywhere: `python benchmarks/bench_roommates.py` (minutes), `--quick` for a glance. One core; every kernel is compiled
-before a clock starts, and reading the matrix of ranks is part of the time. Each line names its family:
+Run from anywhere: `python benchmarks/bench_roommates.py` (minutes), `--quick` for a glance. One
+core; every kernel is compiled before a clock starts, and reading the matrix of ranks is part of the
+time. Each line names its family:
 
 uniform         lists drawn uniformly
 scores .15      cost of j to i = s_i c_j + noise, uniform on 0 to .15 of the range of s_i c_j
-degree 8        each pair acceptable with probability 8 / (n - 1), costs uniform; over perfect matchings where there are any
+degree 8        each pair acceptable with probability 8 / (n - 1), costs uniform; over perfect
+matchings where there are any
 
-The table with ties rounds the costs of a family to some decimals; its seconds are of the processor, so that load does not count.
+The table with ties rounds the costs of a family to some decimals; its seconds are of the processor,
+so that load does not count.
 """
 
 from __future__ import annotations
@@ -96,7 +100,10 @@ def costs(family: str, agents: int, seed: int) -> Any:
 def search_table(seeds: int, limit: float, only: str) -> None:
     """One line per family and size."""
     print(f"\nFewest blocking pairs, {seeds} instances each, at most {limit:g} s each")
-    heads = f"{'family':12} {'agents':>6} {'proved':>8} {'above bound':>11} {'median s':>9} {'95 % s':>8} {'most s':>8}"
+    heads = (
+        f"{'family':12} {'agents':>6} {'proved':>8} {'above bound':>11} {'median s':>9} "
+        f"{'95 % s':>8} {'most s':>8}"
+    )
     print(f"{heads}  asked")
     for family, agents, allowed, asked in SEARCHES:
         if only not in family:
@@ -111,11 +118,16 @@ def search_table(seeds: int, limit: float, only: str) -> None:
             if found.feasible and found.proved and found.value is not None:
                 proved += 1
                 above.append(found.value - found.partition.bound())
-        line = f"{family:12} {agents:6} {proved:4}/{feasible:<3} {f'0 to {max(above, default=0)}':>11}"
+        line = (
+            f"{family:12} {agents:6} {proved:4}/{feasible:<3} {f'0 to {max(above, default=0)}':>11}"
+        )
         line += f" {np.median(seconds):9.4f} {np.quantile(seconds, 0.95):8.3f} {max(seconds):8.3f}"
         if asked:
             share, within = asked
-            met = np.mean([second <= within for second in seconds]) >= share and proved >= share * feasible
+            met = (
+                np.mean([second <= within for second in seconds]) >= share
+                and proved >= share * feasible
+            )
             line += f"  {share:.0%} within {within:g} s: {'met' if met else 'MISSED'}"
         print(line, flush=True)
 
@@ -123,7 +135,10 @@ def search_table(seeds: int, limit: float, only: str) -> None:
 def ties_table(seeds: int, limit: float, only: str) -> None:
     """One line per family, size and number of decimals."""
     print(f"\nFewest blocking pairs with ties, {seeds} instances each, at most {limit:g} s each")
-    heads = f"{'family':12} {'agents':>6} {'decimals':>8} {'alpha':>6} {'ties':>7} {'proved':>8} {'fewest':>7}"
+    heads = (
+        f"{'family':12} {'agents':>6} {'decimals':>8} {'alpha':>6} {'ties':>7} "
+        f"{'proved':>8} {'fewest':>7}"
+    )
     print(f"{heads} {'median s':>9} {'most s':>8}  asked")
     for family, agents, decimals, least, asked in TIED:
         if only not in family:
@@ -139,7 +154,10 @@ def ties_table(seeds: int, limit: float, only: str) -> None:
             proved += found.proved
             values.append(int(found.value or 0))
         span = f"{min(values)}-{max(values)}"
-        line = f"{family:12} {agents:6} {decimals:8} {least:6g} {np.mean(ties):7.0f} {proved:4}/{seeds:<3} {span:>7}"
+        line = (
+            f"{family:12} {agents:6} {decimals:8} {least:6g} {np.mean(ties):7.0f} "
+            f"{proved:4}/{seeds:<3} {span:>7}"
+        )
         line += f" {np.median(seconds):9.4f} {max(seconds):8.3f}"
         if asked:
             share, within = asked
@@ -165,8 +183,13 @@ def irving_table(sizes: list[int], peer_most: int) -> None:
     except ImportError:
         StableRoommatesProblem = None
         print("\nalgmatch is not installed: its column stays empty (pip install algmatch)")
-    print("\nIrving's algorithm, uniform lists, seconds (best of 5; algmatch once, its reading of the lists included)")
-    print(f"{'agents':>6} {'stable':>6} {'cotenant':>9} {'partition':>9} {'algmatch':>9} {'ratio':>7}")
+    print(
+        "\nIrving's algorithm, uniform lists, seconds (best of 5; algmatch once, its reading "
+        "of the lists included)"
+    )
+    print(
+        f"{'agents':>6} {'stable':>6} {'cotenant':>9} {'partition':>9} {'algmatch':>9} {'ratio':>7}"
+    )
     for agents in sizes:
         rank = instance("uniform", agents, 0)
         ours = irving(rank)
@@ -184,11 +207,21 @@ def irving_table(sizes: list[int], peer_most: int) -> None:
 
 
 def classic_rows(rank: Any) -> tuple[list[tuple[int, int]], list[list[int]], list[list[int]]]:
-    """Acceptable pairs; per pair, those at least as good for one of its two agents; per agent, its pairs."""
+    """Acceptable pairs; per pair, those at least as good for one of its two agents; per agent, its
+    pairs.
+    """
     agents = len(rank)
-    pairs = [(i, j) for i in range(agents) for j in range(i + 1, agents) if max(rank[i, j], rank[j, i]) < UNRANKED]
+    pairs = [
+        (i, j)
+        for i in range(agents)
+        for j in range(i + 1, agents)
+        if max(rank[i, j], rank[j, i]) < UNRANKED
+    ]
     number = {pair: place for place, pair in enumerate(pairs)}
-    of_agent = [[number[min(i, j), max(i, j)] for j in range(agents) if j != i and rank[i, j] < UNRANKED] for i in range(agents)]
+    of_agent = [
+        [number[min(i, j), max(i, j)] for j in range(agents) if j != i and rank[i, j] < UNRANKED]
+        for i in range(agents)
+    ]
     as_good = []
     for i, j in pairs:
         cover = {number[min(i, c), max(i, c)] for c in range(agents) if rank[i, c] <= rank[i, j]}
@@ -214,7 +247,9 @@ def by_cp_sat(rank: Any, limit: float) -> str:
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = limit
     status = solver.solve(model)
-    best = round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "none"
+    best = (
+        round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "none"
+    )
     return f"{best} ({'proved' if status == cp_model.OPTIMAL else 'not proved'})"
 
 
@@ -237,10 +272,19 @@ def by_highs(rank: Any, limit: float) -> str:
     program.row_lower_ = np.array([low for _, low, _ in rows])
     program.row_upper_ = np.array([high for _, _, high in rows])
     program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = (
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+    )
     program.integrality_ = [highspy.HighsVarType.kInteger] * (2 * size)
     solver = highspy.Highs()
-    for option, value in (("output_flag", False), ("threads", 1), ("time_limit", limit), ("mip_rel_gap", 0.0)):
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("time_limit", limit),
+        ("mip_rel_gap", 0.0),
+    ):
         solver.setOptionValue(option, value)
     solver.passModel(program)
     solver.run()
@@ -249,8 +293,13 @@ def by_highs(rank: Any, limit: float) -> str:
 
 
 def program_table(agents: int, number: int, limit: float) -> None:
-    """The search beside the plain integer program, on uniform instances without a stable matching."""
-    print(f"\nThe plain integer program beside it: {agents} agents, uniform, no stable matching, at most {limit:g} s")
+    """The search beside the plain integer program, on uniform instances without a stable
+    matching.
+    """
+    print(
+        f"\nThe plain integer program beside it: {agents} agents, uniform, no stable "
+        f"matching, at most {limit:g} s"
+    )
     print(f"{'seed':>4} {'search':>12} {'s':>8} {'CP-SAT':>16} {'s':>7} {'HiGHS':>16} {'s':>7}")
     seed = 0
     while number:
@@ -272,13 +321,26 @@ def program_table(agents: int, number: int, limit: float) -> None:
 
 def main() -> None:
     """Parse the options and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=20, help="instances per line (default 20)")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds per instance (default 60)")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds per instance (default 60)"
+    )
     parser.add_argument("--family", default="", help="only families whose name contains this")
-    parser.add_argument("--peer-most", type=int, default=500, help="largest instance given to algmatch (default 500)")
-    parser.add_argument("--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)")
-    parser.add_argument("--quick", action="store_true", help="5 instances, 5 seconds, a small integer program")
+    parser.add_argument(
+        "--peer-most",
+        type=int,
+        default=500,
+        help="largest instance given to algmatch (default 500)",
+    )
+    parser.add_argument(
+        "--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="5 instances, 5 seconds, a small integer program"
+    )
     options = parser.parse_args()
     if options.quick:
         options.seeds, options.limit, options.program_limit, options.peer_most = 5, 5.0, 5.0, 200

@@ -1,9 +1,12 @@
-"""Fair scheduling: how fast REF and the tables are on the LPC trace, and the compiled REF beside the plain-Python one.
+"""Fair scheduling: how fast REF and the tables are on the LPC trace, and the compiled REF beside
+the plain-Python one.
 
-Run from anywhere: `python benchmarks/bench_scheduling.py --log LPC-EGEE-2004-1.2-cln.swf.gz` (`cotenant fetch lpc-egee` says
-where it is); without a log a synthetic one of about the same load stands in and is named so. Kernels are compiled before a clock
-starts. Both clocks are shown: wall seconds, and processor seconds of this process, which other work on the machine disturbs less.
-No other public implementation of REF is known; the peer is `plain_ref`, which does the same in plain Python.
+Run from anywhere: `python benchmarks/bench_scheduling.py --log LPC-EGEE-2004-1.2-cln.swf.gz`
+(`cotenant fetch lpc-egee` says where it is); without a log a synthetic one of about the same load
+stands in and is named so. Kernels are compiled before a clock starts. Both clocks are shown: wall
+seconds, and processor seconds of this process, which other work on the machine disturbs less. No
+other public implementation of REF is known; the peer is `plain_ref`, which does the same in plain
+Python.
 """
 
 from __future__ import annotations
@@ -30,14 +33,19 @@ MACHINES = 70
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--log", help="the LPC-EGEE trace (.swf or .swf.gz)")
     parser.add_argument("--windows", type=int, default=100, help="windows of table 1")
     parser.add_argument("--repeats", type=int, default=5, help="the best of so many runs counts")
     arguments = parser.parse_args()
     log = synthetic() if arguments.log is None else read_swf(arguments.log)
-    print(f"log: {log.name}, {len(log.submit)} jobs, {MACHINES} machines, Zipf; best of {arguments.repeats} runs")
-    play_ref(workload(organizations=2, jobs=10, horizon=50, rng=np.random.default_rng(0)))  # compiles
+    print(
+        f"log: {log.name}, {len(log.submit)} jobs, {MACHINES} machines, Zipf; best of "
+        f"{arguments.repeats} runs"
+    )
+    play_ref(
+        workload(organizations=2, jobs=10, horizon=50, rng=np.random.default_rng(0))
+    )  # compiles
     rows = [
         *busy(log, 5, 500_000, "empty", arguments.repeats),
         *busy(log, 5, 500_000, "warm", arguments.repeats),
@@ -56,12 +64,20 @@ Row = tuple[str, float, float, str, str]
 
 
 def busy(log: Log, organizations: int, length: int, initial: Initial, repeats: int) -> list[Row]:
-    """REF on the window with the most contended decisions of forty, and on the one at their 90th percentile."""
+    """REF on the window with the most contended decisions of forty, and on the one at their 90th
+    percentile.
+    """
     found: list[tuple[int, int, Scheduling]] = []
     for index in range(40):
         rng = np.random.default_rng([1, index])
         begin = int(rng.integers(log.begin, log.end - length))
-        settings = Settings(begin=begin, length=length, organizations=organizations, machines=MACHINES, initial=initial)
+        settings = Settings(
+            begin=begin,
+            length=length,
+            organizations=organizations,
+            machines=MACHINES,
+            initial=initial,
+        )
         try:
             instance = window(log, settings, rng).instance
         except InvalidInstance:
@@ -70,10 +86,21 @@ def busy(log: Log, organizations: int, length: int, initial: Initial, repeats: i
     found.sort(key=lambda entry: entry[:2])
     asked = {5: "0.03", 12: "5"}[organizations]
     rows = []
-    for label, (*_, instance) in (("busiest", found[-1]), ("90th percentile", found[int(0.9 * (len(found) - 1))])):
+    for label, (*_, instance) in (
+        ("busiest", found[-1]),
+        ("90th percentile", found[int(0.9 * (len(found) - 1))]),
+    ):
         wall, cpu, played = clocked(partial(play_ref, instance), repeats)
         note = f"{instance.jobs} jobs, {played.contended} contended decisions"
-        rows.append((f"REF k = {organizations}, T = {length}, {initial}, {label} of 40 windows", wall, cpu, asked, note))
+        rows.append(
+            (
+                f"REF k = {organizations}, T = {length}, {initial}, {label} of 40 windows",
+                wall,
+                cpu,
+                asked,
+                note,
+            )
+        )
     return rows
 
 
@@ -90,13 +117,27 @@ def rules(log: Log, repeats: int) -> list[Row]:
 
 def twins(repeats: int) -> list[Row]:
     """The compiled REF and the plain one on the same instance."""
-    instance = workload(organizations=4, machines=6, jobs=40, horizon=60, batch=4, load=1.5, rng=np.random.default_rng(0))
+    instance = workload(
+        organizations=4,
+        machines=6,
+        jobs=40,
+        horizon=60,
+        batch=4,
+        load=1.5,
+        rng=np.random.default_rng(0),
+    )
     wall, cpu, played = clocked(lambda: play_ref(instance), repeats)
     plain_wall, plain_cpu, plain = clocked(lambda: plain_ref(instance), 1)
     assert list(reference_of(played).values) == plain.values
     return [
         ("compiled REF k = 4, 40 jobs", wall, cpu, "", "same schedule and values"),
-        ("plain-Python REF k = 4, 40 jobs", plain_wall, plain_cpu, "", f"{plain_cpu / max(cpu, 1e-9):.0f} times the compiled"),
+        (
+            "plain-Python REF k = 4, 40 jobs",
+            plain_wall,
+            plain_cpu,
+            "",
+            f"{plain_cpu / max(cpu, 1e-9):.0f} times the compiled",
+        ),
     ]
 
 
@@ -108,7 +149,15 @@ def table(log: Log, windows: int) -> list[Row]:
         settings = Settings(length=50_000, machines=MACHINES, initial=initial)
         wall, cpu, found = clocked(partial(study, log, settings, windows=windows), 1)
         note = f"{found.contended_windows} contended windows"
-        rows.append((f"table 1: {windows} windows x {len(TABLE_RULES)} rules and REF, {initial}", wall, cpu, "120", note))
+        rows.append(
+            (
+                f"table 1: {windows} windows x {len(TABLE_RULES)} rules and REF, {initial}",
+                wall,
+                cpu,
+                "120",
+                note,
+            )
+        )
     return rows
 
 
@@ -118,18 +167,29 @@ def clocked(work: Callable[[], Any], repeats: int) -> tuple[float, float, Any]:
     for _ in range(repeats):
         begin, busy_before = time.perf_counter(), time.process_time()
         result = work()
-        wall, cpu = min(wall, time.perf_counter() - begin), min(cpu, time.process_time() - busy_before)
+        wall, cpu = (
+            min(wall, time.perf_counter() - begin),
+            min(cpu, time.process_time() - busy_before),
+        )
     return wall, cpu, result
 
 
 def synthetic() -> Log:
     """Batches of lognormal jobs for a hundred days, where the trace is not at hand."""
-    made = workload(organizations=40, machines=MACHINES, jobs=80_000, horizon=8_640_000, load=0.7, rng=np.random.default_rng(0))
+    made = workload(
+        organizations=40,
+        machines=MACHINES,
+        jobs=80_000,
+        horizon=8_640_000,
+        load=0.7,
+        rng=np.random.default_rng(0),
+    )
     order = np.argsort(made.release, kind="stable")
     zeros = np.zeros(made.jobs, dtype=np.int64)
     names = tuple(map(str, range(40)))
     return Log(
-        "synthetic", made.release[order], zeros, made.processing[order], zeros + 1, made.organization[order], zeros, names, ("",)
+        "synthetic", made.release[order], zeros, made.processing[order], zeros + 1,
+        made.organization[order], zeros, names, ("",)
     )  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""A table in every form it is written in: what programs read is unrounded, what people read is escaped."""
+"""A table in every form it is written in: what programs read is unrounded, what people read is
+escaped.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ TABLE = Table(
 
 def test_csv_holds_values_as_they_are_and_nothing_for_none() -> None:
     rows = list(csv.reader(io.StringIO(TABLE.csv())))
-    assert rows == [["method", "penalty"], ["optimal", str(1 / 3)], ["[SR] a|b", ""], [SPECIAL, "0.5"]]
+    assert rows == [
+        ["method", "penalty"],
+        ["optimal", str(1 / 3)],
+        ["[SR] a|b", ""],
+        [SPECIAL, "0.5"],
+    ]
 
 
 def test_people_read_rounded_text_and_a_pair_says_its_own() -> None:
@@ -42,13 +49,19 @@ def test_a_terminal_shows_every_cell() -> None:
 
     stream = io.StringIO()
     Console(file=stream, width=200, markup=False).print(TABLE.rich())
-    assert all(word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*"))
+    assert all(
+        word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*")
+    )
 
 
 def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     from cotenant.analysis.report.console import print_tables
 
-    columns = (Column("method"), Column("status"), *(Column(f"metric-{n:02}", numeric=True) for n in range(12)))
+    columns = (
+        Column("method"),
+        Column("status"),
+        *(Column(f"metric-{n:02}", numeric=True) for n in range(12)),
+    )
     print_tables([Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),))])
     printed = capsys.readouterr().out
     assert "feasible  " in printed
@@ -59,7 +72,15 @@ def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "-"), (0.0, "0 %"), (2e-9, "<0.01 %"), (-2e-9, ">-0.01 %"), (1e-4, "0.01 %"), (12.0, "12 times")]
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0 %"),
+        (2e-9, "<0.01 %"),
+        (-2e-9, ">-0.01 %"),
+        (1e-4, "0.01 %"),
+        (12.0, "12 times"),
+    ],
 )
 def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text: str) -> None:
     assert percent(value) == text
@@ -68,7 +89,10 @@ def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text
 def test_latex_escapes_every_special_character() -> None:
     text = TABLE.latex()
     body = next(line for line in text.splitlines() if "half" in line)
-    assert r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}" in body
+    assert (
+        r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}"
+        in body
+    )
     assert r"\textless{}script\textgreater{} \textbar{}" in body
     assert "{[}1{]} {*} -{}-" in body
     assert r"\begin{tabular}{lr}" in text
@@ -80,7 +104,9 @@ def test_latex_escapes_every_special_character() -> None:
 def test_latex_compiles(tmp_path: Path) -> None:
     document = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{TABLE.latex()}\end{{document}}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
-    done = subprocess.run(["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        ["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-2000:]
 
 

@@ -1,4 +1,6 @@
-"""The papers' tables and figures, each from one command: what the paper says beside what comes out here."""
+"""The papers' tables and figures, each from one command: what the paper says beside what comes out
+here.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,11 @@ class Finding:
     what : the quantity or claim.
     paper : what the paper prints or says, "" when it says nothing.
     ours : what came out.
-    verdict : "reproduced", "differs", "undecided" (what was drawn is too little to tell), or "not in the paper".
+    verdict : "reproduced", "differs", "undecided" (what was drawn is too little to tell), or "not
+        in the paper".
     note : how it was measured.
-    cause : of a difference, why: found by working it out or by a run in which the cause was taken away, or what runs ruled out;
-        "" where nothing was tested.
+    cause : of a difference, why: found by working it out or by a run in which the cause was taken
+        away, or what runs ruled out; "" where nothing was tested.
     """
 
     what: str
@@ -42,7 +45,9 @@ class Finding:
     def why(self) -> str:
         """The note, and of a difference its cause, or that none was tested."""
         told = self.cause and f"cause: {self.cause}"
-        return "; ".join(filter(None, (self.note, told or (_NO_CAUSE if self.verdict == "differs" else ""))))
+        return "; ".join(
+            filter(None, (self.note, told or (_NO_CAUSE if self.verdict == "differs" else "")))
+        )
 
 
 _NO_CAUSE = "no cause was tested"
@@ -54,12 +59,18 @@ def judged(good: bool) -> Verdict:
 
 
 def decided(holds: bool, low: float, high: float) -> Verdict:
-    """The verdict on the sign of a mean: undecided while its interval from `low` to `high` holds 0."""
+    """The verdict on the sign of a mean: undecided while its interval from `low` to `high` holds
+    0.
+    """
     return "undecided" if low <= 0 <= high else judged(holds)
 
 
-def claim(what: str, paper: str, ours: str, holds: bool, note: str = "", cause: str = "") -> Finding:
-    """A claim of the paper beside what came out: reproduced when it holds, else it differs, for `cause` where one was found."""
+def claim(
+    what: str, paper: str, ours: str, holds: bool, note: str = "", cause: str = ""
+) -> Finding:
+    """A claim of the paper beside what came out: reproduced when it holds, else it differs, for
+    `cause` where one was found.
+    """
     return Finding(what, paper, ours, judged(holds), note, "" if holds else cause)
 
 
@@ -77,13 +88,14 @@ class Experiment:
     name : what `cotenant reproduce` calls it, such as "market-figure-3.12".
     problem : which problem it belongs to.
     source : paper and place.
-    function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding | Picture]`.
+    function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding
+        | Picture]`.
     what : one line for people.
-    data : (option, file) of each measured file of others that it reads: the option that takes its path, and its place in a
-        folder of users' copies (the layout of CONTRIBUTING.md).
+    data : (option, file) of each measured file of others that it reads: the option that takes its
+        path, and its place in a folder of users' copies (the layout of CONTRIBUTING.md).
     substitute : what it runs on without them; "" when it cannot.
-    variations : what the paper leaves open, and other choices of it: where a finding differs without a cause of its own, they
-        are tried (see `causes.explained`).
+    variations : what the paper leaves open, and other choices of it: where a finding differs
+        without a cause of its own, they are tried (see `causes.explained`).
     """
 
     name: str
@@ -98,7 +110,9 @@ class Experiment:
     @property
     def paper(self) -> str:
         """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
-        return next((paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND)
+        return next(
+            (paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND
+        )
 
     @property
     def place(self) -> str:
@@ -112,30 +126,59 @@ class Experiment:
         return function
 
     def files(self, folder: Path) -> dict[str, str]:
-        """The path of each measured file that lies in a folder of users' copies, by the option that takes it."""
-        return {option: str(folder / file) for option, file in self.data if (folder / file).is_file()}
+        """The path of each measured file that lies in a folder of users' copies, by the option that
+        takes it.
+        """
+        return {
+            option: str(folder / file) for option, file in self.data if (folder / file).is_file()
+        }
 
     @property
     def also_read(self) -> tuple[str, ...]:
         """The measured files that its variations read."""
         changes = [changes for runs in self.variations.values() for changes in runs.values()]
-        return tuple(dict.fromkeys(value.file for one in changes for value in one.values() if isinstance(value, left_open.Copy)))
+        return tuple(
+            dict.fromkeys(
+                value.file
+                for one in changes
+                for value in one.values()
+                if isinstance(value, left_open.Copy)
+            )
+        )
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
         """Run it, with the measured files that `data`, a folder, holds."""
-        found = {} if data is None else {option: path for option, path in self.files(data).items() if option not in options}
+        found = (
+            {}
+            if data is None
+            else {
+                option: path for option, path in self.files(data).items() if option not in options
+            }
+        )
         clock = Clock()
         parts = list(self.resolve()(seed=seed, **found, **options))
         seconds = clock.seconds
         command = self.command(seed=seed, data=bool(found), **options)
-        pictures = tuple(replace(part, command=part.command or command) for part in parts if not isinstance(part, Finding))
-        return Reproduction(self, command, seconds, tuple(part for part in parts if isinstance(part, Finding)), pictures)
+        pictures = tuple(
+            replace(part, command=part.command or command)
+            for part in parts
+            if not isinstance(part, Finding)
+        )
+        return Reproduction(
+            self,
+            command,
+            seconds,
+            tuple(part for part in parts if isinstance(part, Finding)),
+            pictures,
+        )
 
     def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
         """What a person types to run it; DATA stands for their folder of measured files."""
         drawn = [f"--seed {seed}"] if seed else []
         given = [f"-o {key}={'none' if value is None else value}" for key, value in options.items()]
-        return " ".join(["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])])
+        return " ".join(
+            ["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])]
+        )
 
 
 @dataclass(frozen=True)
@@ -188,15 +231,19 @@ class ExperimentRow(TypedDict, total=False):
     key: str
 
 
-_THESIS = "Llull, Microeconomic Models for Managing Shared Datacenters (thesis, Duke University, 2017)"
+_THESIS = (
+    "Llull, Microeconomic Models for Managing Shared Datacenters (thesis, Duke University, 2017)"
+)
 
 PAPERS: dict[str, str] = {
     "Cooper": "Cooper: Task Colocation with Cooperative Games (2017)",
     "Llull (thesis 2017)": _THESIS,
     "thesis": _THESIS,
-    "Skowron and Rzadca": "Skowron and Rzadca, Non-monetary fair scheduling: a cooperative game theory approach",
+    "Skowron and Rzadca": "Skowron and Rzadca, Non-monetary fair scheduling: a cooperative "
+    "game theory approach",
     "Hines and Romano": "Hines and Romano, Matching Theory and Virtual Machines",
-    "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource Allocation in Cloud Computing (2014)",
+    "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource "
+    "Allocation in Cloud Computing (2014)",
 }
 """How an experiment's source begins -> the paper in full."""
 
@@ -218,7 +265,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "colocation",
         "Cooper figs. 1 and 7, thesis figs. 2.1, 2.9 and 2.10",
         "analysis.papers.cooper.attribution:figure_7",
-        "penalty of each job by policy, the jobs by increasing bandwidth, beside what is proved possible",
+        "penalty of each job by policy, the jobs by increasing bandwidth, beside what is "
+        "proved possible",
         variations={**left_open.populations(), **left_open.policies()},
     ),
     Experiment(
@@ -227,22 +275,32 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Cooper fig. 8, thesis fig. 2.11",
         "analysis.papers.cooper.attribution:figure_8",
         "ranks of penalty against ranks of bandwidth by policy, and the fairest pairing possible",
-        variations={**left_open.populations(slack_seconds=0.0), **left_open.policies(slack_seconds=0.0)},
+        variations={
+            **left_open.populations(slack_seconds=0.0),
+            **left_open.policies(slack_seconds=0.0),
+        },
     ),
     Experiment(
         "colocation-figure-9",
         "colocation",
         "Cooper fig. 9, thesis fig. 2.12",
         "analysis.papers.cooper.stability:figure_9",
-        "agents served better, worse and alike when stable policies replace greedy and complementary ones",
-        variations={**left_open.populations(), **left_open.policies(), **left_open.COUPLING, **left_open.MAJORITY},
+        "agents served better, worse and alike when stable policies replace greedy and "
+        "complementary ones",
+        variations={
+            **left_open.populations(),
+            **left_open.policies(),
+            **left_open.COUPLING,
+            **left_open.MAJORITY,
+        },
     ),
     Experiment(
         "colocation-figure-10",
         "colocation",
         "Cooper fig. 10, thesis fig. 2.13",
         "analysis.papers.cooper.stability:figure_10",
-        "blocking pairs against alpha by policy, and in how many populations none is proved possible",
+        "blocking pairs against alpha by policy, and in how many populations none is proved "
+        "possible",
         variations={**left_open.populations(draws=10), **left_open.policies(draws=10)},
     ),
     Experiment(
@@ -276,14 +334,20 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "analysis.papers.cooper.measured:fair_co2_claims",
         "the claims of figures 7 to 13 on the run times that Fair-CO2 measured (-o matrix=)",
         data=(("matrix", "interference/fairco2_runtime_colocation_matrix.csv"),),
-        variations={**left_open.draws(draws=3), **left_open.policies(draws=3), **left_open.MAJORITY, **left_open.AS_WELL},
+        variations={
+            **left_open.draws(draws=3),
+            **left_open.policies(draws=3),
+            **left_open.MAJORITY,
+            **left_open.AS_WELL,
+        },
     ),
     Experiment(
         "colocation-gavel",
         "colocation",
         "Cooper figs. 7 to 13, on other penalties",
         "analysis.papers.cooper.measured:gavel_claims",
-        "the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs sharing a GPU (-o matrix=)",
+        "the claims of figures 7 to 13 on the throughputs that Gavel measured of training "
+        "jobs sharing a GPU (-o matrix=)",
         data=(("matrix", "interference/gavel_pairs.json"),),
         variations={
             **left_open.draws(draws=3),
@@ -511,7 +575,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "numa",
         "not in the thesis",
         "analysis.papers.thesis_numa.studies:policies",
-        "of any instance (-o file=): what policies sustain, their p95, and the most of any placement",
+        "of any instance (-o file=): what policies sustain, their p95, and the most of any "
+        "placement",
     ),
     Experiment(
         "numa-hot-data",
@@ -555,7 +620,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "packing",
         "Xu and Yu (2014) fig. 7",
         "analysis.papers.fuga.cluster:figure_7",
-        "utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at hand)",
+        "utilization over time slots of a trace (Azure or Alibaba list; the Google trace is "
+        "not at hand)",
         data=(("trace", "packing/azure_v1_vm_requests_dev_20k.csv"),),
         substitute="a synthetic trace",
     ),
@@ -564,7 +630,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "packing",
         "Xu and Yu (2014) Theorems 7 to 10",
         "analysis.papers.fuga.games:theorems",
-        "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the equilibrium",
+        "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the "
+        "equilibrium",
         variations=left_open.GAMES,
     ),
     Experiment(
@@ -579,7 +646,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "market",
         "thesis fig. 3.3",
         "analysis.papers.thesis_market.profiles:figure_3_3",
-        "parallel fraction by core count, from measured run times (-o profile=) or a synthetic profile",
+        "parallel fraction by core count, from measured run times (-o profile=) or a "
+        "synthetic profile",
         data=(("profile", P3ARSEC),),
         substitute="a synthetic profile",
     ),
@@ -640,52 +708,84 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 NOT_DETERMINED: tuple[tuple[str, str], ...] = (
     (
         "Cooper figs. 2 and 3, thesis figs. 2.3 and 2.4",
-        "the penalties of four users beside each other are only a picture; the text prints two numbers of them",
+        "the penalties of four users beside each other are only a picture; the text prints "
+        "two numbers of them",
     ),
-    ("Cooper figs. 4 and 6, thesis figs. 2.5 and 2.7", "drawings of the architecture; there is nothing to compute"),
-    ("thesis fig. 2.8", "the measured 20 x 20 penalties are only a picture; a stated contention model stands in for them"),
+    (
+        "Cooper figs. 4 and 6, thesis figs. 2.5 and 2.7",
+        "drawings of the architecture; there is nothing to compute",
+    ),
+    (
+        "thesis fig. 2.8",
+        "the measured 20 x 20 penalties are only a picture; a stated contention model stands "
+        "in for them",
+    ),
     (
         "Cooper figs. 7 to 13, the values of bars, boxes and points",
         "they come from those penalties; what is tested are the sentences about them",
     ),
     ("thesis figs. 3.1, 3.2 and 3.7", "drawings of the architecture; there is nothing to compute"),
-    ("thesis figs. 3.3 to 3.5 and 3.10, their values", "measured run times of 22 workloads, of which the text prints none"),
+    (
+        "thesis figs. 3.3 to 3.5 and 3.10, their values",
+        "measured run times of 22 workloads, of which the text prints none",
+    ),
     (
         "thesis fig. 3.6",
-        "measured run times of svm and correlation on sampled data sets; the text says only that they grow linearly with size",
+        "measured run times of svm and correlation on sampled data sets; the text says only "
+        "that they grow linearly with size",
     ),
     (
         "thesis figs. 3.8 and 3.9",
         "measured run times on sampled and full data sets, none of them printed; "
         "analysis.market.profiles.prediction_errors does it for any profile with several sizes",
     ),
-    ("Llull (thesis 2017) fig. 4.1", "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute"),
+    (
+        "Llull (thesis 2017) fig. 4.1",
+        "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute",
+    ),
     (
         "Llull (thesis 2017) fig. 4.3",
-        "bars read off Micron's data sheets; the text prints one of them, 2 W per GB (numa-table-4.1)",
+        "bars read off Micron's data sheets; the text prints one of them, 2 W per GB "
+        "(numa-table-4.1)",
     ),
-    ("Llull (thesis 2017) fig. 4.5", "a sketch of the queues; its policies are what numa-figure-4.7 to numa-figure-4.9 run"),
+    (
+        "Llull (thesis 2017) fig. 4.5",
+        "a sketch of the queues; its policies are what numa-figure-4.7 to numa-figure-4.9 run",
+    ),
     (
         "Llull (thesis 2017) fig. 4.6",
-        "shares of local and remote accesses of each benchmark, from processor simulation; none is printed",
+        "shares of local and remote accesses of each benchmark, from processor simulation; "
+        "none is printed",
     ),
     (
         "Llull (thesis 2017) figs. 4.10 to 4.12, the bars of each benchmark",
-        "they need the data accessed for each byte of a page (D_access / D_page), printed for no benchmark; drawn instead is "
+        "they need the data accessed for each byte of a page (D_access / D_page), printed for "
+        "no benchmark; drawn instead is "
         "the whole curve over that number",
     ),
-    ("Skowron and Rzadca figs. 4, 5 and 8", "sketches of schedules inside proofs, of no particular instance"),
+    (
+        "Skowron and Rzadca figs. 4, 5 and 8",
+        "sketches of schedules inside proofs, of no particular instance",
+    ),
     (
         "Skowron and Rzadca tables 1 and 2, columns PIK-IPLEX, SHARCNET-Whale and RICC",
-        "the traces have to be fetched by hand from the Parallel Workloads Archive: -o trace=RICC -o log=FILE",
+        "the traces have to be fetched by hand from the Parallel Workloads Archive: -o "
+        "trace=RICC -o log=FILE",
     ),
-    ("Skowron and Rzadca fig. 10, its values", "only a picture; that the ratio grows is what scheduling-figure-10 tests"),
+    (
+        "Skowron and Rzadca fig. 10, its values",
+        "only a picture; that the ratio grows is what scheduling-figure-10 tests",
+    ),
     ("Xu and Yu (2014) fig. 4", "what the three services consume over ten minutes: only a picture"),
     (
         "Xu and Yu (2014) fig. 5, over time",
-        "it follows the consumption of fig. 4, which is not printed; packing-figure-5 has elastic users",
+        "it follows the consumption of fig. 4, which is not printed; packing-figure-5 has "
+        "elastic users",
     ),
-    ("Xu and Yu (2014) figs. 6 and 7, their values", "driven by the Google trace of 2011, in a form the text does not determine"),
+    (
+        "Xu and Yu (2014) figs. 6 and 7, their values",
+        "driven by the Google trace of 2011, in a form the text does not determine",
+    ),
 )
 """Figures and tables that their papers' text does not determine: (place, reason)."""
 
@@ -695,4 +795,9 @@ def experiment_named(name: str) -> Experiment:
     for experiment in EXPERIMENTS:
         if experiment.name == name:
             return experiment
-    raise UnknownName("experiment", name, [experiment.name for experiment in EXPERIMENTS], "cotenant reproduce --list")
+    raise UnknownName(
+        "experiment",
+        name,
+        [experiment.name for experiment in EXPERIMENTS],
+        "cotenant reproduce --list",
+    )

@@ -14,10 +14,11 @@ from ...solvers.outcome import Stop
 
 
 class Row(TypedDict, total=False):
-    """A run, as `compare` gives it and a JSONL file keeps it: `Result.summary`, and what is known of its cell.
+    """A run, as `compare` gives it and a JSONL file keeps it: `Result.summary`, and what is known
+    of its cell.
 
-    A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and `instance_named`, and
-    `gaps.with_gaps` adds `bounds` and `gaps`.
+    A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and
+    `instance_named`, and `gaps.with_gaps` adds `bounds` and `gaps`.
 
     Attributes
     ----------
@@ -30,8 +31,8 @@ class Row(TypedDict, total=False):
     frontiers : documents of `PriceFrontier`.
     reading : what the metrics were told, see `gaps.reading`.
     named, instance_named : method and instance before they were told apart by options.
-    bounds, scales, gaps : by metric, the best proved bound on the instance, what agreement with it is relative to, how far the
-        row is from it.
+    bounds, scales, gaps : by metric, the best proved bound on the instance, what agreement with it
+        is relative to, how far the row is from it.
     """
 
     key: str
@@ -78,7 +79,8 @@ class Line(TypedDict, total=False):
     runs, failed, unanswered : how many runs there were, failed, and ended without an answer.
     status : of the runs, joined by "+".
     certified : whether a run's claim is an equilibrium's, within its tolerance.
-    metrics, gaps : means over the seeds that have an answer; None where one of them has no such value.
+    metrics, gaps : means over the seeds that have an answer; None where one of them has no such
+        value.
     errors : reasons of failures, with how often each occurred.
     """
 
@@ -115,7 +117,9 @@ def read_rows(path: str | os.PathLike[str]) -> list[Any]:
         The file cannot be read, or a line is no row of a comparison.
     """
     if not os.path.exists(path) and not is_standard_input(path):
-        raise InvalidFile(f"{os.fspath(path)} does not exist; `cotenant compare ... --out` makes files of rows")
+        raise InvalidFile(
+            f"{os.fspath(path)} does not exist; `cotenant compare ... --out` makes files of rows"
+        )
     return _rows(read_text(path), path)
 
 
@@ -132,22 +136,30 @@ def _rows(text: str, path: str | os.PathLike[str]) -> list[Any]:
         if isinstance(row.get("key"), str):
             rows.append(row)
         elif number < len(lines) or text.endswith("\n") or not line.startswith(ROW_BEGINS):
-            # Only what looks like the beginning of one of our rows, at the very end, is taken for one cut short.
+            # Only what looks like the beginning of one of our rows, at the very end, is taken for
+            # one cut short.
             raise InvalidFile(
-                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected what compare --out writes"
+                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected "
+                "what compare --out writes"
             )
     return rows
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line cut short is taken off."""
+    """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line
+    cut short is taken off.
+    """
     if out is None or not os.path.isfile(out):
         return {}
     text = read_text(out)
     rows = _rows(text, out)
     if text and not text.endswith("\n"):
         write_text(out, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))
-    return {row["key"]: row for row in rows if not row.get("error") and row.get("stop") != Stop.INTERRUPTED.value}
+    return {
+        row["key"]: row
+        for row in rows
+        if not row.get("error") and row.get("stop") != Stop.INTERRUPTED.value
+    }
 
 
 class RowFile:
@@ -155,7 +167,8 @@ class RowFile:
 
     Parameters
     ----------
-    out : path; made when it does not exist. What it is (a disk that is full, a pipe) shows at the first row.
+    out : path; made when it does not exist. What it is (a disk that is full, a pipe) shows at the
+        first row.
 
     Raises
     ------
@@ -173,7 +186,8 @@ class RowFile:
         Raises
         ------
         InvalidFile
-            The disk is full, or the file is gone or no longer writable; what part of the row was written is taken off again.
+            The disk is full, or the file is gone or no longer writable; what part of the row was
+            written is taken off again.
         """
         line = (json.dumps(row, allow_nan=False) + "\n").encode()
         # Opened without O_CREAT: a file that vanished would come back with the later rows only.
@@ -188,12 +202,19 @@ class RowFile:
                 os.close(stream)
         except FileNotFoundError as error:
             why = error.strerror if how else "it vanished while rows were added"
-            raise InvalidFile(f"{self._out} cannot be written: {why}; choose another --out") from None
+            raise InvalidFile(
+                f"{self._out} cannot be written: {why}; choose another --out"
+            ) from None
         except OSError as error:
-            raise InvalidFile(f"{self._out} cannot be written: {error.strerror}; {_CURE[bool(how)]}") from None
+            raise InvalidFile(
+                f"{self._out} cannot be written: {error.strerror}; {_CURE[bool(how)]}"
+            ) from None
 
 
-_CURE = {True: "choose another --out", False: "its rows so far are whole; make room and start again to go on"}
+_CURE = {
+    True: "choose another --out",
+    False: "its rows so far are whole; make room and start again to go on",
+}
 
 
 def _append(stream: int, line: bytes) -> None:

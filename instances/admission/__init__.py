@@ -1,4 +1,6 @@
-"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano, "Matching Theory and Virtual Machines")."""
+"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano, "Matching Theory
+and Virtual Machines").
+"""
 
 from __future__ import annotations
 

@@ -13,14 +13,20 @@ from .instance import Admission
 class AdmissionDocument(BaseModel):
     """Jobs that apply to virtual machines with typed cores."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant admission instance")
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant admission instance"
+    )
 
     cotenant: Literal[1]
     problem: Literal["admission"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
-    cores: Entries[Entries[int]] = Field(min_length=1, description="V x C: cores of each type on each VM")
-    threads: Entries[int] = Field(min_length=1, description="the most cores each job can use, at least 1")
+    cores: Entries[Entries[int]] = Field(
+        min_length=1, description="V x C: cores of each type on each VM"
+    )
+    threads: Entries[int] = Field(
+        min_length=1, description="the most cores each job can use, at least 1"
+    )
     speed: Entries[Entries[float]] = Field(
         min_length=1, description="J x C: work per unit of time on one core of each type, above 0"
     )

@@ -28,4 +28,13 @@ PROBLEM = Problem(
     scale="instances.colocation.objective:scale",
 )
 
-__all__ = ["ALPHA_MODES", "PROBLEM", "BlockingPairs", "Colocation", "Pairing", "blocking_pairs", "check", "gains"]
+__all__ = [
+    "ALPHA_MODES",
+    "PROBLEM",
+    "BlockingPairs",
+    "Colocation",
+    "Pairing",
+    "blocking_pairs",
+    "check",
+    "gains",
+]

@@ -14,14 +14,18 @@ Penalty = float | None
 
 
 def _without_default(schema: dict[str, Any]) -> None:
-    """Absent and null are two things here: a tool that fills defaults in must not turn one into the other."""
+    """Absent and null are two things here: a tool that fills defaults in must not turn one into the
+    other.
+    """
     schema.pop("default", None)
 
 
 class ColocationDocument(BaseModel):
     """Jobs of T types to be paired on processors that hold two jobs each."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant colocation instance")
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant colocation instance"
+    )
 
     cotenant: Literal[1]
     problem: Literal["colocation"]
@@ -29,7 +33,8 @@ class ColocationDocument(BaseModel):
     source: str = Field(default="", description="where the numbers come from")
     penalty: Entries[Entries[Penalty]] = Field(
         min_length=1,
-        description="T x T: throughput loss of a row-type job beside a column-type job, from -1 to 1; null forbids the pair",
+        description="T x T: throughput loss of a row-type job beside a column-type job, from "
+        "-1 to 1; null forbids the pair",
     )
     count: Entries[Annotated[int, Field(json_schema_extra={"minimum": 0})]] = Field(
         min_length=1, description="agents of each type"
@@ -43,7 +48,8 @@ class ColocationDocument(BaseModel):
     machines: float | None = Field(
         default=None,
         json_schema_extra=_without_default,
-        description="processors; absent: half as many as agents, everyone is paired; null: as many as needed",
+        description="processors; absent: half as many as agents, everyone is paired; null: as "
+        "many as needed",
     )
     unpaired: float = Field(
         default=None,  # type: ignore[assignment]  # absent; a null would mean infinity, which is no penalty

@@ -1,6 +1,8 @@
-"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference lists.
+"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference
+lists.
 
-Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals (`computed_penalty`).
+Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals
+(`computed_penalty`).
 """
 
 from __future__ import annotations
@@ -28,9 +30,14 @@ _FORBIDDEN = {"": np.inf, "null": np.inf}
 
 @checked
 def penalty_csv(
-    path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None
+    path: PathLike,
+    *,
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    bandwidth: str | None = None,
 ) -> Colocation:
-    """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside y, at most 1.
+    """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside
+    y, at most 1.
 
     Parameters
     ----------
@@ -48,9 +55,14 @@ def penalty_csv(
 
 @checked
 def slowdown_csv(
-    path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None
+    path: PathLike,
+    *,
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    bandwidth: str | None = None,
 ) -> Colocation:
-    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown.
+    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1
+    - 1/slowdown.
 
     Parameters
     ----------
@@ -64,8 +76,15 @@ def slowdown_csv(
 
 
 @checked
-def fair_co2(path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None) -> Colocation:
-    """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run alone.
+def fair_co2(
+    path: PathLike,
+    *,
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    bandwidth: str | None = None,
+) -> Colocation:
+    """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run
+    alone.
 
     penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
 
@@ -77,20 +96,30 @@ def fair_co2(path: PathLike, *, copies: Copies = 1, machines: Machines | None = 
     """
     names, matrix, alone = _square(path, extra_columns=1)
     if not np.isfinite(alone).all():
-        raise InvalidFile(f"{os.fspath(path)}, row of {names[int(np.argmin(np.isfinite(alone)))]!r}: the run alone is missing")
+        raise InvalidFile(
+            f"{os.fspath(path)}, row of {names[int(np.argmin(np.isfinite(alone)))]!r}: the "
+            "run alone is missing"
+        )
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
-    return _typed(path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times")
+    return _typed(
+        path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times"
+    )
 
 
 @checked
 def gavel(
-    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: Copies = 1, machines: Machines | None = None
+    path: PathLike,
+    *,
+    gpu: Literal["k80", "p100", "v100"] = "v100",
+    copies: Copies = 1,
+    machines: Machines | None = None,
 ) -> Colocation:
-    """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing one GPU.
+    """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing
+    one GPU.
 
-    Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`, `isolated_throughput` and
-    `corun_throughput_of_row` under `gpus`. A zero is a pair that does not fit in memory: forbidden. A pair that was
-    not measured is forbidden too.
+    Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`,
+    `isolated_throughput` and `corun_throughput_of_row` under `gpus`. A zero is a pair that does not
+    fit in memory: forbidden. A pair that was not measured is forbidden too.
 
     Parameters
     ----------
@@ -103,10 +132,16 @@ def gavel(
     if not isinstance(tables, dict):
         raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: gpus is {tables!r}")
     if gpu not in tables:
-        raise InvalidFile(f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has {', '.join(map(str, tables))}")
+        raise InvalidFile(
+            f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has "
+            f"{', '.join(map(str, tables))}"
+        )
     jobs, alone, shared = _gavel_table(path, tables[gpu])
     if shared.shape != (len(jobs), len(jobs)) or alone.shape != (len(jobs),):
-        raise InvalidFile(f"{os.fspath(path)}: {len(jobs)} jobs, but throughputs of shapes {alone.shape} and {shared.shape}")
+        raise InvalidFile(
+            f"{os.fspath(path)}: {len(jobs)} jobs, but throughputs of shapes {alone.shape} "
+            f"and {shared.shape}"
+        )
     if (alone <= 0).any():
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
@@ -116,19 +151,25 @@ def gavel(
 
 
 def preference_lists(path: PathLike) -> Colocation:
-    """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object under "preferences".
+    """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object
+    under "preferences".
 
-    The r-th choice gets penalty r / n. When lists are incomplete, pairs that do not list each other are forbidden and
-    an agent may stay without partner (`unpaired` 1); an odd number of agents is allowed for the same reason.
+    The r-th choice gets penalty r / n. When lists are incomplete, pairs that do not list each other
+    are forbidden and an agent may stay without partner (`unpaired` 1); an odd number of agents is
+    allowed for the same reason.
     """
     content = parse_json(read_text(path), path)
     lists = content.get("preferences", content)
     if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
-        raise InvalidFile(f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first choice", ...], ...}}')
+        raise InvalidFile(
+            f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first '
+            f'choice", ...], ...}}'
+        )
     names = tuple(lists)
     if len(names) ** 2 > file_limit() // 4:  # the file of their instance could not be read
         raise InvalidFile(
-            f"{os.fspath(path)} names {len(names)} agents, whose matrix of penalties is more than is read; set {LIMIT_VARIABLE}"
+            f"{os.fspath(path)} names {len(names)} agents, whose matrix of penalties is more "
+            f"than is read; set {LIMIT_VARIABLE}"
         )
     index = {name: place for place, name in enumerate(names)}
     scores = np.full((len(names), len(names)), np.inf)
@@ -136,29 +177,41 @@ def preference_lists(path: PathLike) -> Colocation:
         for rank, other in enumerate(map(str, row)):
             if other not in index or other == name:
                 raise InvalidFile(
-                    f"{os.fspath(path)}: the list of {name!r} names {other!r}, who is {'itself' if other == name else 'no agent'}"
+                    f"{os.fspath(path)}: the list of {name!r} names {other!r}, who is "
+                    f"{'itself' if other == name else 'no agent'}"
                 )
             if np.isfinite(scores[index[name], index[other]]):
                 raise InvalidFile(f"{os.fspath(path)}: the list of {name!r} names {other!r} twice")
             scores[index[name], index[other]] = rank
     complete = np.isfinite(scores).sum() == len(names) * (len(names) - 1)
     source = f"preference lists of {Path(path).name}, penalty = rank / n"
-    return from_scores(scores, name=_stem(path), source=source, incomplete=not complete or len(names) % 2 == 1, names=names)
+    return from_scores(
+        scores,
+        name=_stem(path),
+        source=source,
+        incomplete=not complete or len(names) % 2 == 1,
+        names=names,
+    )
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out stays forbidden."""
+    """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out
+    stays forbidden.
+    """
     return computed_penalty(np.where(np.isfinite(together), 1 - alone / together, np.inf))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
     """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
-    rows, header, values = read_matrix(path, _FORBIDDEN, "Leave the cell empty to forbid the pair", extra_columns)
+    rows, header, values = read_matrix(
+        path, _FORBIDDEN, "Leave the cell empty to forbid the pair", extra_columns
+    )
     columns = header[: len(header) - extra_columns]
     if sorted(columns) != sorted(rows):
         odd = sorted(set(columns) ^ set(rows))
         raise InvalidFile(
-            f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; unmatched: {', '.join(odd[:4])}"
+            f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; "
+            f"unmatched: {', '.join(odd[:4])}"
         )
     return tuple(rows), values[:, places_of(rows, columns)], values[:, len(columns) :]
 
@@ -167,12 +220,19 @@ def _all_positive(path: PathLike, names: tuple[str, ...], matrix: Floats, what: 
     if (matrix <= 0).any():
         place = int(np.argwhere(matrix <= 0)[0][0])
         raise InvalidFile(
-            f"{os.fspath(path)}, row of {names[place]!r}: a {what} is {matrix[matrix <= 0][0]:g}; expected numbers above 0"
+            f"{os.fspath(path)}, row of {names[place]!r}: a {what} is "
+            f"{matrix[matrix <= 0][0]:g}; expected numbers above 0"
         )
 
 
 def _typed(
-    path: PathLike, names: tuple[str, ...], penalty: Floats, copies: int, machines: float | None, bandwidth: str | None, what: str
+    path: PathLike,
+    names: tuple[str, ...],
+    penalty: Floats,
+    copies: int,
+    machines: float | None,
+    bandwidth: str | None,
+    what: str,
 ) -> Colocation:
     return Colocation(
         penalty=penalty,
@@ -199,11 +259,16 @@ def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...]
             return (
                 tuple(table["jobs"]),
                 np.array(table["isolated_throughput"], dtype=float),
-                np.array([[value or 0.0 for value in row] for row in table["corun_throughput_of_row"]], dtype=float),
+                np.array(
+                    [[value or 0.0 for value in row] for row in table["corun_throughput_of_row"]],
+                    dtype=float,
+                ),
             )
         single = {key: name for key in table for name, scale in [_gavel_key(key)] if scale == 1}
         alone = np.array([float(table[key]["null"]) for key in single])
-        shared = np.array([[float(table[key].get(other, [0.0])[0]) for other in single] for key in single])
+        shared = np.array(
+            [[float(table[key].get(other, [0.0])[0]) for other in single] for key in single]
+        )
         return tuple(single.values()), alone, shared
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: {error!r}") from None

@@ -24,14 +24,18 @@ class JobsDocument(BaseModel):
 class MarketDocument(BaseModel):
     """Users' jobs bound to servers, and the servers' cores."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant market instance")
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant market instance"
+    )
 
     cotenant: Literal[1]
     problem: Literal["market"]
     name: str = ""
     source: str = Field(default="", description="where the numbers come from")
     capacity: Entries[float] = Field(min_length=1, description="cores of each server, above 0")
-    budget: Entries[float] = Field(min_length=1, description="money of each user, above 0; only ratios matter")
+    budget: Entries[float] = Field(
+        min_length=1, description="money of each user, above 0; only ratios matter"
+    )
     job: JobsDocument
 
     def build(self) -> Market:

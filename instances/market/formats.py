@@ -18,13 +18,15 @@ _KNOWN = ("user", "server", "parallel_fraction", "work", "budget", "capacity")
 
 @checked
 def jobs_csv(path: PathLike, *, cores: Annotated[float, Above(0)] = 24.0) -> Market:
-    """A CSV with one row per job: user, server, parallel_fraction or measured run times, and perhaps work, budget, capacity.
+    """A CSV with one row per job: user, server, parallel_fraction or measured run times, and
+    perhaps work, budget, capacity.
 
-    Users and servers are any names, numbered in order of appearance. In place of `parallel_fraction` there may be columns
-    `seconds@1`, `seconds@4`, ...: run times on so many cores, of which `seconds@1` and one more must be filled; the
-    fraction is then the mean of Karp-Flatt's over core counts (thesis section 3.2), cut to [0, 1]. `work` is 1, `budget` 1
-    and `capacity` (cores of the job's server) `cores` where there is no such column; a user's budget, and a server's
-    capacity, must be the same in all its rows.
+    Users and servers are any names, numbered in order of appearance. In place of
+    `parallel_fraction` there may be columns `seconds@1`, `seconds@4`, ...: run times on so many
+    cores, of which `seconds@1` and one more must be filled; the fraction is then the mean of
+    Karp-Flatt's over core counts (thesis section 3.2), cut to [0, 1]. `work` is 1, `budget` 1 and
+    `capacity` (cores of the job's server) `cores` where there is no such column; a user's budget,
+    and a server's capacity, must be the same in all its rows.
 
     Parameters
     ----------
@@ -60,7 +62,8 @@ def jobs_csv(path: PathLike, *, cores: Annotated[float, Above(0)] = 24.0) -> Mar
         parallel_fraction=columns[:, 2],
         work=columns[:, 3],
         name=Path(path).name.split(".")[0],
-        source=f"jobs of {Path(path).name}" + (", fractions by Karp-Flatt from run times" if times else ""),
+        source=f"jobs of {Path(path).name}"
+        + (", fractions by Karp-Flatt from run times" if times else ""),
     )
 
 
@@ -72,9 +75,13 @@ def _time_columns(table: CsvTable) -> dict[str, float]:
         if name.startswith("seconds@"):
             times[name] = CsvRow(table, 1, []).number(name, text=name.partition("@")[2])
         elif name not in _KNOWN:
-            raise InvalidFile(f"{where}: unknown column {name!r}; known: {', '.join(_KNOWN)}, seconds@CORES")
+            raise InvalidFile(
+                f"{where}: unknown column {name!r}; known: {', '.join(_KNOWN)}, seconds@CORES"
+            )
     if ("parallel_fraction" in table.places) == bool(times):
-        raise InvalidFile(f"{where}: give either the column parallel_fraction or columns seconds@CORES")
+        raise InvalidFile(
+            f"{where}: give either the column parallel_fraction or columns seconds@CORES"
+        )
     if times and 1.0 not in times.values():
         raise InvalidFile(f"{where}: no column seconds@1; speedups are relative to one core")
     return times
@@ -91,12 +98,18 @@ def _measured(row: CsvRow, times: dict[str, float]) -> float:
     return float(np.clip(values.mean(), 0.0, 1.0))
 
 
-def _numbered(row: CsvRow, what: str, known: dict[str, int], values: list[float], value: float, of: str) -> int:
-    """The number of a user or server, a new one when it appears first; its value must not change."""
+def _numbered(
+    row: CsvRow, what: str, known: dict[str, int], values: list[float], value: float, of: str
+) -> int:
+    """The number of a user or server, a new one when it appears first; its value must not
+    change.
+    """
     name = row.word(what)
     if name not in known:
         known[name] = len(known)
         values.append(value)
     elif values[known[name]] != value:
-        raise row.error(f": {of} of {what} {name!r} is {value:g}, but {values[known[name]]:g} in an earlier row")
+        raise row.error(
+            f": {of} of {what} {name!r} is {value:g}, but {values[known[name]]:g} in an earlier row"
+        )
     return known[name]

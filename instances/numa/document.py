@@ -14,7 +14,9 @@ from .instance import Law, Numa, Queues
 class NumaDocument(BaseModel):
     """Tasks of K classes on a blade server, each with its data in one memory."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant numa instance")
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant numa instance"
+    )
 
     cotenant: Literal[1]
     problem: Literal["numa"]
@@ -27,18 +29,32 @@ class NumaDocument(BaseModel):
     location_share: Entries[float] = Field(
         description="share of tasks with data in each memory (blades x rows x columns); sums to 1"
     )
-    class_share: Entries[float] = Field(min_length=1, description="share of each class of tasks; sums to 1")
-    service_mean: Entries[float] = Field(description="mean service time of each class with local data [s]")
-    ht1: Entries[float] = Field(description="service time one hop away over the local one, by class, at least 1")
-    pcie: Entries[float] = Field(description="service time on another blade over the local one, by class, at least 1")
+    class_share: Entries[float] = Field(
+        min_length=1, description="share of each class of tasks; sums to 1"
+    )
+    service_mean: Entries[float] = Field(
+        description="mean service time of each class with local data [s]"
+    )
+    ht1: Entries[float] = Field(
+        description="service time one hop away over the local one, by class, at least 1"
+    )
+    pcie: Entries[float] = Field(
+        description="service time on another blade over the local one, by class, at least 1"
+    )
     bandwidth: Entries[float] = Field(description="demand for memory, by class [MB/s]")
     rate: float = Field(description="arrivals [tasks/s]")
-    refusal_limit: float | None = Field(description="offers a task declines at most; null for no limit")
+    refusal_limit: float | None = Field(
+        description="offers a task declines at most; null for no limit"
+    )
     law: Law = Field(default="exponential", description="law of the service times")
-    scv: float | None = Field(default=None, description="squared coefficient of variation (gamma and lognormal)")
+    scv: float | None = Field(
+        default=None, description="squared coefficient of variation (gamma and lognormal)"
+    )
     queues: Queues = Field(default="one", description="one queue, or one per processor")
     arrival_law: Law = Field(default="exponential", description="law of the times between arrivals")
-    arrival_scv: float | None = Field(default=None, description="its squared coefficient of variation (gamma and lognormal)")
+    arrival_scv: float | None = Field(
+        default=None, description="its squared coefficient of variation (gamma and lognormal)"
+    )
     names: Entries[str] = Field(default_factory=list, description="names of the classes")
 
     def build(self) -> Numa:

@@ -1,4 +1,6 @@
-"""Packing: virtual machines on servers, fewest servers or a fair share of fixed ones (Xu and Yu 2014)."""
+"""Packing: virtual machines on servers, fewest servers or a fair share of fixed ones (Xu and Yu
+2014).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""CSV tables with a header: columns by name, cells as numbers and words, and one form of error for what is wrong in them."""
+"""CSV tables with a header: columns by name, cells as numbers and words, and one form of error for
+what is wrong in them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ FINITE, AMOUNT = Range(), AtLeast(0)
 
 
 class CsvTable:
-    """A CSV file whose first row names its columns; further rows are read as they are iterated over, once.
+    """A CSV file whose first row names its columns; further rows are read as they are iterated
+    over, once.
 
     Parameters
     ----------
@@ -35,7 +38,8 @@ class CsvTable:
     needed : columns it must have.
     columns : names to use whatever the header says.
     lower : whether names are taken in lower case.
-    ragged : whether a row may be of another length than the header, as long as it reaches the needed columns.
+    ragged : whether a row may be of another length than the header, as long as it reaches the
+        needed columns.
     text : the file's content, when it was read before.
     delimiter : between cells.
 
@@ -46,7 +50,8 @@ class CsvTable:
     """
 
     def __init__(
-        self, path: PathLike, *needed: str, columns: Sequence[str] = (), lower: bool = False, ragged: bool = False,
+        self, path: PathLike, *needed: str, columns: Sequence[str] = (), lower: bool = False,
+        ragged: bool = False,
         text: str | None = None, delimiter: str = ",",
     ) -> None:  # fmt: skip
         self.path = os.fspath(path)
@@ -79,7 +84,9 @@ class CsvTable:
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty without such a column."""
+    """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty
+    without such a column.
+    """
 
     table: CsvTable
     line: int
@@ -96,10 +103,12 @@ class CsvRow:
         return self[column]
 
     def number(
-        self, column: str, limits: Range | None = FINITE, blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
+        self, column: str, limits: Range | None = FINITE,
+        blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
         text: str | None = None,
     ) -> float:  # fmt: skip
-        """A cell that is a number within limits (None: any number, infinite ones too), or one of the words in `blank`.
+        """A cell that is a number within limits (None: any number, infinite ones too), or one of
+        the words in `blank`.
 
         `text` stands for the cell of a column that has no name of its own.
         """
@@ -115,13 +124,21 @@ class CsvRow:
         return value
 
     def whole(self, column: str, scale: int = 1) -> int:
-        """`scale` times a cell that is a number, 0 or more, which must be a whole number below 2**53."""
+        """`scale` times a cell that is a number, 0 or more, which must be a whole number below
+        2**53.
+        """
         value = scale * self.number(column, AMOUNT)
         if value % 1 or value >= LARGEST:
-            raise self.wrong(column, f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}", "Change the unit")
+            raise self.wrong(
+                column,
+                f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}",
+                "Change the unit",
+            )
         return int(value)
 
-    def wrong(self, column: str, expected: str, cure: str = "", text: str | None = None) -> InvalidFile:
+    def wrong(
+        self, column: str, expected: str, cure: str = "", text: str | None = None
+    ) -> InvalidFile:
         """The error that a cell is not what was expected."""
         seen = shortened(self[column] if text is None else text)
         return self.error(explain(f", column {column!r}", seen, expected, cure))
@@ -132,21 +149,30 @@ class CsvRow:
 
 
 def read_matrix(
-    path: PathLike, blank: Mapping[str, float] = MappingProxyType({}), cure: str = "", extra: int = 0
+    path: PathLike,
+    blank: Mapping[str, float] = MappingProxyType({}),
+    cure: str = "",
+    extra: int = 0,
 ) -> tuple[list[str], list[str], Floats]:
-    """Names of the rows, which stand in the first column, names of the other columns, and the (rows, columns) numbers.
+    """Names of the rows, which stand in the first column, names of the other columns, and the
+    (rows, columns) numbers.
 
     Raises
     ------
     InvalidFile
-        A cell is no number (and none of the words in `blank`), or a name is given twice, the last `extra` columns apart.
+        A cell is no number (and none of the words in `blank`), or a name is given twice, the last
+        `extra` columns apart.
     """
     table = CsvTable(path)
     columns, names, values = table.columns[1:], [], []
     for row in table:
         names.append(row.cells[0].strip())
         cells = zip(columns, row.cells[1:], strict=True)
-        values.append(np.array([row.number(column, None, blank, cure, text) for column, text in cells], dtype=float))
+        values.append(
+            np.array(
+                [row.number(column, None, blank, cure, text) for column, text in cells], dtype=float
+            )
+        )
     for what, given in (("row", names), ("column", columns[: len(columns) - extra])):
         if (twice := repeated(given)) is not None:
             raise InvalidFile(f"{table.path} names the {what} {twice!r} twice")

@@ -1,4 +1,6 @@
-"""Scheduling: organizations that share machines (Skowron and Rzadca, non-monetary fair scheduling)."""
+"""Scheduling: organizations that share machines (Skowron and Rzadca, non-monetary fair
+scheduling).
+"""
 
 from __future__ import annotations
 
@@ -28,4 +30,14 @@ PROBLEM = Problem(
     },
 )
 
-__all__ = ["PROBLEM", "UTILITIES", "Schedule", "Scheduling", "assign_machines", "check", "is_greedy", "psi", "utilities"]
+__all__ = [
+    "PROBLEM",
+    "UTILITIES",
+    "Schedule",
+    "Scheduling",
+    "assign_machines",
+    "check",
+    "is_greedy",
+    "psi",
+    "utilities",
+]

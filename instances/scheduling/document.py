@@ -17,7 +17,9 @@ class JobDocument(BaseModel):
 
     model_config = _STRICT
 
-    organization: Entries[int] = Field(min_length=1, description="owner of each job, counted from 0")
+    organization: Entries[int] = Field(
+        min_length=1, description="owner of each job, counted from 0"
+    )
     release: Entries[int] = Field(description="when it may start, at least 0")
     processing: Entries[int] = Field(description="how long it runs, at least 1")
 

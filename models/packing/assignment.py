@@ -21,7 +21,8 @@ class AssignmentModel:
     Attributes
     ----------
     model : minimize the cost of the servers in use, or (with `fixed` servers) find any placement.
-    count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be there.
+    count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be
+        there.
     used : (n,) index of the variable that says whether a server is in use, -1 when it must be.
     """
 
@@ -36,7 +37,13 @@ class AssignmentModel:
 
 
 def assignment_model(
-    demand: Integers, request: Integers, capacity: Integers, kind: Integers, price: Integers, *, fixed: bool = False
+    demand: Integers,
+    request: Integers,
+    capacity: Integers,
+    kind: Integers,
+    price: Integers,
+    *,
+    fixed: bool = False,
 ) -> AssignmentModel:
     """Every VM on some server, no server above its capacity.
 
@@ -47,7 +54,8 @@ def assignment_model(
     kind : (n,) class of each server that may be used, servers of one class together.
     fixed : all of them may be used at no cost: a question of feasibility.
 
-    Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first (largest) type.
+    Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first
+    (largest) type.
     """
     from ortools.sat.python import cp_model
 
@@ -67,7 +75,11 @@ def assignment_model(
         model.add(sum(row[i] for row in count if row[i] is not None) == int(request[i]))
     for m in range(servers):
         for j, room in enumerate(capacity[kind[m]].tolist()):
-            load = [int(demand[i, j]) * entry for i, entry in enumerate(count[m]) if entry is not None and demand[i, j]]
+            load = [
+                int(demand[i, j]) * entry
+                for i, entry in enumerate(count[m])
+                if entry is not None and demand[i, j]
+            ]
             if load:
                 model.add(sum(load) <= (room if fixed else room * used[m]))
     for m in range(1, servers):
@@ -81,6 +93,8 @@ def assignment_model(
             total = int(demand[:, j] @ request)
             model.add(sum(int(capacity[kind[m], j]) * used[m] for m in range(servers)) >= total)
         model.minimize(sum(int(price[kind[m]]) * used[m] for m in range(servers)))
-    index = np.array([[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64)
+    index = np.array(
+        [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
+    )
     where = np.array([entry.index for entry in used] if used else [-1] * servers, dtype=np.int64)
     return AssignmentModel(model, index.reshape(servers, types), where)

@@ -1,15 +1,18 @@
-"""Compiled kernels: how the jobs of one VM share its cores best, and what each change of its jobs is worth.
+"""Compiled kernels: how the jobs of one VM share its cores best, and what each change of its jobs
+is worth.
 
-For fixed jobs this is a transportation problem: jobs with threads, core types with cores, speed per core. It is solved by
-adding one job after the other, each along best augmenting paths: the newcomer takes a core of some type; its holder may
-move to another type, and so on, until a free core is used or somebody gives one up. The gains of successive paths do not
-increase, so stopping at the first without gain is optimal (successive shortest paths in the residual network).
+For fixed jobs this is a transportation problem: jobs with threads, core types with cores, speed per
+core. It is solved by adding one job after the other, each along best augmenting paths: the newcomer
+takes a core of some type; its holder may move to another type, and so on, until a free core is used
+or somebody gives one up. The gains of successive paths do not increase, so stopping at the first
+without gain is optimal (successive shortest paths in the residual network).
 
-`best_sets` finds the jobs one VM would best take when every job has a price. With F(S) the most total speed of a set S, it
-branches over sets and bounds in two ways. F is submodular (sources of a transportation problem are substitutes; Shapley
-1962), so what a job adds falls as the set grows:
+`best_sets` finds the jobs one VM would best take when every job has a price. With F(S) the most
+total speed of a set S, it branches over sets and bounds in two ways. F is submodular (sources of a
+transportation problem are substitutes; Shapley 1962), so what a job adds falls as the set grows:
 
-    F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) - price[j]);
+    F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) -
+    price[j]);
 
 and the rents of `rents` bound it by another sum over the jobs.
 """
@@ -34,8 +37,11 @@ DEEPEST = 200
 
 
 @compiled
-def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float) -> float:
-    """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing; returns the gain.
+def insert(
+    speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float
+) -> float:
+    """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing;
+    returns the gain.
 
     held (number, C) and free (C,) are changed in place; the last row of held is 0 on entry.
     """
@@ -95,7 +101,9 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
             units = min(units, held[mover[c, d], c])
             d = c
             steps += 1
-        if steps > types:  # noise has closed the path into a ring: stop here, the sharing stays feasible
+        if (
+            steps > types
+        ):  # noise has closed the path into a ring: stop here, the sharing stays feasible
             break
         if dropped:
             held[dropper[end], end] -= units
@@ -114,8 +122,12 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
 
 
 @compiled
-def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float) -> float:
-    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free; returns the total speed."""
+def share(
+    speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float
+) -> float:
+    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free;
+    returns the total speed.
+    """
     for c in range(len(cores)):
         free[c] = cores[c]
     total = 0.0
@@ -128,14 +140,17 @@ def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, 
 
 @compiled
 def changes(
-    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, begin: int, end: int,
+    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, begin: int,
+    end: int,
     add: Array, remove: Array, swap: Array,
 ) -> float:  # fmt: skip
-    """What each change of the jobs on VM v is worth, against its best sharing now; returns the value of that.
+    """What each change of the jobs on VM v is worth, against its best sharing now; returns the
+    value of that.
 
-    add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j comes (all of other jobs
-    j; no columns when swaps are not wanted). Other entries are left as they are. Of the jobs on v only those from `begin` to
-    before `end`, counted on v, are made to leave; add is written when `begin` is 0.
+    add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j
+    comes (all of other jobs j; no columns when swaps are not wanted). Other entries are left as
+    they are. Of the jobs on v only those from `begin` to before `end`, counted on v, are made to
+    leave; add is written when `begin` is 0.
     """
     jobs, types = speed.shape
     here = np.empty(jobs, np.int64)
@@ -203,11 +218,13 @@ def best_sets(
     member: Array,
     worth: Array,
 ) -> tuple[int, float, bool]:
-    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in `rents.margins`.
+    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in
+    `rents.margins`.
 
-    With `collect` all of them; else only sets each better than the ones before, the last being the best. Written to
-    start (one more than sets), member and worth = F(S); returns how many, a bound on the best (the cutoff when nothing is
-    above it), and whether the search was complete: not after `work` trials of a job or when the arrays are full.
+    With `collect` all of them; else only sets each better than the ones before, the last being the
+    best. Written to start (one more than sets), member and worth = F(S); returns how many, a bound
+    on the best (the cutoff when nothing is above it), and whether the search was complete: not
+    after `work` trials of a job or when the arrays are full.
     """
     jobs, types = speed.shape
     largest = min(jobs, cores.sum())
@@ -243,7 +260,9 @@ def best_sets(
     count = jobs
     fresh = True
     while depth >= 0:
-        if fresh:  # a node just opened: what each job of the pool would add, and which of them still can matter
+        # a node just opened: what each job of the pool would add, and which of them still can
+        # matter
+        if fresh:
             fresh = False
             rented = lend[depth]
             for k in range(count):
@@ -296,8 +315,14 @@ def best_sets(
             complete = False
             bound = max(bound, most)
             at = size[depth]
-        if at < size[depth] and net[depth] + min(0.0, adds[depth, at]) <= line and adds[depth, at] <= 0.0:
-            at = size[depth]  # nothing that is left adds anything, and what it takes away is too much
+        if (
+            at < size[depth]
+            and net[depth] + min(0.0, adds[depth, at]) <= line
+            and adds[depth, at] <= 0.0
+        ):
+            at = size[
+                depth
+            ]  # nothing that is left adds anything, and what it takes away is too much
         if at >= size[depth] or most <= line:
             depth -= 1
             if depth >= 0:
@@ -312,7 +337,9 @@ def best_sets(
             for i in range(depth):
                 held[depth + 1, i, c] = held[depth, i, c]
         width[depth] = threads[j]
-        value[depth + 1] = value[depth] + insert(rows, width, held[depth + 1], free[depth + 1], depth + 1, noise)
+        value[depth + 1] = value[depth] + insert(
+            rows, width, held[depth + 1], free[depth + 1], depth + 1, noise
+        )
         net[depth + 1] = net[depth] + adds[depth, at]
         lend[depth + 1] = lend[depth] + margin[j]
         count = size[depth] - at - 1

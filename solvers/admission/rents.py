@@ -1,4 +1,5 @@
-"""Compiled kernels: rents of one VM's cores, which bound what any set of jobs on it is worth beyond the jobs' prices.
+"""Compiled kernels: rents of one VM's cores, which bound what any set of jobs on it is worth beyond
+the jobs' prices.
 
 For rents q >= 0 and any set S of jobs on the VM, with m[j] what job j gains alone at these rents,
 
@@ -18,11 +19,15 @@ Array = NDArray[Any]
 
 
 @compiled
-def core_prices(speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array) -> float:
-    """Lower the bound that rents of one VM's cores prove on what its jobs are worth less their prices.
+def core_prices(
+    speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array
+) -> float:
+    """Lower the bound that rents of one VM's cores prove on what its jobs are worth less their
+    prices.
 
-    For rents (C,) the bound is sum of rent[c] cores[c] + sum over jobs of max(0, what job j gains alone at these rents -
-    price[j]). Subgradient steps towards `target`, from `rent`, which the best one replaces; returns its bound.
+    For rents (C,) the bound is sum of rent[c] cores[c] + sum over jobs of max(0, what job j gains
+    alone at these rents - price[j]). Subgradient steps towards `target`, from `rent`, which the
+    best one replaces; returns its bound.
     """
     jobs, types = speed.shape
     now = np.empty(types)
@@ -90,8 +95,12 @@ def core_prices(speed: Array, threads: Array, cores: Array, price: Array, target
 
 
 @compiled
-def margins(speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array) -> float:
-    """margin[j] = what job j gains alone on the VM at these rents, less its price; returns the rent of all cores."""
+def margins(
+    speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array
+) -> float:
+    """margin[j] = what job j gains alone on the VM at these rents, less its price; returns the rent
+    of all cores.
+    """
     jobs, types = speed.shape
     left = np.empty(types, np.int64)
     for j in range(jobs):
@@ -102,7 +111,11 @@ def margins(speed: Array, threads: Array, cores: Array, price: Array, rent: Arra
         while rest > 0:
             top = -1
             for c in range(types):
-                if left[c] > 0 and speed[j, c] > rent[c] and (top < 0 or speed[j, c] - rent[c] > speed[j, top] - rent[top]):
+                if (
+                    left[c] > 0
+                    and speed[j, c] > rent[c]
+                    and (top < 0 or speed[j, c] - rent[c] > speed[j, top] - rent[top])
+                ):
                     top = c
             if top < 0:
                 break

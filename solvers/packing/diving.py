@@ -1,4 +1,6 @@
-"""Diving: fix the patterns the relaxation likes best, solve the rest again, until every VM is placed."""
+"""Diving: fix the patterns the relaxation likes best, solve the rest again, until every VM is
+placed.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,20 @@ from .reduction import UNLIMITED, Reduced
 
 
 def dive(
-    problem: Reduced, relaxation: Relaxation, target: int, clock: Clock, rng: np.random.Generator | None, *, seconds: float
+    problem: Reduced,
+    relaxation: Relaxation,
+    target: int,
+    clock: Clock,
+    rng: np.random.Generator | None,
+    *,
+    seconds: float,
 ) -> Counts | None:
     """An answer of cost at most `target`, or None when this dive finds none.
 
-    At each step all whole parts of the relaxation's solution are fixed, and one more pattern: the heaviest, or with `rng`
-    one drawn with chances by the square of its weight. The rest is solved again only until it could still meet the target;
-    the dive ends when its bound says it cannot. Patterns found on the way stay in the relaxation's pool.
+    At each step all whole parts of the relaxation's solution are fixed, and one more pattern: the
+    heaviest, or with `rng` one drawn with chances by the square of its weight. The rest is solved
+    again only until it could still meet the target; the dive ends when its bound says it cannot.
+    Patterns found on the way stay in the relaxation's pool.
     """
     until = clock.seconds + seconds
     todo = problem.request.copy()
@@ -74,7 +83,12 @@ def dive(
 
 
 def _choice(
-    table: Integers, kind: Integers, weight: Floats, todo: Integers, servers: Integers, rng: np.random.Generator | None
+    table: Integers,
+    kind: Integers,
+    weight: Floats,
+    todo: Integers,
+    servers: Integers,
+    rng: np.random.Generator | None,
 ) -> list[tuple[int, int]]:
     """Which patterns to fix, and how often: the whole parts, or one more when there is none."""
     whole = np.floor(weight + 1e-6).astype(np.int64)

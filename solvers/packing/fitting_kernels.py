@@ -1,4 +1,6 @@
-"""Compiled kernels of the greedy packers; numba is imported with this module, so import it on first use."""
+"""Compiled kernels of the greedy packers; numba is imported with this module, so import it on first
+use.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,18 @@ def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
 
 
 @compiled
-def _opened(demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array, free: Array, used: int) -> int:
-    """Open a server, as row `used`, of the first class in the order of preference that a VM of type i fits; -1 when there is
-    none left, FULL when there is no row for it.
+def _opened(
+    demand: Array,
+    i: int,
+    capacity: Array,
+    preference: Array,
+    left: Array,
+    kind: Array,
+    free: Array,
+    used: int,
+) -> int:
+    """Open a server, as row `used`, of the first class in the order of preference that a VM of type
+    i fits; -1 when there is none left, FULL when there is no row for it.
     """
     for place in range(len(preference)):
         c = preference[place]
@@ -55,11 +66,13 @@ def place_runs(
     kind: Array,
     free: Array,
 ) -> Any:
-    """Place runs of equal VMs one after the other on the first (or fullest) server where one fits, opening servers by preference.
+    """Place runs of equal VMs one after the other on the first (or fullest) server where one fits,
+    opening servers by preference.
 
-    order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best: fullest instead of first.
-    count (n, s), kind (n,), free (n, k): room for the answer. Returns servers used, or -1 - run when a VM fits nowhere.
-    A server that is fullest stays so while it takes more of the same run, so a whole run may be placed at once.
+    order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best:
+    fullest instead of first. count (n, s), kind (n,), free (n, k): room for the answer. Returns
+    servers used, or -1 - run when a VM fits nowhere. A server that is fullest stays so while it
+    takes more of the same run, so a whole run may be placed at once.
     """
     used = 0
     left = servers.copy()
@@ -113,11 +126,13 @@ def fill_servers(
     count: Array,
     kind: Array,
 ) -> Any:
-    """Open one server after the other and fill it, each time with the VM that suits what is left best.
+    """Open one server after the other and fill it, each time with the VM that suits what is left
+    best.
 
-    norm False: largest weighted dot product of the VM with what is free. True: least weighted square norm of what would be
-    left. weight (p, k) turns units into weighted shares; ties to the lowest type. Servers are opened by preference, the
-    first class that holds some VM still to be placed. Returns servers used, or -1 when a VM fits nowhere.
+    norm False: largest weighted dot product of the VM with what is free. True: least weighted
+    square norm of what would be left. weight (p, k) turns units into weighted shares; ties to the
+    lowest type. Servers are opened by preference, the first class that holds some VM still to be
+    placed. Returns servers used, or -1 when a VM fits nowhere.
     """
     todo = number.copy()
     left = servers.copy()
@@ -188,7 +203,8 @@ def place_at_random(
     kind: Array,
     free: Array,
 ) -> Any:
-    """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0, 1) chooses.
+    """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0,
+    1) chooses.
 
     Returns servers used, or -1 - place when a VM fits nowhere.
     """

@@ -1,4 +1,6 @@
-"""Compiled kernels over patterns (what one server can hold); numba is imported with this module, so import it on first use."""
+"""Compiled kernels over patterns (what one server can hold); numba is imported with this module, so
+import it on first use.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,18 @@ def best_patterns(
     keep: int,
     enumerate_all: bool,
 ) -> Any:
-    """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above `least`.
+    """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above
+    `least`.
 
-    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). Items come by decreasing profit per
-    weight (weight (s,) and room: one surrogate constraint, in floats) and the node bound is Dantzig's on it over the items
-    that fit one by one, rounded up safely. A branch is left when it cannot beat the best by more than `slack`; the search
-    stops after `most_nodes` nodes. `keep` patterns are kept, the latest improvements. With `enumerate_all` every *maximal*
+    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). Items come by
+    decreasing profit per weight (weight (s,) and room: one surrogate constraint, in floats) and the
+    node bound is Dantzig's on it over the items that fit one by one, rounded up safely. A branch is
+    left when it cannot beat the best by more than `slack`; the search stops after `most_nodes`
+    nodes. `keep` patterns are kept, the latest improvements. With `enumerate_all` every *maximal*
     pattern of profit >= least is kept instead, until `keep` are full (then found = -1).
 
-    Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the search was exhaustive; then
-    no pattern is worth more than best + slack).
+    Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the
+    search was exhaustive; then no pattern is worth more than best + slack).
     """
     types, resources = demand.shape
     patterns = np.zeros((keep, types), dtype=np.int32)

@@ -1,8 +1,10 @@
-"""Compiled kernels: reading lists, Irving's and Tan's reduction, insertion of agents, and the depth-first search.
+"""Compiled kernels: reading lists, Irving's and Tan's reduction, insertion of agents, and the
+depth-first search.
 
-All of them walk along `choice` and `back` (see `ranks.Lists`). A stable partition is kept as two arrays: `predecessor[i]`
-(i itself when single, -1 while i is taken out) and `held[i]`, the position of the predecessor in i's list (UNRANKED when
-single, -1 while out). Agent p may propose to x = choice[p, r] iff back[p, r] < held[x], one comparison whatever x's state.
+All of them walk along `choice` and `back` (see `ranks.Lists`). A stable partition is kept as two
+arrays: `predecessor[i]` (i itself when single, -1 while i is taken out) and `held[i]`, the position
+of the predecessor in i's list (UNRANKED when single, -1 while out). Agent p may propose to x =
+choice[p, r] iff back[p, r] < held[x], one comparison whatever x's state.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ UNRANKED = 2**30
 
 @compiled
 def longest_list(rank: Ints, theirs: Ints) -> int:
-    """The length of the longest list of mutual pairs, or -1 - (i n + j) for an entry that is no position."""
+    """The length of the longest list of mutual pairs, or -1 - (i n + j) for an entry that is no
+    position.
+    """
     agents = rank.shape[0]
     longest = 0
     for i in range(agents):
@@ -37,7 +41,9 @@ def longest_list(rank: Ints, theirs: Ints) -> int:
 
 @compiled
 def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints) -> int:
-    """Fill the lists of mutual pairs; returns i n + j of an entry that repeats a position, else -1."""
+    """Fill the lists of mutual pairs; returns i n + j of an entry that repeats a position, else
+    -1.
+    """
     agents = rank.shape[0]
     for i in range(agents):
         longest = 0
@@ -56,7 +62,9 @@ def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints)
 
 @compiled
 def count_blocking(choice: Ints, back: Ints, threshold: Ints) -> int:
-    """How many pairs both prefer each other to what they have; threshold[i] is the rank of what i has."""
+    """How many pairs both prefer each other to what they have; threshold[i] is the rank of what i
+    has.
+    """
     found = 0
     for i in range(threshold.size):
         for r in range(min(threshold[i], choice.shape[1])):
@@ -68,7 +76,9 @@ def count_blocking(choice: Ints, back: Ints, threshold: Ints) -> int:
 
 @compiled
 def propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints) -> int:
-    """Irving's first phase: first[i], the position i proposes to, and last[i], the one it holds; -1 and the end when none."""
+    """Irving's first phase: first[i], the position i proposes to, and last[i], the one it holds; -1
+    and the end when none.
+    """
     proposals = 0
     last[:] = UNRANKED
     for start in range(length.size):
@@ -94,14 +104,23 @@ def propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints)
 
 @compiled
 def reduce_table(
-    choice: Ints, back: Ints, length: Ints, stop_at_odd: bool, predecessor: Ints, held: Ints, scratch: Ints, counts: Ints
+    choice: Ints,
+    back: Ints,
+    length: Ints,
+    stop_at_odd: bool,
+    predecessor: Ints,
+    held: Ints,
+    scratch: Ints,
+    counts: Ints,
 ) -> None:
-    """Irving's two phases on a table kept as first and last positions; an odd party is set aside, or ends it.
+    """Irving's two phases on a table kept as first and last positions; an odd party is set aside,
+    or ends it.
 
-    Eliminating a rotation that would empty a list happens only when its proposers and receivers are the same agents, each
-    with a list of two: they are an odd party, successor first and predecessor last (Tan 1991). Without `stop_at_odd` the
-    rest goes on and `predecessor`, `held` are a stable partition; with it, agents whose list is not one entry get -1.
-    scratch: at least (7, n). counts: odd parties, singles, proposals, rotations eliminated.
+    Eliminating a rotation that would empty a list happens only when its proposers and receivers are
+    the same agents, each with a list of two: they are an odd party, successor first and predecessor
+    last (Tan 1991). Without `stop_at_odd` the rest goes on and `predecessor`, `held` are a stable
+    partition; with it, agents whose list is not one entry get -1. scratch: at least (7, n). counts:
+    odd parties, singles, proposals, rotations eliminated.
     """
     agents = length.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
@@ -190,7 +209,9 @@ def _pair(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agent: int, r
 
 @compiled
 def _take_from_odd(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agent: int) -> None:
-    """Take an agent out of its odd party; the others pair up along the party, each with somebody no worse than before."""
+    """Take an agent out of its odd party; the others pair up along the party, each with somebody no
+    worse than before.
+    """
     following = predecessor[agent]
     while following != agent:
         other = predecessor[following]
@@ -200,8 +221,12 @@ def _take_from_odd(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agen
 
 
 @compiled
-def _close_party(choice: Ints, predecessor: Ints, held: Ints, turn: Ints, size: int, proposed: Ints, mark: int) -> bool:
-    """Make the proposers of one turn an odd party, each with whom it proposed to as predecessor; False if they are none."""
+def _close_party(
+    choice: Ints, predecessor: Ints, held: Ints, turn: Ints, size: int, proposed: Ints, mark: int
+) -> bool:
+    """Make the proposers of one turn an odd party, each with whom it proposed to as predecessor;
+    False if they are none.
+    """
     for c in range(size):
         if proposed[turn[0, c]] == mark:
             return False
@@ -230,13 +255,15 @@ def insert(
     turn: Ints,
     counts: Ints,
 ) -> bool:
-    """Put an agent that is out back into a stable partition of the others, proposing from position r of its list on.
+    """Put an agent that is out back into a stable partition of the others, proposing from position
+    r of its list on.
 
-    Tan and Hsueh (1995). Who is displaced from a pair proposes next, from behind its partner. The chain ends with a single
-    agent or an odd party taking the proposal (one odd party fewer), with nobody taking it (one more), or runs round: the
-    same proposal twice. One turn is then recorded; its proposers are the new odd party. False after too many steps, when the
-    arrays are of no use any more. memory: (n + 1,) int64, the last proposal of each agent and a counter.
-    counts: odd parties, singles, work done.
+    Tan and Hsueh (1995). Who is displaced from a pair proposes next, from behind its partner. The
+    chain ends with a single agent or an odd party taking the proposal (one odd party fewer), with
+    nobody taking it (one more), or runs round: the same proposal twice. One turn is then recorded;
+    its proposers are the new odd party. False after too many steps, when the arrays are of no use
+    any more. memory: (n + 1,) int64, the last proposal of each agent and a counter. counts: odd
+    parties, singles, work done.
     """
     agents = length.size
     memory[agents] += 1
@@ -299,10 +326,12 @@ def forgive(
     counts: Ints,
     table_counts: Ints,
 ) -> None:
-    """Make `agent` and its predecessor unacceptable to each other, and the partition stable again, with its counts.
+    """Make `agent` and its predecessor unacceptable to each other, and the partition stable again,
+    with its counts.
 
-    A pair is taken out and put back one after the other, the second from the top of its list, since the first may have
-    worsened agents above. Of an odd party one agent is enough: without it the pair does not matter.
+    A pair is taken out and put back one after the other, the second from the top of its list, since
+    the first may have worsened agents above. Of an odd party one agent is enough: without it the
+    pair does not matter.
     """
     r = held[agent]
     other = predecessor[agent]
@@ -313,7 +342,9 @@ def forgive(
         predecessor[agent] = predecessor[other] = -1
         held[agent] = held[other] = -1
         fine = insert(choice, back, length, predecessor, held, agent, r + 1, memory, turn, counts)
-        fine = fine and insert(choice, back, length, predecessor, held, other, 0, memory, turn, counts)
+        fine = fine and insert(
+            choice, back, length, predecessor, held, other, 0, memory, turn, counts
+        )
     else:
         _take_from_odd(choice, back, predecessor, held, agent)
         predecessor[agent] = held[agent] = -1
@@ -333,7 +364,9 @@ ENTER, NEXT = 0, 1
 
 @compiled
 def _restore(choice: Ints, back: Ints, deleted: Ints) -> None:
-    """Make a deleted pair acceptable again: agent, its position, and the position in the other's list."""
+    """Make a deleted pair acceptable again: agent, its position, and the position in the other's
+    list.
+    """
     agent, r, r_other = deleted[0], deleted[1], deleted[2]
     back[agent, r] = r_other
     back[choice[agent, r], r_other] = r
@@ -377,11 +410,12 @@ def _candidates(
 ) -> tuple[int, int]:
     """The pairs of the partition at this depth that may be deleted: how many, and how many in all.
 
-    An eager search wants those first that lower the count. To exhaust all, they had better come last, when the pairs whose
-    own subtrees are small are already kept.
+    An eager search wants those first that lower the count. To exhaust all, they had better come
+    last, when the pairs whose own subtrees are small are already kept.
 
-    A pair whose deletion leaves too many odd parties for the deletions left is kept in the whole subtree: it is noted, and
-    stands behind the others. `candidates` gets one agent per pair; the pair is this agent with its predecessor.
+    A pair whose deletion leaves too many odd parties for the deletions left is kept in the whole
+    subtree: it is noted, and stands behind the others. `candidates` gets one agent per pair; the
+    pair is this agent with its predecessor.
     """
     agents = length.size
     predecessor, held = predecessors[depth], helds[depth]
@@ -401,7 +435,19 @@ def _candidates(
         trial_held[:] = held
         counts[0] = parties[depth, 0]
         counts[1] = parties[depth, 1]
-        forgive(choice, back, length, trial, trial_held, agent, memory, turn, scratch, counts, table_counts)
+        forgive(
+            choice,
+            back,
+            length,
+            trial,
+            trial_held,
+            agent,
+            memory,
+            turn,
+            scratch,
+            counts,
+            table_counts,
+        )
         counts[2] += 10 + agents // 16
         back[agent, r] = r_other
         back[other, r_other] = r
@@ -459,12 +505,14 @@ def search(
     counts: Ints,
     table_counts: Ints,
 ) -> int:
-    """Depth-first search for state[3] to `limit` deletions that leave at most `target` odd parties (singles times weight).
+    """Depth-first search for state[3] to `limit` deletions that leave at most `target` odd parties
+    (singles times weight).
 
-    Every such set of deletions contains a pair of any stable partition, as deleting others leaves the partition stable: so
-    only its pairs are branched on; and one deletion lowers the count by two at most. Returns FOUND, EXHAUSTED (a proof that
-    there is no such set), or PAUSED after about `budget` units of work, to be called again with the same arrays.
-    cursor: per depth, viable candidates, all candidates, next one. state: depth, phase, nodes, least depth, eager.
+    Every such set of deletions contains a pair of any stable partition, as deleting others leaves
+    the partition stable: so only its pairs are branched on; and one deletion lowers the count by
+    two at most. Returns FOUND, EXHAUSTED (a proof that there is no such set), or PAUSED after about
+    `budget` units of work, to be called again with the same arrays. cursor: per depth, viable
+    candidates, all candidates, next one. state: depth, phase, nodes, least depth, eager.
     """
     counts[2] = 0
     depth = state[0]
@@ -541,7 +589,16 @@ def search(
 
 
 @compiled
-def unwind(choice: Ints, back: Ints, kept: Ints, helds: Ints, candidates: Ints, cursor: Ints, deleted: Ints, state: Ints) -> None:
+def unwind(
+    choice: Ints,
+    back: Ints,
+    kept: Ints,
+    helds: Ints,
+    candidates: Ints,
+    cursor: Ints,
+    deleted: Ints,
+    state: Ints,
+) -> None:
     """Undo whatever a search that was found, paused or abandoned has changed in the lists."""
     for depth in range(state[0], -1, -1):
         if depth < state[0]:

@@ -1,4 +1,6 @@
-"""A compiled step of Edmonds' matching algorithm: one augmenting path from one agent without partner."""
+"""A compiled step of Edmonds' matching algorithm: one augmenting path from one agent without
+partner.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def _common_base(partner: Ints, parent: Ints, base: Ints, seen: Ints, one: int, 
 
 
 @compiled
-def _mark(partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, root: int, child: int) -> None:
+def _mark(
+    partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, root: int, child: int
+) -> None:
     """Mark one side of a blossom and turn its parents round."""
     while base[agent] != root:
         inside[base[agent]] = 1
@@ -42,8 +46,12 @@ def _mark(partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, roo
 
 
 @compiled
-def augment(choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, scratch: Ints) -> bool:
-    """Lengthen the matching by a path from `root`; False if there is none, and then no perfect matching. scratch: (5, n)."""
+def augment(
+    choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, scratch: Ints
+) -> bool:
+    """Lengthen the matching by a path from `root`; False if there is none, and then no perfect
+    matching. scratch: (5, n).
+    """
     parent, base, queue, even, inside = scratch
     agents = length.size
     parent[:] = -1

@@ -1,4 +1,6 @@
-"""Compiled kernels for lists with ties: which tie could unsettle a stable partition, and which pairs no matching needs."""
+"""Compiled kernels for lists with ties: which tie could unsettle a stable partition, and which
+pairs no matching needs.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,20 @@ UNRANKED = 2**30
 
 
 @compiled
-def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints) -> int:
-    """The ties that keep a stable partition from being stable under every tie-breaking: rows i, a, b of `out`.
+def open_ties(
+    order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints
+) -> int:
+    """The ties that keep a stable partition from being stable under every tie-breaking: rows i, a,
+    b of `out`.
 
-    Were a before b in the list of i, the partition would, or might, not be stable; in the lists as they stand b is before a,
-    and i is not known to like either better. Either b is the predecessor of i and a is somebody who could then block with i,
-    or i belongs to an odd party, b is its successor and a its predecessor. Returns how many rows there are; with more than
-    fit into `out` nothing is said of the others.
+    Were a before b in the list of i, the partition would, or might, not be stable; in the lists as
+    they stand b is before a, and i is not known to like either better. Either b is the predecessor
+    of i and a is somebody who could then block with i, or i belongs to an odd party, b is its
+    successor and a its predecessor. Returns how many rows there are; with more than fit into `out`
+    nothing is said of the others.
 
-    order, place, better : of `WeakLists` (`order[i, r]` at position r). rank, back : of the lists as they stand, some
+    order, place, better : of `WeakLists` (`order[i, r]` at position r). rank, back : of the lists
+        as they stand, some
     pairs deleted. predecessor : of their stable partition.
     """
     found = 0
@@ -56,10 +63,12 @@ def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, pr
 
 @compiled
 def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, stack: Ints) -> None:
-    """The first phase of Irving's algorithm on lists with ties: agent i keeps what stands before position last[i] in its list.
+    """The first phase of Irving's algorithm on lists with ties: agent i keeps what stands before
+    position last[i] in its list.
 
-    Whoever likes one of those left to it better than all others of them for certain proposes to it; the receiver refuses
-    all whom it likes less for certain. stack: (2, n), the agents that may propose, and whether they wait there.
+    Whoever likes one of those left to it better than all others of them for certain proposes to it;
+    the receiver refuses all whom it likes less for certain. stack: (2, n), the agents that may
+    propose, and whether they wait there.
     """
     agents = length.size
     last[:] = length

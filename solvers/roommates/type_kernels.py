@@ -1,8 +1,10 @@
-"""Irving's algorithm on lists of types: `reduce_table` of `kernels`, without a table of agents by agents.
+"""Irving's algorithm on lists of types: `reduce_table` of `kernels`, without a table of agents by
+agents.
 
-Agents of one type have one list, from which each leaves itself out, so that who stands at a position, and where one stands
-in another's list, are worked out (see `by_types.TypeLists`). Whole types are passed over: `most[b]` is not below any `last`
-of type b, and who comes after that in the type's list is refused by all of it.
+Agents of one type have one list, from which each leaves itself out, so that who stands at a
+position, and where one stands in another's list, are worked out (see `by_types.TypeLists`). Whole
+types are passed over: `most[b]` is not below any `last` of type b, and who comes after that in the
+type's list is refused by all of it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def _next(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: int,
     i: int, r: int, last: Ints, most: Ints, equal: int,
 ) -> int:  # fmt: skip
-    """The first position from r on whose agent holds nobody better than i, or (with `equal`) i itself; the end for none."""
+    """The first position from r on whose agent holds nobody better than i, or (with `equal`) i
+    itself; the end for none.
+    """
     a = kind[i]
     whole = False
     highest = -1
@@ -66,9 +70,11 @@ def reduce_types(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: Ints,
     partner: Ints, scratch: Ints, counts: Ints,
 ) -> None:  # fmt: skip
-    """Irving's two phases, which end at the first odd party; `partner` is -1 for those whose list is not one entry.
+    """Irving's two phases, which end at the first odd party; `partner` is -1 for those whose list
+    is not one entry.
 
-    scratch: (8, at least n and T). counts: odd parties, rejected by everyone, proposals, rotations eliminated.
+    scratch: (8, at least n and T). counts: odd parties, rejected by everyone, proposals, rotations
+    eliminated.
     """
     agents = kind.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
@@ -114,7 +120,9 @@ def reduce_types(
             size -= 1
             continue
         r = max(second[agent], first[agent] + 1)
-        r = _next(order, place, number, own, kind, count, length[kind[agent]], agent, r, last, most, 1)
+        r = _next(
+            order, place, number, own, kind, count, length[kind[agent]], agent, r, last, most, 1
+        )
         second[agent] = r
         receiver = _who(order, own, kind, agent, r)
         following = _who(order, own, kind, receiver, last[receiver])

@@ -11,7 +11,8 @@ from ..registry import Finding
 
 
 def figure_5(*, seed: int = 0) -> list[Finding]:
-    """Three memory-intensive jobs propose to three compute-intensive ones, in rounds (Cooper fig. 5).
+    """Three memory-intensive jobs propose to three compute-intensive ones, in rounds (Cooper fig.
+    5).
 
     Nothing is drawn: `seed` is not looked at.
     """
@@ -28,7 +29,9 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
 
 
 def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
-    """Shapley shares of users who contribute interference 1, 2 and 3 (Cooper fig. 14). `seed` is not looked at."""
+    """Shapley shares of users who contribute interference 1, 2 and 3 (Cooper fig. 14). `seed` is
+    not looked at.
+    """
     interference = (1.0, 2.0, 3.0)
     shares = tuple(shapley(interference_game(list(interference)), 3).share.tolist())
     findings = [
@@ -36,11 +39,22 @@ def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
         for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
     ]
     users = tuple(f"user {name}" for name in "ABC")
-    series = (Series("interference contributed", users, interference, "bars"), Series("Shapley share", users, shares, "bars"))
-    words = ", ".join(f"{user} contributes {given:g} and bears {share:.1f}"
-                      for user, given, share in zip(users, interference, shares, strict=True))  # fmt: skip
-    chart = Chart("colocation-figure-14", "Shapley shares of three users' interference", "user", "penalty", series,
-                  f"Bars for three users: {words}. The shares rise with the interference.")  # fmt: skip
+    series = (
+        Series("interference contributed", users, interference, "bars"),
+        Series("Shapley share", users, shares, "bars"),
+    )
+    words = ", ".join(
+        f"{user} contributes {given:g} and bears {share:.1f}"
+        for user, given, share in zip(users, interference, shares, strict=True)
+    )
+    chart = Chart(
+        "colocation-figure-14",
+        "Shapley shares of three users' interference",
+        "user",
+        "penalty",
+        series,
+        f"Bars for three users: {words}. The shares rise with the interference.",
+    )
     return [*findings, chart]
 
 

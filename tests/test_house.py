@@ -23,7 +23,7 @@ from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
-FLOORS = {"instances": 1, "catalog": 2, "models": 3, "solvers": 4, "baselines": 5, "analysis": 6, "cli": 7}
+FLOORS = {"verify": 0, "instances": 1, "catalog": 2, "models": 3, "solvers": 4, "baselines": 5, "analysis": 6, "cli": 7}
 ROOMS = ("ground", "run", "report", "problems", "papers")
 """The rooms of `analysis/`, the lowest first; its loose files are the ground."""
 COMMON = {"problem", "engines", "outcome", "filtering", "compare", "compiled", "deferred_acceptance", "roommates", "program"}
@@ -31,7 +31,7 @@ COMMON = {"problem", "engines", "outcome", "filtering", "compare", "compiled", "
 
 def sources() -> list[Path]:
     found = [path for folder in FLOORS for path in (ROOT / folder).rglob("*.py")]
-    return [*found, ROOT / "catalog.py", ROOT / "__init__.py"]
+    return [*found, ROOT / "catalog.py", ROOT / "verify.py", ROOT / "__init__.py"]
 
 
 def imported_modules(path: Path) -> list[str]:

@@ -144,6 +144,10 @@ def compare(
             "does unless told not to."
         ),
     ] = None,
+    prove: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write and verify a proof of each answer there."),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given."),
@@ -192,6 +196,7 @@ def compare(
                 options=options,
                 predict=predict,
                 frontier=frontier,
+                prove=prove,
                 files={
                     fingerprint(instance): name for name, instance in reversed(given.files.items())
                 },

@@ -34,6 +34,8 @@ class Method:
     aliases : other names it answers to.
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
+    prover : "module:function" that writes a proof of its answer for `verify.py` (see
+        `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Method:
     starts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     needs: str = ""
+    prover: str = ""
 
     def suits(self, instance: Instance) -> bool:
         """Whether it is meant for this instance of its problem."""
@@ -76,9 +79,9 @@ _NUMA = "Llull (thesis 2017)"
 # fmt: off
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
-           f"{_COOPER} II, as a MIP", _STARTS),
+           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal"),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
-           f"{_COOPER} III.B", _STARTS),
+           f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable"),
     Method("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
            f"{_COOPER} II, fair attribution", _STARTS),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",

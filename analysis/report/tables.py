@@ -28,7 +28,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     status = proved({"status": result.status.value, "levels": levels})
     sentence = result.status.sentence if status == result.status.value else "see the levels below"
     if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
-        sentence = f"certified: an equilibrium within {result.outcome.tolerance:g}"
+        sentence = f"an equilibrium within {result.outcome.tolerance:g}"
     rows: list[tuple[Any, ...]] = [
         ("status", f"{status}: {sentence}"),
         ("stopped", f"{result.stop.value}: {result.stop.sentence}"),
@@ -213,12 +213,16 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def proved(line: Line | Row) -> str:
-    """The status of a row; where a later level is not proved, the gap of the first such level."""
+    """The status of a row; the gap of the first later level that is not proved; and what of it is
+    certified by a proof file that was verified.
+    """
     levels = line.get("levels") or []
-    if not levels or levels[0]["status"] != "optimal":
-        return str(line["status"])
-    open_levels = [level for level in levels if level["status"] != "optimal"]
-    return f"{line['status']}, then {level_gap(open_levels[0])}" if open_levels else line["status"]
+    standing = (line.get("proof") or {}).get("standing")
+    said = {"certified": ", certified", "partly": ", partly certified"}.get(str(standing), "")
+    if levels and levels[0]["status"] == "optimal":
+        later = next((level for level in levels if level["status"] != "optimal"), None)
+        said = said if later is None else f", then {level_gap(later)}{said}"
+    return f"{line['status']}{said}"
 
 
 def level_gap(level: Mapping[str, Any]) -> str:

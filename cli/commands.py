@@ -73,6 +73,7 @@ def solve(
     from ..analysis.registry import analysis_of
     from ..analysis.run.solve import solve as run
     from ..instances.problem import read
+    from ..instances.problem.described import SHOWN
     from ..instances.problem.options import parse_options
 
     instance = read(file)
@@ -95,9 +96,11 @@ def solve(
         if as_json:
             print_json(result.document())
         elif result.solution is not None or not interrupted:
-            from ..analysis.report.tables import result_table
+            from ..analysis.report.tables import answer_tables, result_table
 
-            print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
+            most = SHOWN if form is Form.TABLE else None
+            facts = result_table(result, analysis_of(instance.problem).metric_table)
+            print_tables([facts, *answer_tables(result, most)], form)
         interrupted |= came.interrupted
     if interrupted:
         _interrupted(

@@ -31,6 +31,8 @@ class AdmissionDocument(BaseModel):
         min_length=1, description="J x C: work per unit of time on one core of each type, above 0"
     )
     length: Entries[float] | None = Field(default=None, description="work of each job, above 0")
+    names: Entries[str] = Field(default_factory=list, description="names of the jobs")
+    machine_names: Entries[str] = Field(default_factory=list, description="names of the VMs")
 
     def build(self) -> Admission:
         """The validated instance."""
@@ -39,6 +41,8 @@ class AdmissionDocument(BaseModel):
             threads=self.threads,  # type: ignore[arg-type]
             speed=self.speed,  # type: ignore[arg-type]
             length=self.length,  # type: ignore[arg-type]
+            names=tuple(self.names),
+            machine_names=tuple(self.machine_names),
             name=self.name,
             source=self.source,
         )

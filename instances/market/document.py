@@ -37,6 +37,8 @@ class MarketDocument(BaseModel):
         min_length=1, description="money of each user, above 0; only ratios matter"
     )
     job: JobsDocument
+    names: Entries[str] = Field(default_factory=list, description="names of the users")
+    server_names: Entries[str] = Field(default_factory=list, description="names of the servers")
 
     def build(self) -> Market:
         """The validated instance."""
@@ -47,6 +49,8 @@ class MarketDocument(BaseModel):
             server=self.job.server,  # type: ignore[arg-type]
             parallel_fraction=self.job.parallel_fraction,  # type: ignore[arg-type]
             work=self.job.work,  # type: ignore[arg-type]
+            names=tuple(self.names),
+            server_names=tuple(self.server_names),
             name=self.name,
             source=self.source,
         )

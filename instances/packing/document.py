@@ -43,6 +43,9 @@ class PackingDocument(BaseModel):
     )
     resources: Entries[str] = Field(default_factory=list, description="names of the k resources")
     names: Entries[str] = Field(default_factory=list, description="names of the s VM types (users)")
+    class_names: Entries[str] = Field(
+        default_factory=list, description="names of the p classes of servers"
+    )
     cost: Entries[int] | None = Field(
         default=None, description="price of one server of each class; 1 when absent"
     )
@@ -68,6 +71,7 @@ class PackingDocument(BaseModel):
             partial=self.partial,
             resources=tuple(self.resources),
             names=tuple(self.names),
+            class_names=tuple(self.class_names),
             name=self.name,
             source=self.source,
         )

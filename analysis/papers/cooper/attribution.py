@@ -16,6 +16,7 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ....solvers.colocation import fair
 from ...report.picture import Chart, Picture, Series
+from ..charts import chart
 from ..registry import Finding, compare
 from .links import Rows, correlations, linked, mean_bars, spread
 from .populations import (
@@ -368,18 +369,17 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
 def _correlation_chart(found: dict[str, Floats]) -> Chart:
     """Rank correlation by policy, with its deviation over populations."""
     names = [name for name, values in found.items() if len(values)]
-    mean = tuple(float(found[name].mean()) for name in names)
-    low = tuple(float(found[name].mean() - found[name].std()) for name in names)
-    high = tuple(float(found[name].mean() + found[name].std()) for name in names)
-    series = Series("rank correlation", tuple(names), mean, "bars", low=low, high=high)
-    words = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True))
-    return Chart(
+    mean = {name: float(found[name].mean()) for name in names}
+    low, high = (
+        [mean[name] + sign * float(found[name].std()) for name in names] for sign in (-1, 1)
+    )
+    return chart(
         "colocation-figure-8-correlation",
         "Rank correlation of penalty with demand",
         "policy",
         "Spearman's coefficient",
-        (series,),
-        f"Mean rank correlation over populations: {words}.",
+        {"rank correlation": mean},
+        ends={"rank correlation": (low, high)},
         note="intervals: one standard deviation over populations",
     )
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from ....solvers.deferred_acceptance import deferred_acceptance
 from ...colocation.shapley import interference_game, shapley
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Picture
+from ..charts import chart
 from ..registry import Finding, equal
 
 
@@ -38,24 +39,16 @@ def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
         equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
         for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
     ]
-    users = tuple(f"user {name}" for name in "ABC")
-    series = (
-        Series("interference contributed", users, interference, "bars"),
-        Series("Shapley share", users, shares, "bars"),
-    )
-    words = ", ".join(
-        f"{user} contributes {given:g} and bears {share:.1f}"
-        for user, given, share in zip(users, interference, shares, strict=True)
-    )
-    chart = Chart(
+    picture = chart(
         "colocation-figure-14",
         "Shapley shares of three users' interference",
         "user",
         "penalty",
-        series,
-        f"Bars for three users: {words}. The shares rise with the interference.",
+        {"interference contributed": interference, "Shapley share": shares},
+        x=[f"user {name}" for name in "ABC"],
+        words="The shares rise with the interference.",
     )
-    return [*findings, chart]
+    return [*findings, picture]
 
 
 def _rejected(offers: object) -> str:

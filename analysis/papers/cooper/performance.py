@@ -17,7 +17,8 @@ from ....instances.colocation.generators import Mix
 from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.objective import agent_penalties
 from ...colocation.metrics import TOLERATED
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
+from ..charts import chart
 from ..registry import Finding, compare
 from .populations import (
     CONVENTIONAL,
@@ -204,27 +205,22 @@ def _gaps(rows: dict[str, Box]) -> str:
 
 
 def _penalty_chart(boxes: dict[Mix, dict[str, Box]], given: Setting) -> Chart:
-    series = []
-    for name in (*POLICIES, LEAST):
-        entries = [boxes[mix][name] for mix in _MIXES]
-        median, low, high = (
-            tuple(100 * getattr(entry, part) for entry in entries)
+    rows: dict[str, list[list[float]]] = {
+        name: [
+            [100 * getattr(boxes[mix][name], part) for mix in _MIXES]
             for part in ("median", "low", "high")
-        )
-        series.append(
-            Series(name, tuple(_MIXES), median, "bars", low=low, high=high, strong=name == LEAST)
-        )
-    words = "; ".join(
-        f"{mix}: " + ", ".join(f"{name} {100 * entry.median:.1f}" for name, entry in rows.items())
-        for mix, rows in boxes.items()
-    )
-    return Chart(
+        ]
+        for name in (*POLICIES, LEAST)
+    }
+    return chart(
         "colocation-figure-11",
         "Penalty by policy and mix of jobs",
         "mix of jobs",
         "penalty [%]",
-        tuple(series),
-        f"Median penalty over agents in percent. {words}.",
+        {name: row[0] for name, row in rows.items()},
+        x=_MIXES,
+        ends={name: (row[1], row[2]) for name, row in rows.items()},
+        strong=[LEAST],
         note=f"bars: medians over agents, intervals: quartiles; {given.note}",
     )
 
@@ -235,20 +231,19 @@ def _mix_chart(people: dict[Mix, list[Colocation]], given: Setting) -> Chart:
     for mix, rows in people.items():
         total: Floats = np.sum([entry.count for entry in rows], axis=0)
         share[mix] = 100 * total[order] / total.sum()
-    series = [
-        Series(mix, ticks, tuple(values.tolist()), "line+points") for mix, values in share.items()
-    ]
     words = ", ".join(
         f"{mix} in {ticks[int(values.argmax())]}"
         for mix, values in share.items()
         if mix != "uniform"
     )
-    return Chart(
+    return chart(
         "colocation-figure-11-mixes",
         "Mixes of jobs (thesis fig. 2.14)",
         f"job type, {given.demand}",
         "agents [%]",
-        tuple(series),
-        f"Share of agents by job type under four mixes. Largest share: {words}.",
+        {mix: values.tolist() for mix, values in share.items()},
+        x=ticks,
+        style="line+points",
+        words=f"Most are of: {words}.",
         note="the densities' parameters are ours",
     )

@@ -12,6 +12,7 @@ from ....instances.colocation.objective import type_penalties
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import AtLeast, checked
 from ...report.picture import Chart, Picture, Series
+from ..charts import chart
 from ..registry import Finding, compare
 from .links import Rows, correlations, linked
 from .populations import UNBLOCKED, Setting, on_setting, unblocked
@@ -179,14 +180,12 @@ def _scaling_chart(policy: str, found: dict[int, Floats], exact: dict[int, Float
 
 def _deviation_chart(policy: str, rows: dict[int, Rows]) -> Chart:
     value = {size: _deviation(entries) for size, entries in rows.items()}
-    words = ", ".join(f"{entry:.2f} at {size}" for size, entry in value.items())
-    return Chart(
+    return chart(
         "colocation-figure-13-deviation",
         "How much a job type's penalty varies from population to population",
         "agents",
         "standard deviation of mean penalty [points]",
-        (Series(policy, tuple(value), tuple(value.values()), "line+points"),),
-        "Standard deviation of a job type's mean penalty, mean over types, by number of "
-        f"agents: {words}.",
+        {policy: value},
+        style="line+points",
         x_scale="log",
     )

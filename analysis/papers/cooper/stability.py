@@ -17,6 +17,7 @@ from ....instances.colocation.stability import blocking_pairs
 from ....solvers.roommates import irving
 from ...colocation.satisfaction import Coupling, Satisfaction, satisfaction
 from ...report.picture import Chart, Picture, Series
+from ..charts import chart
 from ..registry import Finding, compare
 from .populations import (
     CONVENTIONAL,
@@ -306,26 +307,19 @@ def _against(median: dict[str, Floats], one: str, other: str) -> str:
 
 def _switch_chart(shares: dict[str, dict[str, float]], given: Setting) -> Chart:
     switches = tuple(switch.replace(UNBLOCKED, "proved") for switch in shares)
-    series = tuple(
-        Series(part, switches, tuple(100 * entry[part] for entry in shares.values()), "bars")
+    rows = {
+        part: [100 * entry[part] for entry in shares.values()]
         for part in ("improved", "degraded", "unchanged")
-    )
-    words = "; ".join(
-        f"{switch.replace(UNBLOCKED, 'proved')}: {_parts(entry)}"
-        for switch, entry in shares.items()
-    )
-    note = (
-        "proved: a pairing without any blocking pair, in the populations that have one; "
-        f"{given.note}"
-    )
-    return Chart(
+    }
+    note = "proved: a pairing without any blocking pair, in the populations that have one"
+    return chart(
         "colocation-figure-9",
         "Agents served better, worse and alike when policies change",
         "new / old policy",
         "agents [%]",
-        series,
-        f"Share of agents by change of policy. {words}.",
-        note=note,
+        rows,
+        x=switches,
+        note=f"{note}; {given.note}",
     )
 
 

@@ -27,9 +27,10 @@ from ....instances.scheduling.generators import workload
 from ....instances.scheduling.instance import Integers
 from ....instances.scheduling.utility import units_done
 from ....solvers.scheduling import reference, simulate
-from ...report.picture import Chart, HeatMap, Picture, Series
+from ...report.picture import HeatMap, Picture
 from ...scheduling.prices import prices
 from ...scheduling.strategy import KINDS, STRATEGY_RULES, best_gains
+from ..charts import chart
 from ..registry import Finding, compare, equal, experiment
 
 Count = Annotated[int, AtLeast(1)]
@@ -186,19 +187,18 @@ def theorem_6_2(
         )
         for rule in work
     ]
-    rules = tuple(work)
-    means, worst = (
-        {rule: round(100 * float(of(work[rule])), 3) for rule in rules} for of in (np.mean, np.min)
-    )
-    picture = Chart(
-        "scheduling-theorem-6.2", "Work done by greedy rules, of the most possible", "rule",
+    done = {
+        label: {rule: round(100 * float(of(values)), 3) for rule, values in work.items()}
+        for label, of in (("mean", np.mean), ("least", np.min))
+    }
+    picture = chart(
+        "scheduling-theorem-6.2",
+        "Work done by greedy rules, of the most possible",
+        "rule",
         "share of the most work [%]",
-        tuple(Series(name, rules, tuple(of.values()), "bars") for name,
-        of in (("mean", means), ("least", worst))),
-        alt="Bars of each rule's work over the proved most, mean and least of "
-            f"{instances - unproved} instances; least of all "
-        f"{_percent(least)}, where the theorem promises 75 %.",
-    )  # fmt: skip
+        done,
+        words=f"The theorem promises 75 %. {instances - unproved} instances.",
+    )
     return [first, *rows, picture]
 
 

@@ -15,8 +15,9 @@ from ....instances.problem.rules import checked
 from ....instances.scheduling.formats import read_swf
 from ....instances.scheduling.log import By, Log, Settings
 from ....solvers.scheduling.plain import Reading
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Picture
 from ...scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
+from ..charts import chart
 from ..registry import Finding, Verdict, compare, decided, experiment
 from .printed import MACHINES, PRINTED, TABLE_1, Row
 
@@ -78,17 +79,14 @@ def table(
         means[start] = {name: float(found.distance[name].mean()) for name in printed}
         yield from _conclusions(start, means[start], printed)
     bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
-    said = "; ".join(
-        f"{label}: " + ", ".join(f"{name} {_short(value)}" for name, value in row.items())
-        for label, row in bars.items()
+    yield chart(
+        f"scheduling-table-{number}",
+        f"Unfairness in windows of {length} s of {trace}",
+        "rule",
+        "mean of delta psi / p_tot",
+        bars,
+        y_scale="symlog",
     )
-    yield Chart(
-            f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}", "rule",
-            "mean of delta psi / p_tot",
-            tuple(Series(name, tuple(row), tuple(row.values()), "bars")
-                  for name, row in bars.items()),
-            alt=f"Bars of each rule's mean, printed and measured. {said}.", y_scale="symlog",
-        )  # fmt: skip
     if number == "2":
         shorter = study(
             opened, replace(settings, length=length // 10, initial=starts[0]),
@@ -180,21 +178,19 @@ def figure_10(
         decided(_apart(last) > _apart(first), low, high),
         note,
     )
-    ends = ", ".join(
-        f"{name} {_short(line[0].mean)} to {_short(line[-1].mean)}" for name, line in lines.items()
-    )
-    picture = Chart(
-        "scheduling-figure-10", "Unfairness against the number of organizations", "organizations",
-        "mean of delta psi / p_tot",
-        tuple(Series(name, numbers, tuple(entry.mean for entry in line), "line+points") for name,
-        line in lines.items()),
-        alt=f"A line for each rule, from {least} to {most} organizations: {ends}.",
-        y_scale="symlog",
-        note="means over few contended windows: their 95 % intervals overlap, see the "
-             "differences window by window",
-    )  # fmt: skip
     yield spreads
-    yield picture
+    yield chart(
+        "scheduling-figure-10",
+        "Unfairness against the number of organizations",
+        "organizations",
+        "mean of delta psi / p_tot",
+        {name: [entry.mean for entry in line] for name, line in lines.items()},
+        x=numbers,
+        style="line+points",
+        y_scale="symlog",
+        note="means over few contended windows: their 95 % intervals overlap, see the differences "
+        "window by window",
+    )
 
 
 def _apart(distance: Floats) -> float:

@@ -17,7 +17,8 @@ from ....instances.problem.rules import AtLeast, checked
 from ...packing.audits import audit
 from ...packing.simulation import Simulated, simulate
 from ...packing.sweeps import share, size_sweep
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
+from ..charts import chart
 from ..registry import Finding, compare, experiment
 
 SIZES = (50, 100, 200, 300, 400, 450, 500, 600, 700)
@@ -67,18 +68,13 @@ def figure_5(
         )
         for policy, value in shares.items()
     ]
-    bars = tuple(
-        Series(policy, tuple(types.split(",")), tuple(value.round(6).tolist()), "bars")
-        for policy, value in shares.items()
-    )
-    said = "; ".join(f"{policy} {_listed(value)}" for policy, value in shares.items())
-    picture = Chart(
+    picture = chart(
         "packing-figure-5",
         "Dominant shares of three users on the 8-node cluster",
         "user, by VM type",
         "dominant share",
-        bars,
-        alt=f"Bars of the dominant shares of three users under six policies. {said}.",
+        {policy: value.round(6).tolist() for policy, value in shares.items()},
+        x=types.split(","),
     )
     return [
         compare(
@@ -344,43 +340,31 @@ def _synthetic_trace(rng: np.random.Generator) -> VmTrace:
 
 
 def _curves_6(resource: str, lines: dict[str, dict[int, float | None]]) -> Chart:
-    ends = ", ".join(
-        f"{policy} {value:.2f}"
-        for policy, line in lines.items()
-        if (value := list(line.values())[-1]) is not None
-    )
-    return Chart(
-        f"packing-figure-6-{resource.lower()}", f"Allocated {resource} on growing clusters",
+    return chart(
+        f"packing-figure-6-{resource.lower()}",
+        f"Allocated {resource} on growing clusters",
         "servers",
         f"share of the {resource} allocated",
-        tuple(Series(policy, tuple(line), tuple(line.values()), "line+points") for policy,
-        line in lines.items()),
-        alt=f"Lines of the share of the {resource} that is allocated against the number of "
-            f"servers; on the largest: {ends}.",
-    )  # fmt: skip
+        lines,
+        style="line+points",
+    )
 
 
 def _over_time(place: int, label: str, runs: dict[str, Simulated], what: str) -> Chart:
-    means = ", ".join(
-        f"{policy} {done.mean_utilization[place]:.2f}" for policy, done in runs.items()
-    )
     first = next(iter(runs.values())).slots[0].time
-    return Chart(
+    return chart(
         f"packing-figure-7-{label.lower()}",
         f"{label} in use over time, {what}",
         "time [h]",
         f"share of the {label} in use",
-        tuple(
-            Series(
-                policy,
-                tuple(round((entry.time - first) / 3600, 4) for entry in done.slots),
-                tuple(round(entry.utilization[place], 6) for entry in done.slots),
-                "step",
-            )
+        {
+            policy: {
+                round((entry.time - first) / 3600, 4): round(entry.utilization[place], 6)
+                for entry in done.slots
+            }
             for policy, done in runs.items()
-        ),
-        alt=f"Steps of the share of the {label} in use, slot by slot, for each policy; means: "
-        f"{means}.",
+        },
+        style="step",
     )
 
 

@@ -20,6 +20,7 @@ from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
 from ...admission.metrics import metrics
 from ...report.picture import Chart, HeatMap, Picture, Series
+from ..charts import chart
 from ..registry import Finding, Verdict, compare, experiment
 
 POLICIES = functions("admission", *SCHEMES)
@@ -329,14 +330,8 @@ def _pictures(
     """
     name = f"admission-table-{NUMBER[comparison].lower()}"
     title = f"Comparison {comparison} (Table {NUMBER[comparison]})"
-    bars = [
-        Series("printed", SCHEMES, tuple(printed["speed_score"]), "bars"),
-        Series("here", SCHEMES, tuple(ours["speed_score"]), "bars"),
-    ]
-    said = ", ".join(
-        f"{s} {p:.0f} and {o:.0f}"
-        for s, p, o in zip(SCHEMES, printed["speed_score"], ours["speed_score"], strict=True)
-    )
+    speed = {"printed": printed["speed_score"], "here": ours["speed_score"]}
+    label = "average speed score"
     shares = [metric for metric in WORDS if metric not in ("speed_score", "change")]
     apart = {
         metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)]
@@ -347,14 +342,7 @@ def _pictures(
         key=lambda cell: abs(apart[cell[0]][cell[1]]),
     )
     return [
-        Chart(
-            f"{name}-speed",
-            f"{title}: average speed score",
-            "scheme",
-            "average speed score",
-            tuple(bars),
-            alt=f"Bars of the average speed score, printed and here: {said}.",
-        ),
+        chart(f"{name}-speed", f"{title}: {label}", "scheme", label, speed, x=SCHEMES),
         HeatMap(
             f"{name}-shares",
             f"{title}: shares, here less printed",
@@ -375,20 +363,13 @@ def _pictures(
 
 def _near_optimum(name: str, title: str, optimum: Mapping[str, Sequence[float]]) -> Chart:
     """Each scheme's total speed over the proved bound on the optimum, simulation by simulation."""
-    mean = [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES]
-    worst = [100 * min(optimum[scheme]) for scheme in SCHEMES]
-    words = ", ".join(
-        f"{scheme} {value:.0f} %" for scheme, value in zip(SCHEMES, mean, strict=True)
-    )
-    return Chart(
-        f"{name}-optimum", f"{title}: total speed over the optimum", "scheme",
-        "share of the optimum's bound [%]",
-        (Series("mean", SCHEMES, tuple(mean), "bars"),
-        Series("worst simulation", SCHEMES, tuple(worst), "bars")),
-        alt="Bars of each scheme's total speed as a share of the proved bound on the "
-            "optimum, mean and worst of "
-        f"{len(optimum['SM'])} simulations. Means: {words}.",
-    )  # fmt: skip
+    rows = {
+        "mean": [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES],
+        "worst simulation": [100 * min(optimum[scheme]) for scheme in SCHEMES],
+    }
+    title, label = f"{title}: total speed over the optimum", "share of the optimum's bound [%]"
+    words = f"Over {len(optimum['SM'])} simulations."
+    return chart(f"{name}-optimum", title, "scheme", label, rows, x=SCHEMES, words=words)
 
 
 def _optima(

@@ -23,6 +23,7 @@ from ....instances.problem.reading import read_text
 from ....instances.problem.rules import Above, checked
 from ...market.profiles import Holdout, prediction_errors
 from ...report.picture import Chart, Picture, Series
+from ..charts import chart
 from ..registry import Finding, compare, experiment
 
 STEADY = 0.1
@@ -125,16 +126,14 @@ def figure_3_4(
         inside,
         "of 22 Spark and PARSEC workloads; judged: ours lie inside",
     )
-    alt = f"Bars of the expected parallel fraction of {len(mean)} workloads, from {ours}."
-    chart = _bars(
+    picture = _bars(
         "market-figure-3.4",
         "Expected parallel fraction by workload",
         "mean of F over core counts",
         mean,
-        alt,
         given,
     )
-    return [found, compare("what this ran on", "", given.note, None), chart]
+    return [found, compare("what this ran on", "", given.note, None), picture]
 
 
 @experiment
@@ -172,16 +171,10 @@ def figure_3_5(
             yield given.claim(
                 f"less accurate: {poor}", "yes", ours, holds, "variance above the median"
             )
-    alt = (
-        f"Bars of the variance of the parallel fraction of {len(variance)} workloads; "
-        f"{len(fitting)} are below {FITS:g}."
-    )
     title = "Variance of the parallel fraction by workload"
-    chart = _bars(
-        "market-figure-3.5", title, "variance of F over core counts", variance, alt, given
-    )
+    picture = _bars("market-figure-3.5", title, "variance of F over core counts", variance, given)
     yield compare("what this ran on", "", given.note, None)
-    yield chart
+    yield picture
 
 
 @experiment
@@ -346,34 +339,26 @@ def _curves_chart(
     )
 
 
-def _bars(
-    name: str, title: str, label: str, values: dict[str, float], alt: str, given: _Given
-) -> Chart:
-    series = Series("workloads", tuple(values), tuple(values.values()), "bars")
-    return Chart(name, title, "workload", label, (series,), alt, note=given.note)
+def _bars(name: str, title: str, label: str, values: dict[str, float], given: _Given) -> Chart:
+    return chart(name, title, "workload", label, {"workloads": values}, note=given.note)
 
 
 def _errors_chart(errors: dict[str, np.ndarray], given: _Given) -> Chart:
     low, middle, high = (
         [float(100 * np.percentile(values, q)) for values in errors.values()] for q in (25, 50, 75)
     )
-    median = Series(
-        "median, quartiles", tuple(errors), tuple(middle), "bars", low=tuple(low), high=tuple(high)
-    )
-    most = Series(
-        "largest",
-        tuple(errors),
-        tuple(float(100 * values.max()) for values in errors.values()),
-        "points",
-    )
-    words = ", ".join(f"{name} {value:.1f}" for name, value in zip(errors, middle, strict=True))
-    alt = f"Median relative error of predicted run times over core counts in percent: {words}."
-    return Chart(
+    rows = {
+        "median, quartiles": middle,
+        "largest": [float(100 * values.max()) for values in errors.values()],
+    }
+    return chart(
         "market-figure-3.10",
         "Errors of predicted run times by workload",
         "workload",
         "relative error [%]",
-        (median, most),
-        alt,
+        rows,
+        x=list(errors),
+        ends={"median, quartiles": (low, high)},
+        styles={"largest": "points"},
         note=given.note,
     )

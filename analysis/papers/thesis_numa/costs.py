@@ -21,6 +21,7 @@ from ...numa.technology import (
     recomputed,
 )
 from ...report.picture import Chart, HeatMap, Picture, Series
+from ..charts import chart
 from ..registry import Finding, compare, equal
 
 PATHS: tuple[Path, ...] = ("one hop", "two hops", "another blade")
@@ -94,16 +95,15 @@ def table_4_1(*, seed: int = 0) -> list[Finding | Picture]:
         THESIS.dram_latency + THESIS.ht_two_hops,
         inter_blade_latency(),
     )  # fmt: skip
-    where = ("local", *PATHS)
-    picture = Chart(
-        "numa-table-4.1-latency", "Latency of a memory access by distance", "where the data is",
+    picture = chart(
+        "numa-table-4.1-latency",
+        "Latency of a memory access by distance",
+        "where the data is",
         "latency [ns]",
-        (Series("printed", where, printed, "bars"), Series("from its inputs", where, ours, "bars")),
-        alt="Bars of access latency, printed and recomputed: "
-        + ", ".join(f"{name} {said:g} and {value:g} ns" for name, said,
-        value in zip(where, printed, ours, strict=True)) + ".",
+        {"printed": printed, "from its inputs": ours},
+        x=("local", *PATHS),
         note="two hops: 50 ns of DRAM and the 130 ns of Table 4.3",
-    )  # fmt: skip
+    )
     version = compare(
         "version of HyperTransport",
         f"{versions[0]} (Table 4.1)",
@@ -122,21 +122,18 @@ def figure_4_4(*, seed: int = 0) -> list[Finding | Picture]:
     rows = {row.what: row.ours for row in recomputed()}
     memory, hyper = rows["its power"], rows["power of five paths"]
     pcie = rows["power of an inter-blade link"] * THESIS.pcie_connections / 4
-    parts = ("DRAM", "HyperTransport", "PCIe")
-    mine, theirs = (memory, hyper, pcie), (128.0, 40.0, 60.0)
-    picture = Chart(
+    mine = (memory, hyper, pcie)
+    picture = chart(
         "numa-figure-4.4",
         "Power of data communication, by channel",
         "channel",
         "power [W]",
-        (
-            Series("of one blade", parts, tuple(round(value, 3) for value in mine), "bars"),
-            Series("as printed (PCIe of the whole server)", parts, theirs, "bars"),
-        ),
-        alt=f"Bars of power by channel. One blade: DRAM {memory:.0f} W, HyperTransport "
-        f"{hyper:.0f} W, PCIe {pcie:.1f} W, so "
-        f"the links take {100 * (hyper + pcie) / sum(mine):.0f} %. The printed peaks are 128, "
-        "40 and 60 W.",
+        {
+            "of one blade": [round(value, 3) for value in mine],
+            "as printed (PCIe of the whole server)": (128.0, 40.0, 60.0),
+        },
+        x=("DRAM", "HyperTransport", "PCIe"),
+        words=f"The links take {100 * (hyper + pcie) / sum(mine):.0f} % of a blade's.",
     )
     quarter = 0.25 * hyper
     use = compare(
@@ -344,7 +341,6 @@ def figure_4_12(*, seed: int = 0, reuse: float = 1.0) -> list[Finding | Picture]
         if min(value["one hop"][place], value["two hops"][place]) > 1
     ]
     at = f"{reuse:g} access{'' if reuse == 1 else 'es'} a byte"
-    keys = tuple(one.key for one in chosen)
     return [
         compare(
             "ED^2 prefers migration to access on another blade",
@@ -360,19 +356,14 @@ def figure_4_12(*, seed: int = 0, reuse: float = 1.0) -> list[Finding | Picture]
             len(within) == len(heavy),
             f"memory-intensive benchmarks, one and two hops, {at}",
         ),
-        Chart(
+        chart(
             "numa-figure-4.12",
             f"ED^2 of migration over remote access, {at}",
             "benchmark",
             "ED^2 over that of remote access",
-            tuple(
-                Series(path, keys, tuple(round(entry, 4) for entry in value[path]), "bars")
-                for path in PATHS
-            ),
-            alt=f"Bars for {len(keys)} benchmarks and three paths. Below 1 migration is "
-            "better: to another blade for "
-            f"{_listed(away)}; remote access over HyperTransport is better for {len(within)} "
-            f"of {len(heavy)}.",
+            {path: [round(entry, 4) for entry in value[path]] for path in PATHS},
+            x=[one.key for one in chosen],
+            words=f"Below 1 migration is better: to another blade for {_listed(away)}.",
             note=f"every benchmark at {at}; its own number is not printed",
         ),
     ]
@@ -425,16 +416,19 @@ def _curves(
     """A ratio over accesses a byte, a curve a path."""
     crossing = [f"{path} {_crossing(values)}" for path, values in curves.items()]
     said = "the thesis's bars are single points of these curves, at numbers it does not print"
-    return Chart(
-        name, title, "accesses for each byte of a page (D_access / D_page)", label,
-        tuple(Series(path, REUSE, tuple(round(value, 5) for value in values)) for path,
-        values in curves.items()),
-        alt=f"{title}: three falling curves over the accesses for each byte, from 0.1 to 10. "
-            "Migration is the better beyond "
-        + ", ".join(crossing) + ".",
-        x_scale="log", y_scale="log",
+    return chart(
+        name,
+        title,
+        "accesses for each byte of a page (D_access / D_page)",
+        label,
+        {path: [round(value, 5) for value in values] for path, values in curves.items()},
+        x=REUSE,
+        style="line",
+        words=f"Migration is the better beyond {', '.join(crossing)}.",
+        x_scale="log",
+        y_scale="log",
         note=f"{said}; {note}" if note else said,
-    )  # fmt: skip
+    )
 
 
 def _listed(keys: Sequence[str]) -> str:

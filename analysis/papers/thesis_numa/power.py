@@ -9,8 +9,9 @@ from ....instances.numa.generators import blade_server
 from ....instances.numa.instance import Numa
 from ...numa.metrics import link_power, metrics
 from ...report.picture import Picture
+from ..charts import chart
 from ..registry import Finding, compare, experiment
-from .throughput import bar_chart, simulated
+from .throughput import simulated
 
 INTENSIVE = "S1,S2,S3,S4,S5,S6"
 """The memory-intensive Spark benchmarks, whose power section 4.5.4 prints."""
@@ -65,13 +66,9 @@ def figure_4_13(
             if watt["Local"] > watt["IP-2"]
             else ""
         )
-    alt = "Bars of link power by policy. " + ". ".join(
-        f"{label}: {', '.join(f'{policy} {value:.1f} W' for policy, value in values.items())}"
-        for label, values in bars.items()
-    )
     title = f"Power of the links, S1 to S6 at {high:g} tasks/s"
     yield from _thirteen_watts(high, tasks, seed)
-    yield bar_chart("numa-figure-4.13", title, "policy", "power [W]", bars, f"{alt}.")
+    yield chart("numa-figure-4.13", title, "policy", "power [W]", bars)
 
 
 @experiment
@@ -104,10 +101,8 @@ def figure_4_14(
             holds = abs(crossing - 0.4) <= 0.1
         note = "saturated" if not run[1].stable else f"stable at {high:g}/s"
         yield compare(policy, said, ours, holds if said else None, note)
-    local = ", ".join(f"{policy} {value:.0f} %" for policy, value in bars["local"].items())
-    alt = f"Bars of where tasks run, by distance from their data, for each policy; local: {local}."
     title = f"Where tasks of S1 to S6 run at {high:g} tasks/s"
-    yield bar_chart("numa-figure-4.14", title, "policy", "share of the tasks [%]", bars, alt)
+    yield chart("numa-figure-4.14", title, "policy", "share of the tasks [%]", bars)
 
 
 def _runs(

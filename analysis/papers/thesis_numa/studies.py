@@ -20,8 +20,9 @@ from ....solvers.numa.simulation import tenth
 from ...numa.metrics import link_power
 from ...numa.sustained import MIXES, sustained_pair
 from ...report.picture import Picture
+from ..charts import chart
 from ..registry import Finding, compare, experiment
-from .throughput import bar_chart, simulated
+from .throughput import simulated
 
 DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
 """Where the data is, and the share of the tasks with data there."""
@@ -188,22 +189,9 @@ def queues(
                 if one[0] < IDLE
                 else "",
             )
-    apart = [
-        b / a for a, b in zip(*(values.values() for values in bars.values()), strict=True) if a > 0
-    ]
-    alt = (
-        f"Bars of the wait's deviation: with a queue per processor {min(apart):.2f} to "
-        f"{max(apart):.2f} times that of one."
-    )
     title = "Deviation of the wait, one queue against one per processor"
-    yield bar_chart(
-        "numa-queues",
-        title,
-        "policy and arrivals",
-        "standard deviation of the wait [ms]",
-        bars,
-        alt,
-    )
+    label = "standard deviation of the wait [ms]"
+    yield chart("numa-queues", title, "policy and arrivals", label, bars)
 
 
 def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:

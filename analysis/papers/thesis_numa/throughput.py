@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import Between, checked
 from ...numa.metrics import metrics
 from ...numa.sustained import burst, sustained_pair
-from ...report.picture import Chart, Picture, Series, Style
+from ...report.picture import Chart, Picture
+from ..charts import chart
 from ..registry import Finding, compare, experiment
 
 
@@ -127,22 +128,8 @@ def figure_4_8(
             most <= least,
             "the least of the memory-intensive against the most of the compute-intensive",
         )
-    said = ", ".join(
-        f"{policy} {min(rates.values()):.0f} to {max(rates.values()):.0f}"
-        for policy, rates in bars.items()
-    )
-    alt = (
-        f"Bars of the rate sustained from empty, benchmark by benchmark, in tasks a second: {said}."
-    )
-    picture = bar_chart(
-        "numa-figure-4.8",
-        "Throughput sustained by benchmark and policy",
-        "benchmark",
-        "tasks/s",
-        bars,
-        alt,
-    )
-    yield picture
+    title = "Throughput sustained by benchmark and policy"
+    yield chart("numa-figure-4.8", title, "benchmark", "tasks/s", bars)
 
 
 @experiment
@@ -244,31 +231,6 @@ def figure_4_9(
     yield from _percentile_charts(bars, high, low)
 
 
-def bar_chart(
-    name: str,
-    title: str,
-    x_label: str,
-    y_label: str,
-    bars: Mapping[str, Mapping[str, float]],
-    alt: str,
-    style: Style = "bars",
-    **more: Any,
-) -> Chart:
-    """Values by name, a group of bars (or points) for each series; an infinite value leaves a
-    hole.
-    """
-    series = tuple(
-        Series(
-            label,
-            tuple(values),
-            tuple(value if value < np.inf else None for value in values.values()),
-            style,
-        )
-        for label, values in bars.items()
-    )
-    return Chart(name, title, x_label, y_label, series, alt=alt, **more)
-
-
 def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
     """One run of a policy."""
     run = (
@@ -298,31 +260,27 @@ def _throughput_curves(
     grows.
     """
     rates = [round(float(rate), 1) for rate in np.linspace(0.4, 1.05, points) * 6400]
-    series = []
+    served: dict[str, list[float]] = {}
     for policy in POLICIES:
         runs = [
             (instance, simulated(instance, policy, tasks, seed))
             for instance in (blade_server(benchmark=key, rate=r) for r in rates)
         ]
-        series.append(
-            Series(
-                policy,
-                tuple(rates),
-                tuple(round(metrics(*run)["served_rate"], 1) for run in runs),
-                "line+points",
-            )
-        )
+        served[policy] = [round(metrics(*run)["served_rate"], 1) for run in runs]
     name = chosen_benchmarks(key)[0].name
     said = ", ".join(f"{policy} {rate:.0f}" for policy, rate in sustained.items())
-    return Chart(
-        f"numa-figure-4.7-{key.lower()}", f"Throughput against arrivals, {name}",
-        "arrivals [tasks/s]", "served [tasks/s]",
-        tuple(series),
-        alt="Four curves that rise with the arrivals until a policy serves no more. "
-            f"Sustained: {said}.",
-        note=f"runs of {tasks} tasks from an empty server: just above what is sustained a "
-             "short run still looks well",
-    )  # fmt: skip
+    return chart(
+        f"numa-figure-4.7-{key.lower()}",
+        f"Throughput against arrivals, {name}",
+        "arrivals [tasks/s]",
+        "served [tasks/s]",
+        served,
+        x=rates,
+        style="line+points",
+        words=f"Sustained: {said}.",
+        note=f"runs of {tasks} tasks from an empty server: just above what is sustained a short "
+        "run still looks well",
+    )
 
 
 def _percentile_charts(
@@ -330,30 +288,25 @@ def _percentile_charts(
 ) -> list[Picture]:
     """Figure 4.9's two parts."""
     over = {policy: values for policy, values in bars["low"].items() if policy != "IB"}
-    apart = max(abs(value - 1) for values in over.values() for value in values.values())
     unstable = [key for key, value in bars["high"]["IB"].items() if value == np.inf]
     return [
-        bar_chart(
+        chart(
             "numa-figure-4.9-high",
             f"95th percentile of the response time at {high:g} tasks/s",
             "benchmark",
             "p95 [ms]",
             bars["high"],
-            "Points of the 95th percentile for every benchmark and policy; under IB the "
-            "queue grows without end for "
-            f"{', '.join(unstable) or 'none'}.",
-            "points",
+            style="points",
+            words=f"Under IB the queue grows without end for {', '.join(unstable) or 'none'}.",
             note="no point: the queue grows; the thesis divides by IB's, which does not exist "
             "there",
         ),
-        bar_chart(
+        chart(
             "numa-figure-4.9-low",
             f"95th percentile over IB's at {low:g} tasks/s",
             "benchmark",
             "p95 over IB's",
             over,
-            "Bars of the 95th percentile over IB's: no policy differs from IB by more than "
-            f"{100 * apart:.1f} %.",
         ),
     ]
 

@@ -450,18 +450,33 @@ def generate(
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(help="File in a foreign format.")],
+    source: Annotated[str, typer.Argument(help="File in a foreign format, or a folder of tables.")],
     form: Annotated[
-        str, typer.Option("--from", metavar="FORMAT", help="Its format, such as penalty-csv.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
+            "they are.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
     ],
     option: Options = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="predict|forbid",
+            help="What to do with pairs that are missing: predict them from the others, or forbid "
+            "them.",
+        ),
+    ] = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..instances.problem import UnknownName, problem_named, write
-    from ..instances.problem.options import parse_options
+    from ..instances.problem.options import accepts, parse_options
+    from ..instances.problem.plain import plain_form
     from ..instances.problem.registry import resolve
 
     formats = {
@@ -469,12 +484,32 @@ def convert(
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
     }
+    if form == "csv":
+        form = plain_form(source)
     if form not in formats:
-        raise UnknownName("format", form, formats)
+        raise UnknownName("format", form, [*formats, "csv"])
     function = resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
+    if fill is not None:
+        options["missing"] = _filling(fill, form, accepts(function, "missing"))
     require_writable(out, source)
-    _said(function(source, **options), write, out)
+    instance = function(source, **options)
+    _said(instance, write, out)
+    say(f"{instance.problem}: {instance.source}")
+
+
+def _filling(fill: str, form: str, taken: bool) -> Any:
+    """What a reader is given for its missing pairs."""
+    from ..analysis.colocation.prediction import predicted_penalties
+    from ..instances.problem import InvalidOption
+
+    if fill not in ("predict", "forbid"):
+        raise InvalidOption(f"fill is {fill!r}; expected predict or forbid")
+    if not taken:
+        raise InvalidOption(
+            f"fill is {fill}; format {form!r} has no pairs to fill in; leave it out"
+        )
+    return predicted_penalties if fill == "predict" else fill
 
 
 @app.command()

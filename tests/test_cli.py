@@ -288,7 +288,7 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     assert "agents 50" in done.stdout
     assert "synthetic" in run("show", str(made)).stdout
     matrix = tmp_path / "m.csv"
-    matrix.write_text("job,a,b\na,0.1,0.2\nb,,0.3\n")
+    matrix.write_text("job,a,b\na,0.1,0.2\nb,forbidden,0.3\n")
     done = run(
         "convert",
         str(matrix),

@@ -247,7 +247,15 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
     problems = list(dict.fromkeys(instance.problem for instance in given.instances))
     if len(problems) > 1 or len(given.files) > 1:
         say(f"comparing {given.count}")
-    if method:
+    if not method:
+        lacking: dict[tuple[str, str], list[Any]] = {}
+        for instance in given.instances:
+            for needed, names in catalog.left_out(instance).items():
+                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
+        for (needed, them), instances in lacking.items():
+            where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
+            say(f"left out on {where}: {them}; expected {needed}")
+    else:
         idle = [
             problem
             for problem in problems
@@ -406,7 +414,11 @@ def show(
 def generate(
     problem: Annotated[str, typer.Argument(help="A problem.")],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --seeds, a folder.",
+        ),
     ],
     option: Annotated[
         list[str] | None,
@@ -425,8 +437,12 @@ def generate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
+    ] = None,
 ) -> None:
-    """Generate an instance."""
+    """Generate an instance, or a folder of them."""
     import numpy as np
 
     from ..instances.problem import UnknownName, problem_named, write
@@ -439,13 +455,23 @@ def generate(
         raise UnknownName(f"{problem} generator", chosen, generators)
     function = resolve(generators[chosen])
     options = parse_options(function, option or [], f"generator {chosen!r}")
-    require_writable(out)
-    instance = function(rng=np.random.default_rng(seed), **options)
-    named = instance.replace(
-        name=f"{instance.name}-seed-{seed}",
-        source=f"{instance.source}; generator {chosen}, seed {seed}",
-    )
-    _said(named, write, out)
+
+    def drawn(seed: int) -> Any:
+        instance = function(rng=np.random.default_rng(seed), **options)
+        return instance.replace(
+            name=f"{instance.name}-seed-{seed}",
+            source=f"{instance.source}; generator {chosen}, seed {seed}",
+        )
+
+    if seeds is None:
+        require_writable(out)
+        _said(drawn(seed), write, out)
+        return
+    require_folder(out)
+    for each in range(seed, seed + seeds):
+        instance = drawn(each)
+        write(instance, out / f"{instance.name}.json")
+    typer.echo(f"{out}: {seeds} instances, seeds {seed} to {seed + seeds - 1}")
 
 
 @app.command()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import terminal
 
 import cotenant
 from cotenant.analysis.colocation.prediction import predicted_penalties
@@ -18,8 +19,6 @@ from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.plain import plain_form, plain_forms
 from cotenant.instances.problem.tables import CsvTable
 from cotenant.instances.scheduling.plain import organizations_csv
-
-from . import terminal
 
 PAIRS = """service,beside,slowdown
 web,web,1.10

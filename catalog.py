@@ -35,6 +35,8 @@ class Method:
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
     needed : what such an instance has, in words.
+    prover : "module:function" that writes a proof of its answer for `verify.py` (see
+        `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Method:
     aliases: tuple[str, ...] = ()
     needs: str = ""
     needed: str = ""
+    prover: str = ""
 
     def suits(self, instance: Instance) -> bool:
         """Whether it is meant for this instance of its problem."""
@@ -84,9 +87,9 @@ _NUMA = "Llull (thesis 2017)"
 # fmt: off
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
-           f"{_COOPER} II, as a MIP", _STARTS),
+           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal"),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
-           f"{_COOPER} III.B", _STARTS),
+           f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable"),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
            f"{_COOPER} II, fair attribution", _STARTS),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",

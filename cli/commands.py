@@ -30,6 +30,8 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
+from . import proofs
+from .arguments import As, Json, Options, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 
 app = typer.Typer(
@@ -44,18 +46,6 @@ app = typer.Typer(
 
 NARROW = 120
 """Columns of a terminal below which seven columns of text cannot be read."""
-
-Options = Annotated[
-    list[str] | None,
-    typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more."),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")
-]
-As = Annotated[Form, typer.Option("--format", help="How tables are printed.")]
-TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
-]
 
 
 @app.command()
@@ -154,6 +144,10 @@ def compare(
             "does unless told not to."
         ),
     ] = None,
+    prove: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write and verify a proof of each answer there."),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given."),
@@ -202,6 +196,7 @@ def compare(
                 options=options,
                 predict=predict,
                 frontier=frontier,
+                prove=prove,
                 files={
                     fingerprint(instance): name for name, instance in reversed(given.files.items())
                 },
@@ -383,6 +378,8 @@ def methods(
     else:
         narrow = form is Form.TABLE and console().width < NARROW
         print_tables(methods_in_words(found) if narrow else [methods_table(found)], form)
+    if not as_json and (words := proofs.proof_words(found)):
+        console().print(words, highlight=False)
 
 
 @app.command()
@@ -777,6 +774,8 @@ def warm() -> None:
         _interrupted(kept)
     typer.echo(kept)
 
+
+proofs.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True

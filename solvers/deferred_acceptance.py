@@ -250,6 +250,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
     (rounds, units proposed).
     """
     length = lists.shape[1]
+    # the proposers with free units
     active = np.empty(len(place), dtype=np.int64)
     target = np.empty(len(place), dtype=np.int64)
     offer = np.empty(len(place), dtype=np.int64)
@@ -258,6 +259,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
         if free[p] > 0:
             active[size] = p
             size += 1
+    # those rejected in a round propose in the next
     listed = np.zeros(len(place), dtype=np.bool_)
     following = np.empty(len(place), dtype=np.int64)
     rounds = 0
@@ -275,15 +277,18 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
         if open_ == 0:
             break
         rounds += 1
+        # answers, one proposal after the other
         size = 0
         for k in range(open_):
             p, r, units = active[k], target[k], offer[k]
             mine = scores[r, p]
             proposals += units
+            # the receiver's slots begin here; it takes units until all are held or rejected
             start = offset[r]
             while units > 0:
                 loser = p
                 moved = units
+                # room: held; else the worst held unit, or the newcomer, is rejected
                 if mine != np.inf and quota[r] > load[r]:
                     loser = -1
                     moved = min(units, quota[r] - load[r])
@@ -324,6 +329,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
                         listed[loser] = True
                         following[size] = loser
                         size += 1
+        # the next round's proposers
         for k in range(size):
             active[k] = following[k]
             listed[following[k]] = False

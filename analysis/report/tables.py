@@ -28,7 +28,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     status = proved({"status": result.status.value, "levels": levels})
     sentence = result.status.sentence if status == result.status.value else "see the levels below"
     if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
-        sentence = f"certified: an equilibrium within {result.outcome.tolerance:g}"
+        sentence = f"an equilibrium within {result.outcome.tolerance:g}"
     rows: list[tuple[Any, ...]] = [
         ("status", f"{status}: {sentence}"),
         ("stopped", f"{result.stop.value}: {result.stop.sentence}"),
@@ -215,14 +215,15 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def proved(line: Line | Row) -> str:
-    """The status of a row, and how many of its levels are proved where it has several."""
+    """The status of a row, how many of its levels are proved where it has several, and what of it
+    is certified by a proof file that was verified.
+    """
     levels = line.get("levels") or []
     done = sum(level["status"] == "optimal" for level in levels)
-    return (
-        f"{line['status']} ({done} of {len(levels)} levels)"
-        if 0 < done < len(levels)
-        else str(line["status"])
-    )
+    standing = (line.get("proof") or {}).get("standing")
+    said = {"certified": ", certified", "partly": ", partly certified"}.get(str(standing), "")
+    several = f" ({done} of {len(levels)} levels)" if 0 < done < len(levels) else ""
+    return f"{line['status']}{several}{said}"
 
 
 def slug(text: str) -> str:

@@ -41,6 +41,7 @@ def compare(
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
     frontier: bool = False,
+    prove: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
     jobs: int | None = None,
     dask: str | None = None,
@@ -63,6 +64,8 @@ def compare(
         sample and their answers are judged on the true ones (problems that have a predictor).
     frontier : also find each instance's proved frontiers of efficiency against fairness, a row of
         their own.
+    prove : folder in which the proof of every answer that can have one is written, after the run
+        and in as much time again, and verified; rows then say whether their claims are certified.
     files : where an instance was read from, by its fingerprint; for the commands that the report
         prints.
     jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run
@@ -102,7 +105,11 @@ def compare(
     validate_predict(predict, instances)
     grid = Grid(options or {}, time_limit, predict)
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
-    cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]
+    folder = None if prove is None else os.fspath(prove)
+    cells = [
+        replace(cell, file=(files or {}).get(fingerprint(cell.instance)), prove=folder)
+        for cell in cells
+    ]
     rows: list[Row] = []
     interrupted = False
     try:

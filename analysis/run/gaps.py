@@ -113,7 +113,10 @@ class Comparison:
             line["objective_name"] = next(
                 (row["objective_name"] for row in done if row.get("objective_name")), None
             )
-            line["certified"] = any(row.get("tolerance") is not None for row in done)
+            standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
+            order = ("claimed", "partly", "certified")
+            line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}
+            line["equilibrium"] = any(row.get("tolerance") is not None for row in done)
             line["bounds"], line["scales"] = rows[0]["bounds"], rows[0]["scales"]
             line["metrics"] = _means([row["metrics"] for row in answered])
             line["gaps"] = _means([row["gaps"] for row in answered])

@@ -27,6 +27,7 @@ class Row(TypedDict, total=False):
     file : where the instance was read from.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     record : small numbers for the report's pictures, by the problem's `record`.
+    proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.
     frontiers : documents of `PriceFrontier`.
     reading : what the metrics were told, see `gaps.reading`.
@@ -56,6 +57,7 @@ class Row(TypedDict, total=False):
     tolerance: float | None
     scale: float
     levels: list[dict[str, Any]]
+    proof: dict[str, Any]
     seconds: float
     options: dict[str, Any]
     metrics: Mapping[str, float | None]
@@ -78,7 +80,8 @@ class Line(TypedDict, total=False):
     ----------
     runs, failed, unanswered : how many runs there were, failed, and ended without an answer.
     status : of the runs, joined by "+".
-    certified : whether a run's claim is an equilibrium's, within its tolerance.
+    equilibrium : whether a run's claim is an equilibrium's, within its tolerance.
+    proof : how the claims of the runs stand: certified only where those of all are.
     metrics, gaps : means over the seeds that have an answer; None where one of them has no such
         value.
     errors : reasons of failures, with how often each occurred.
@@ -95,7 +98,8 @@ class Line(TypedDict, total=False):
     status: str
     levels: list[dict[str, Any]]
     objective_name: str | None
-    certified: bool
+    equilibrium: bool
+    proof: dict[str, Any]
     bounds: dict[str, float]
     scales: dict[str, float]
     metrics: dict[str, float | None]

@@ -14,6 +14,7 @@ from ...solvers.market.utilitarian import greedy_cores
 from ...solvers.outcome import Outcome, Status
 
 
+# by type: least-envy may be cut short and says so in an Outcome, the quick roundings cannot
 @overload
 def equal_share(
     instance: Market,
@@ -59,6 +60,7 @@ def equal_share(
     return _rounded(instance, equal_cores(instance), rounding, time_limit)
 
 
+# by type: least-envy may be cut short and says so in an Outcome, the quick roundings cannot
 @overload
 def proportional_share(
     instance: Market,

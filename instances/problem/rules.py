@@ -178,7 +178,8 @@ def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:
     """The rule of each annotated parameter of a function; what it returns may be a name that only
     type checkers know.
     """
-    plain = inspect.unwrap(function)
+    given = function.func if isinstance(function, functools.partial) else function
+    plain = inspect.unwrap(given)
     stated = {
         name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"
     }

@@ -129,6 +129,7 @@ def assignment_program(
     builder : where to build, for programs with more columns and rows; a new one when not given.
     """
     rows = ProgramBuilder() if builder is None else builder
+    # x[j, v]: job j on VM v; y[j, v, c]: cores of type c that it gets there
     possible = np.broadcast_to(instance.cores.sum(axis=1) > 0, (instance.jobs, instance.machines))
     job, machine = np.nonzero(possible if keep is None else possible & keep)
     pair, kind = np.nonzero(instance.cores[machine])
@@ -142,11 +143,14 @@ def assignment_program(
     y = rows.columns(
         len(pair), upper=most, cost=-value if objective == "speed" else 0.0, integer=whole
     )
+    # a job is on one VM at most
     _at_most(rows, job, x, 1.0, instance.jobs, 1.0)
+    # its cores are at most its threads, and 0 elsewhere
     everything = np.concatenate([y, x])
     pairs = np.concatenate([pair, np.arange(len(job))])
     limit = np.concatenate([np.ones(len(y)), -instance.threads[job].astype(float)])
     _at_most(rows, pairs, everything, limit, len(job), 0.0)
+    # each y is at most its most, and 0 where x is: implied for whole x, and tighter
     number = np.arange(len(y))
     _at_most(
         rows,
@@ -156,14 +160,17 @@ def assignment_program(
         len(y),
         0.0,
     )
+    # a VM gives out the cores it has
     place = machine[pair] * instance.types + kind
     core_rows = _at_most(
         rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float)
     )
+    # VMs of equal cores are ordered
     copies = _copies(instance.cores)
     ordered = ordered and int((copies >= 0).sum()) * instance.jobs**2 <= 2 * ORDERED_UP_TO
     if ordered:
         _order_copies(rows, job, machine, x, copies, instance.jobs)
+    # an assigned job has a core
     if least_jobs is not None or objective == "jobs":
         _at_most(
             rows,
@@ -173,6 +180,7 @@ def assignment_program(
             len(job),
             0.0,
         )
+    # least values of the two objectives
     if least_jobs:
         rows.row(x, lower=float(least_jobs))
     if least_speed is not None:

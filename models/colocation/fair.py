@@ -67,6 +67,7 @@ def fair_program(
     around : the pairing that this one is a part of; the instance then counts only the agents that
         are free.
     """
+    # types with agents, by the step of their bandwidth
     assert instance.bandwidth is not None
     shared = Assignment(instance, keep)
     builder = shared.builder
@@ -75,12 +76,14 @@ def fair_program(
     count = instance.count if around is None else around.count
     count = count[present].astype(float)
     placed = np.zeros(len(present)) if around is None else around.loss[present]
+    # h[k] for each step, and the slack
     low = lowest_penalty(instance) + min(0.0, float((placed / count).min()))
     highest = builder.columns(len(steps), lower=low, upper=1.0)
     fixed = 0.0 if around is None else around.slack
     room = builder.columns(
         1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack
     )
+    # h does not fall
     chain = np.arange(len(steps) - 1)
     ones = np.ones(len(chain))
     builder.block(
@@ -88,6 +91,7 @@ def fair_program(
         np.concatenate([ones, -ones]),
         np.full(len(chain), -np.inf), np.zeros(len(chain)),
     )  # fmt: skip
+    # a type's mean is on or below its step's h, and not below the step before, less the slack
     number = np.arange(len(present))
     place = np.cumsum(instance.count > 0) - 1
     row, total = place[shared.kind], shared.loss
@@ -107,6 +111,7 @@ def fair_program(
         np.concatenate([total[entries], count[held], -count[held]]),
         -placed[held], np.full(len(several), np.inf),
     )  # fmt: skip
+    # and within what the types outside allow
     if around is not None:
         for sign, most in (
             (-1.0, -around.least[present]),
@@ -118,9 +123,11 @@ def fair_program(
                 np.concatenate([sign * total, -count]), np.full(len(present), -np.inf),
                 count * most - sign * placed,
             )  # fmt: skip
+    # where each type's rows are
     rows = np.full((2, instance.types), -1)
     rows[0, present], rows[1, present[held]] = below, above
 
+    # the least h and slack of a pairing, for a start
     def others(chosen: Floats) -> Floats:
         mean = (placed + np.bincount(row, total * chosen[shared.column], len(present))) / count
         running = np.full(len(steps), -np.inf)

@@ -88,11 +88,13 @@ def blocking_program(
     InvalidOption
         most is below 0, or the objective is not one of these.
     """
+    # W[a, c], the agents of a better off with c, as prefix sums of who a's agents are with
     shared = Assignment(instance)
     sets = gain_sets(instance, alpha, alpha_mode)
     chains = _Chains(shared, sets, at_most_one_of_own=most == 0)
     column = chains.column_of_pair([chain.s for chain in chains.chains])
     reach = chains.value_of_pair([chain.most for chain in chains.chains])
+    # one column for each pair of types that may block: W[a, c] W[c, a] blocking pairs
     a, c = np.nonzero(np.triu(sets.blocks, 1))
     own = np.flatnonzero(np.diag(sets.blocks))
     ceiling = np.inf if most is None else float(most)
@@ -102,15 +104,18 @@ def blocking_program(
         len(a), upper=np.minimum(reach[a, c] * reach[c, a], ceiling), integer=True
     )
     squares = builder.columns(len(own), upper=reach[own, own] ** 2, integer=True)
+    # linear where both are 0 or 1, a product elsewhere
     small = (reach[a, c] <= 1) & (reach[c, a] <= 1)
     _product_of_flags(builder, both[small], column[a, c][small], column[c, a][small])
     builder.products(both[~small], column[a, c][~small], column[c, a][~small])
     builder.products(squares, column[own, own], column[own, own])
+    # twice their number: within a type they are W (W - 1) / 2
     twice = np.concatenate([np.full(len(a), 2.0), np.ones(len(own)), -np.ones(len(own))])
     where = np.concatenate([both, squares, column[own, own]])
     if most is not None and len(where):
         builder.row(where, twice, upper=2.0 * most)
 
+    # the same columns of a pairing, for a start
     def others(chosen: Floats) -> Floats:
         full = np.concatenate([chosen, *chains.sums(chosen)])
         assert len(full) == width

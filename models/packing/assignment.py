@@ -60,6 +60,7 @@ def assignment_model(
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
+    # how many VMs of each type each server holds, and whether it is used
     servers, types = len(kind), len(demand)
     count: list[list[Any]] = []
     for m in range(servers):
@@ -71,6 +72,7 @@ def assignment_model(
             row.append(model.new_int_var(0, most, f"count_{m}_{i}") if most > 0 else None)
         count.append(row)
     used = [] if fixed else [model.new_bool_var(f"used_{m}") for m in range(servers)]
+    # every VM is somewhere, no server holds more than it can
     for i in range(types):
         model.add(sum(row[i] for row in count if row[i] is not None) == int(request[i]))
     for m in range(servers):
@@ -82,6 +84,7 @@ def assignment_model(
             ]
             if load:
                 model.add(sum(load) <= (room if fixed else room * used[m]))
+    # symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
         if kind[m] == kind[m - 1]:
             if not fixed:
@@ -93,6 +96,7 @@ def assignment_model(
             total = int(demand[:, j] @ request)
             model.add(sum(int(capacity[kind[m], j]) * used[m] for m in range(servers)) >= total)
         model.minimize(sum(int(price[kind[m]]) * used[m] for m in range(servers)))
+    # where the columns are
     index = np.array(
         [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
     )

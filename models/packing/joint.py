@@ -74,6 +74,7 @@ def joint_model(
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
+    # how many servers of a class choose each strategy
     number = []
     for c, table in enumerate(combination):
         row = [model.new_int_var(0, int(servers[c]), f"number_{c}_{a}") for a in range(len(table))]
@@ -82,6 +83,7 @@ def joint_model(
     _forbid_idling(
         model, combination, number, servers, [len(part) - 1 for part in deviation], order, stuck
     )
+    # each user's part of eq. 5 by its number of VMs, from a table rounded down
     parts = []
     for user, part_of in enumerate(deviation):
         total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
@@ -96,6 +98,7 @@ def joint_model(
         part = model.new_int_var(0, max(whole), f"deviation_{user}")
         model.add_element(total, whole, part)
         parts.append(part)
+    # between which two breakpoints the sum of the parts lies
     ends = [*breakpoints[1:].tolist(), 2**55]
     inside = [model.new_bool_var(f"between_{place}") for place in range(len(ends))]
     model.add_exactly_one(inside)
@@ -106,6 +109,7 @@ def joint_model(
     model.add(
         sum(parts) <= sum((int(high) - 1) * flag for high, flag in zip(ends, inside, strict=True))
     )
+    # v there, and the skewness, as whole numbers rounded down
     values = np.floor(
         (breakpoints / DEVIATION_SCALE) ** (1.0 / alpha) * VALUE_SCALE * _DOWN
     ).astype(np.int64)

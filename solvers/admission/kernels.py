@@ -55,7 +55,9 @@ def insert(
     before = np.empty(types, np.int64)
     total = 0.0
     left = threads[new]
+    # each turn is one augmenting path, for as many of the newcomer's threads as it carries
     while left > 0:
+        # residual arcs: who loses least by giving up a core of c, or by moving one from c to d
         for c in range(types):
             drop[c] = -np.inf
             for d in range(types):
@@ -71,8 +73,10 @@ def insert(
                             move[c, d] = speed[i, d] - speed[i, c]
                             mover[c, d] = i
         for c in range(types):
+            # a path of one step: the newcomer takes a core of c
             gain[c] = speed[new, c]
             before[c] = -1
+        # longest paths by Bellman and Ford: at most as many rounds as nodes
         for _ in range(types):
             changed = False
             for c in range(types):
@@ -83,6 +87,7 @@ def insert(
                         changed = True
             if not changed:
                 break
+        # where the best path ends: at a free core, or where a job gives one up
         best = noise
         end = -1
         dropped = False
@@ -91,8 +96,10 @@ def insert(
                 best, end, dropped = gain[c], c, False
             if drop[c] > -np.inf and gain[c] + drop[c] > best:
                 best, end, dropped = gain[c] + drop[c], c, True
+        # no path gains: the sharing is optimal
         if end < 0:
             break
+        # the units that the whole path carries, walked back from its end
         units = min(left, held[dropper[end], end]) if dropped else min(left, free[end])
         d = end
         steps = 0
@@ -105,6 +112,7 @@ def insert(
             steps > types
         ):  # noise has closed the path into a ring: stop here, the sharing stays feasible
             break
+        # augment along it: the end first, then every move, then the newcomer's own cores
         if dropped:
             held[dropper[end], end] -= units
         else:
@@ -153,6 +161,7 @@ def changes(
     leave; add is written when `begin` is 0.
     """
     jobs, types = speed.shape
+    # the jobs on the VM
     here = np.empty(jobs, np.int64)
     size = 0
     for j in range(jobs):
@@ -169,6 +178,7 @@ def changes(
     for out in range(-1, size):  # first everybody stays, then one after the other leaves
         if out >= 0 and (out < begin or out >= end):
             continue
+        # the best sharing of those who stay
         number = 0
         for i in range(size):
             if i != out:
@@ -185,6 +195,7 @@ def changes(
             remove[here[out]] = now - value
             if swap.shape[1] == 0:
                 continue
+        # who might come: each is inserted into a copy of that sharing
         for j in range(jobs):
             if machine[j] != v:
                 for c in range(types):
@@ -229,6 +240,7 @@ def best_sets(
     jobs, types = speed.shape
     largest = min(jobs, cores.sum())
     deepest = min(largest, DEEPEST)
+    # a stack of the branch: at depth d the set S of the d jobs chosen, its sharing and its values
     chosen = np.empty(deepest + 1, np.int64)
     rows = np.empty((deepest + 1, types))
     width = np.empty(deepest + 1, np.int64)
@@ -237,6 +249,7 @@ def best_sets(
     value = np.zeros(deepest + 1)  # F(S)
     net = np.zeros(deepest + 1)  # F(S) - price(S)
     lend = np.zeros(deepest + 1)  # rents + margins of S
+    # the jobs that may still follow at each depth, and what each adds, largest first
     queue = np.empty((deepest + 1, jobs), np.int64)
     adds = np.empty((deepest + 1, jobs))
     size = np.zeros(deepest + 1, np.int64)
@@ -244,6 +257,7 @@ def best_sets(
     trial = np.empty((deepest + 1, types), np.int64)
     rest = np.empty(types, np.int64)
     gain = np.empty(jobs)
+    # what is asked for: sets above the line, which rises with each unless all are collected
     found = 0
     start[0] = 0
     line = cutoff
@@ -254,6 +268,7 @@ def best_sets(
     for c in range(types):
         free[0, c] = cores[c]
     lend[0] = rents
+    # the root: no job chosen, every job may come
     pool = np.empty(jobs, np.int64)
     for j in range(jobs):
         pool[j] = j
@@ -278,6 +293,7 @@ def best_sets(
                 bound = max(bound, rented)
             count = number
             visited += 1 + count
+            # what each of the pool adds to the set: one insertion into a copy of its sharing
             positive = 0.0
             for k in range(count):
                 j = pool[k]
@@ -290,6 +306,7 @@ def best_sets(
                 width[depth] = threads[j]
                 gain[k] = insert(rows, width, trial, rest, depth + 1, noise) - price[j]
                 positive += max(0.0, gain[k])
+            # the first bound, by submodularity: with all others that add something, above the line
             number = 0
             for k in range(count):
                 others = positive - max(0.0, gain[k])
@@ -304,6 +321,7 @@ def best_sets(
                     number += 1
             size[depth] = number
             place[depth] = 0
+        # both bounds on what the jobs not yet tried at this node can still reach
         at = place[depth]
         most = net[depth]
         rented = lend[depth]
@@ -311,6 +329,7 @@ def best_sets(
             most += max(0.0, adds[depth, k])
             rented += max(0.0, margin[queue[depth, k]])
         most = min(most, rented)
+        # out of work: the node is left, and its bound joins the answer's
         if at < size[depth] and most > line and (visited >= work or not complete):
             complete = False
             bound = max(bound, most)
@@ -323,11 +342,13 @@ def best_sets(
             at = size[
                 depth
             ]  # nothing that is left adds anything, and what it takes away is too much
+        # nothing left here: back to the node above, and on to its next job
         if at >= size[depth] or most <= line:
             depth -= 1
             if depth >= 0:
                 place[depth] += 1
             continue
+        # branch: take the next job, and let those behind it in the queue be the pool
         j = queue[depth, at]
         chosen[depth] = j
         for c in range(types):
@@ -347,6 +368,7 @@ def best_sets(
             pool[k] = queue[depth, at + 1 + k]
         depth += 1
         fresh = True
+        # a set above the line is written down
         if net[depth] > line:
             if found + 1 >= len(start) or start[found] + depth > len(member):
                 complete = False

@@ -40,12 +40,14 @@ def core_prices(
     best = np.inf
     length = 1.0
     idle = 0
+    # each step values the bound at the rents of now
     for _ in range(steps):
         bound = 0.0
         for c in range(types):
             bound += now[c] * cores[c]
             used[c] = 0.0
         for j in range(jobs):
+            # what job j gains alone: its threads on the types of most margin first
             alone = -price[j]
             rest = threads[j]
             for c in range(types):
@@ -68,6 +70,7 @@ def core_prices(
                 bound += alone
                 for c in range(types):
                     used[c] += take[c]
+        # keep the best rents; stop at the target, or where steps have become tiny
         if bound < best * (1 - 1e-7):
             idle = 0
         else:
@@ -78,12 +81,14 @@ def core_prices(
                 rent[c] = now[c]
         if best <= target or length < 1e-3:
             break
+        # five steps without progress: half as far, from the best rents
         if idle > 4:
             length *= 0.5
             idle = 0
             for c in range(types):
                 now[c] = rent[c]
             continue
+        # a subgradient is cores less those used; Polyak's step length towards the target
         norm = 0.0
         for c in range(types):
             norm += (cores[c] - used[c]) ** 2
@@ -108,6 +113,7 @@ def margins(
         rest = threads[j]
         for c in range(types):
             left[c] = cores[c]
+        # its threads on the types of most margin first, as far as a core is worth its rent
         while rest > 0:
             top = -1
             for c in range(types):
@@ -123,6 +129,7 @@ def margins(
             left[top] = 0
             rest -= units
             margin[j] += units * (speed[j, top] - rent[top])
+    # the rent of all cores
     total = 0.0
     for c in range(types):
         total += rent[c] * cores[c]

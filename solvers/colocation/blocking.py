@@ -235,6 +235,7 @@ def _within(
     penalty: bool = True,
 ) -> Outcome:
     """Run a program whose pairings have at most `most` blocking pairs, and recount them."""
+    # solve the program, from the given pairing where it keeps the limit
     clock = Clock(time_limit, report)
     begin = _usable(instance, start, most, alpha, alpha_mode)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
@@ -252,6 +253,7 @@ def _within(
                 other,
                 run(program, clock, engine=other, scale=instance.agents, start=begin),
             )
+    # infeasible by proof
     if answer.status is Status.INFEASIBLE and begin is None:
         needed = "has a blocking pair" if most == 0 else f"has more than {most} blocking pairs"
         return infeasible(
@@ -259,6 +261,7 @@ def _within(
             f"every pairing {needed}: the integer program over types has no solution",
             **size(program, engine),
         )
+    # the better of the engine's pairing and the given one, both checked
     best = best_of(
         instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing)
     )
@@ -279,6 +282,7 @@ def _within(
             certificate,
             clock,
         )
+    # no engine is believed: its pairing's blocking pairs are counted again
     count = blocking_pairs(instance, best, alpha, alpha_mode).count
     if count > most:
         certificate["contradiction"] = (

@@ -147,6 +147,7 @@ def _paired_anew(
 ) -> tuple[Pairing | None, Stop]:
     """The agents of these types that share with each other, or run alone, paired anew."""
     assert instance.bandwidth is not None
+    # take the pairs within these types apart; everybody else stays as paired now
     member = np.zeros(instance.types, dtype=bool)
     member[part] = True
     inside = member[pairing.first] & member[pairing.second]
@@ -160,6 +161,7 @@ def _paired_anew(
     part = np.flatnonzero(free > 0)
     if len(part) == 0:
         return None, Stop.FINISHED
+    # what the types outside ask of the means inside, and the slack that they have by themselves
     rest = np.setdiff1d(np.flatnonzero(instance.count > 0), part)
     mean = type_penalties(instance, pairing)
     least, most = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[part])
@@ -168,8 +170,10 @@ def _paired_anew(
     around = Surroundings(
         instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0)))
     )
+    # no slack to be won here
     if slack is None and around.slack >= attribution_slack(instance, pairing):
         return None, Stop.FINISHED
+    # the free agents as an instance of their own, with the machines that are left
     alone = instance.singles_allowed - outside.single.sum()
     machines = (
         None
@@ -185,6 +189,7 @@ def _paired_anew(
         machines=machines,
         unpaired=instance.unpaired,
     )
+    # solve it, from how they are paired now
     program = fair_program(small, slack, around=around)
     place = np.full(instance.types, -1)
     place[part] = np.arange(len(part))
@@ -195,6 +200,7 @@ def _paired_anew(
     answer = solve_program(program.program, time_limit=seconds, start=program.point(now))
     if answer.point is None:
         return None, answer.stop
+    # put the new pairs back beside the others'
     new = program.pairing(answer.point)
     single = outside.single.copy()
     single[part] = new.single

@@ -194,6 +194,7 @@ def nash_welfare(
     optimal 4.448
     """
     family = family_named(utility, rho)
+    # what is refused, and whole cores, which are another algorithm
     if family is not None:
         _require_few(
             instance, f"utility={utility}", "use fewer users or jobs, or leave utility at amdahl"
@@ -204,6 +205,7 @@ def nash_welfare(
         from .whole import whole_nash_welfare
 
         return whole_nash_welfare(instance, time_limit=time_limit, report=report)
+    # an arena without jobs that can move has one allocation
     clock = Clock(time_limit, report)
     arena = _moving(instance, utility)
     if len(arena.job) == 0:
@@ -211,11 +213,13 @@ def nash_welfare(
         value = welfare_of(instance, user_utilities(instance, empty.cores))
         return Outcome(Allocation(empty.cores), value, Status.OPTIMAL)
     certificate: dict[str, Any]
+    # Amdahl: Newton steps along the path, with a bound of our own
     if family is None:
         allocation, value, bound, stop, steps = most_welfare(instance, clock)
         certificate = {"steps": steps, **_spending(arena, allocation)}
         allocation = Allocation(allocation.cores)
     else:
+        # others: CVXPY, in a process that can be ended where it may take long
         if time_limit is None or instance.jobs <= APART:
             solved, stop, word = _program(instance, clock.left, utility, rho)
         else:
@@ -223,6 +227,7 @@ def nash_welfare(
             solved, stop, word = run or (None, stop, "its process was ended")
         allocation = _equal_bids(arena) if solved is None else solved
         value, bound = _between(instance, family, allocation)
+        # sharpen what it found beyond its tolerance; kept where the gap shrinks
         if stop is Stop.FINISHED and not clock.over:
             try:
                 finer = sharpened(arena, utility, rho, allocation, lambda: clock.over)

@@ -33,6 +33,7 @@ def whole_nash_welfare(
     """
     require_small(market, time_limit)
     clock = Clock(time_limit, report)
+    # begin at the greedy allocation, whose point gives the first tangents
     users = np.flatnonzero(market.active)
     total = float(market.budget[users].sum())
     best = greedy_cores(market)
@@ -48,6 +49,7 @@ def whole_nash_welfare(
     largest = scale(market, "nash_welfare")
     try:
         for _ in range(_MOST_ROUNDS):
+            # the program with the tangents so far, without the allocations weighed already
             columns, program = _tangent_program(market, users, cuts, seen)
             answer = _solved(program, clock)
             if answer.status is Status.INFEASIBLE:
@@ -61,10 +63,12 @@ def whole_nash_welfare(
                 bound = value  # every allocation was weighed
                 break
             stop = answer.stop
+            # the engine bounds what is not weighed yet; what is weighed has its own value
             if answer.bound is not None:
                 bound = min(bound, max(value, float(np.exp(-answer.bound / total))))
             if answer.point is None:
                 break
+            # weigh its allocation
             cores = columns.cores(market, answer.point)
             utility = user_utilities(market, cores)
             if welfare_of(market, utility) > value:
@@ -73,6 +77,7 @@ def whole_nash_welfare(
             clock.note(value, bound, f"{len(cuts)} tangents")
             if agree(value, bound, largest) or stop is not Stop.FINISHED:
                 break
+            # cut it off, and bend the logarithms at its utilities
             cuts.append(utility[users])
             seen.append(cores)
     except KeyboardInterrupt:

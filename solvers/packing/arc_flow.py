@@ -77,6 +77,7 @@ def arc_flow(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
+    # bounds that need no graph, and the graph
     clock = Clock(time_limit, report)
     problem = reduce(instance)
     floor = best_bound(problem).value
@@ -86,6 +87,7 @@ def arc_flow(
         graph = flow_graph(problem, most=most_nodes)
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, {"bound_by": "volume and large items"})
+    # what the bounds alone refuse
     certificate: dict[str, Any] = {
         "nodes": graph.nodes,
         "arcs": len(graph.tail),
@@ -95,10 +97,12 @@ def arc_flow(
         return Outcome(
             None, None, Status.INFEASIBLE, Stop.FINISHED, {**certificate, "bound_by": "volume"}
         )
+    # the program on the graph
     try:
         counts, bound = solve_graph(problem, graph, time_limit=clock.share())
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, certificate)
+    # the better of its answer and the start, with the better bound
     solution = start if counts is None else problem.placement(*counts)
     if counts is not None and start is not None and start.servers < solution.servers:  # type: ignore[union-attr]
         solution = start

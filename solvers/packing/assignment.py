@@ -56,6 +56,7 @@ def cp_sat(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
+    # the servers that an answer may need: those of a greedy one
     clock = Clock(time_limit)
     problem = reduce(instance)
     greedy = _greedy(problem)
@@ -66,6 +67,7 @@ def cp_sat(
             f"{len(kind) * problem.types} counts, more than"
             f" {MOST_COUNTS}; use min-servers"
         )
+    # make the model and run it, if there is time to
     floor = best_bound(problem).value
     built: AssignmentModel | None = None
     message = "none: making the model would take longer than there was time"
@@ -82,6 +84,7 @@ def cp_sat(
     }
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, None, Status.INFEASIBLE, answer.stop, certificate, answer.trace)
+    # the best answer there is, and whether bounds and CP-SAT together prove it
     candidates = [] if start is None else [start]
     if greedy is not None:
         candidates.append(problem.placement(*greedy))

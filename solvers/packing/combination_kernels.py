@@ -48,6 +48,7 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
             place -= 1
         if place < 0:
             return table[:number], True
+        # not maximal: some VM still fits beside it
         if maximal:
             more = False
             for i in range(types):
@@ -63,6 +64,7 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
                     break
             if more:
                 continue
+        # write it down, in a table that doubles when it is full
         if number == most:
             return table[:number], False
         if number == len(table):

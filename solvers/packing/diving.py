@@ -38,10 +38,12 @@ def dive(
     rows: list[Integers] = []
     kinds: list[int] = []
     spent = 0
+    # begin at the relaxation's solution
     table, kind = relaxation.pool.arrays()
     weight = relaxation.weight
     table, kind = table[: len(weight)], kind[: len(weight)]
     while True:
+        # fix patterns: what they serve is done, what they cost is spent
         for place, number in _choice(table, kind, weight, todo, servers, rng):
             for _ in range(number):
                 row = np.minimum(table[place], todo)
@@ -51,10 +53,12 @@ def dive(
             if servers[kind[place]] < UNLIMITED:
                 servers[kind[place]] -= number
             spent += number * int(problem.price[kind[place]])
+        # all placed, or the dive has failed
         if not todo.any():
             break
         if spent >= target or clock.over or clock.seconds > until:
             return None
+        # the rest, solved again by column generation over what its patterns may still hold
         here = np.flatnonzero(todo)
         rest = replace(problem, demand=problem.demand[here], request=todo[here], servers=servers)
         pool = _restricted(problem, relaxation, here, todo[here])
@@ -70,6 +74,7 @@ def dive(
         )
         if solved.bound > target - spent or solved.value is None:
             return None
+        # its patterns join the relaxation's pool, its weights make the next choice
         part, kind = pool.arrays()
         table = np.zeros((len(part), problem.types), dtype=np.int64)
         table[:, here] = part

@@ -82,6 +82,7 @@ def place_runs(
         todo = number[run]
         first = 0
         while todo > 0:
+            # the first server where one fits, or the one with least weighted room
             chosen = -1
             slack = np.inf
             for m in range(first, used):
@@ -96,11 +97,13 @@ def place_runs(
                 if rest < slack:
                     slack = rest
                     chosen = m
+            # none: open one
             if chosen < 0:
                 chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
                 if chosen < 0:
                     return FULL if chosen == FULL else -1 - run
                 used += 1
+            # as many of the run as fit; for first fit all servers before it are full for this type
             most = todo
             for j in range(resources):
                 if demand[i, j] > 0:
@@ -141,6 +144,7 @@ def fill_servers(
     free = np.zeros((1, resources), dtype=np.int64)
     used = 0
     while remaining > 0:
+        # the first class by preference that holds some VM still to be placed
         c = -1
         for place in range(len(preference)):
             candidate = preference[place]
@@ -158,11 +162,13 @@ def fill_servers(
             return -1
         if used == len(kind):
             return FULL
+        # open a server of it
         left[c] -= 1
         kind[used] = c
         for j in range(resources):
             free[0, j] = capacity[c, j]
         while True:
+            # fill it: the VM that suits best what is free, until none fits
             chosen = -1
             value = -np.inf
             for i in range(types):

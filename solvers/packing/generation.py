@@ -90,6 +90,7 @@ def generate(
     enough : stop as soon as the patterns met cost no more than this.
     nodes : of one pricing search; where it is cut, its bound is what the relaxed knapsack gives.
     """
+    # the restricted master: the patterns of the pool, with a penalty for what is not served
     _singles(problem, pool)
     deadline = None if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
@@ -105,12 +106,14 @@ def generate(
             penalty=penalty,
         )
     )
+    # the best bound so far; all prices 0 prove 0
     first = entered = len(pool)
     best = Prices(
         np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
     )
     value, weight, complete, rounds = None, np.zeros(0), False, 0
     while True:
+        # solve the master
         answer = program.solve(
             clock.share(most=None if deadline is None else deadline - clock.seconds)
         )
@@ -123,11 +126,13 @@ def generate(
             float(answer.objective or 0.0),
             _own(answer.point, entered, problem.types, table_first=first),
         )
+        # price patterns of every class at its duals, in whole numbers: new columns and a bound
         profit, rent = _whole_duals(problem, answer.row_dual, scale, penalty)
         tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
         prices = prices_of(problem, profit, tops, scale)
         if prices.value > best.value:
             best = prices
+        # why to stop: no new column, good enough, the bound meets the value, or time is over
         new_table, new_kind = pool.arrays(entered)
         if not len(new_table):
             complete = exact
@@ -140,6 +145,7 @@ def generate(
             break
         if clock.over or (deadline is not None and clock.seconds >= deadline):
             break
+        # the new columns enter the master
         _enter(program, problem, new_table, new_kind)
         entered = len(pool)
     return Relaxation(pool, best, _ceil(best.value), value, weight, complete, rounds)

@@ -51,6 +51,7 @@ def best_patterns(
     """
     types, resources = demand.shape
     patterns = np.zeros((keep, types), dtype=np.int32)
+    # no pattern holds more VMs than all that fit one by one
     depth_most = 1
     for i in range(types):
         copies = bound[i]
@@ -58,6 +59,7 @@ def best_patterns(
             if demand[i, j] > 0:
                 copies = min(copies, capacity[j] // demand[i, j])
         depth_most += copies
+    # the branch is a stack: room, weight left, profit, the item to try next, the item taken
     free = np.zeros((depth_most + 1, resources), dtype=np.int64)
     left = np.zeros(depth_most + 1)
     value = np.zeros(depth_most + 1, dtype=np.int64)
@@ -102,6 +104,7 @@ def best_patterns(
             reach = float(value[depth]) + reach * (1.0 + 1e-9) + 1e-3
             go = reach >= least if enumerate_all else reach > best + slack
         if go:
+            # branch: take one of item t, and let later ones come from t on
             nodes += 1
             if nodes > most_nodes:
                 whole = False
@@ -115,6 +118,7 @@ def best_patterns(
             left[depth + 1] = left[depth] - weight[t]
             depth += 1
             following[depth] = t
+            # an improvement is kept, over the oldest one kept
             if not enumerate_all and value[depth] > best:
                 best = value[depth]
                 for i in range(types):
@@ -137,6 +141,7 @@ def best_patterns(
                     patterns[found, i] = count[i]
                 found += 1
                 best = max(best, value[depth])
+        # back: the item taken last goes
         if depth == 0:
             break
         depth -= 1

@@ -72,6 +72,7 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 0.985
     """
+    # the cluster as maximal combinations of VMs for each server class, and what users are owed
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
     owed = vms_owed(instance, least_share)
@@ -80,6 +81,7 @@ def max_utilization(
         instance.available.astype(np.int64),
         instance.wanted.astype(float),
     )
+    # what a VM of each type adds to utilization, exactly; every answer is worth whole steps
     space = [int(amount) for amount in (instance.start * servers[:, None]).sum(axis=0)]
     busy = [
         int(amount)
@@ -107,9 +109,11 @@ def max_utilization(
         )
 
     shares = np.array([float(part / unit) for part in weight])
+    # the program in floats
     program, number, _ = utilization_program(tables, servers, cap, shares, owed)
     answer = solve_program(program, time_limit=clock.share(), report=report)
     status, stop = answer.status, answer.stop
+    # the better of its answer and the start, compared exactly
     best = _placement(instance, tables, number, answer, cluster)
     if (
         start is not None
@@ -132,6 +136,7 @@ def max_utilization(
             certificate,
             answer.trace,
         )
+    # its bound, rounded down to whole steps
     near = Fraction(-answer.bound) * unit
     highest = (
         (near + Fraction(PRECISION * (1 + abs(answer.bound))) * unit) // step * step
@@ -152,6 +157,7 @@ def max_utilization(
         if answer.bound is not None:
             most_whole = math.floor(-answer.bound + 0.5) * step
             near, highest = min(near, most_whole), min(highest, most_whole)
+    # what is proved
     value = worth(best)
     bound = value if highest <= value else max(near, value)
     proved = highest <= value or (status is Status.OPTIMAL and bound - value <= AGREE)
@@ -210,6 +216,7 @@ def max_min_share(
     told: list[dict[str, Any]] = []
     bound = None
     for level in range(users if levels is None else min(levels, users)):
+        # level after level: the largest next share that the ones settled before it allow
         highest = search.settle(level)
         settled = search.shares is not None and highest == search.shares[level]
         before = (
@@ -231,8 +238,10 @@ def max_min_share(
         )
         if level == 0 and highest is not None:
             bound = float(highest)
+        # a level that is not proved leaves those above it open
         if not settled:
             break
+    # the status is that of the first level
     complete = len(told) == users and told[-1]["status"] == Status.OPTIMAL
     status = Status(told[0]["status"])
     stop = Stop.FINISHED if told[-1]["status"] == Status.OPTIMAL else search.stop

@@ -125,15 +125,18 @@ def reduce_table(
     agents = length.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     old_first, old_last = scratch[5], scratch[6]
+    # phase 1: proposals, after which each list runs from first to last
     counts[0] = counts[1] = counts[3] = 0
     counts[2] = propose_all(choice, back, length, first, last)
     second[:] = 0
     where[:] = -1
     predecessor[:] = -1
     held[:] = -1
+    # phase 2: rotations, found along a path of proposers that is kept as a stack
     size = 0
     start = 0
     while True:
+        # a new path begins at an agent whose list has two entries or more
         if size == 0:
             while start < agents and (first[start] >= last[start] or predecessor[start] >= 0):
                 start += 1
@@ -143,10 +146,12 @@ def reduce_table(
             where[start] = 0
             size = 1
         agent = stack[size - 1]
+        # an elimination has left the top of the path one entry: back
         if first[agent] >= last[agent]:
             where[agent] = -1
             size -= 1
             continue
+        # its second entry, past those who have refused it since; then the last of that one's list
         r = max(second[agent], first[agent] + 1)
         while back[agent, r] > last[choice[agent, r]]:
             r += 1
@@ -158,6 +163,7 @@ def reduce_table(
             stack[size] = following
             size += 1
             continue
+        # the path has met itself: from there on it is a rotation; eliminate it
         bottom = where[following]
         for c in range(bottom, size):
             agent = stack[c]
@@ -172,6 +178,7 @@ def reduce_table(
         emptied = False
         for c in range(bottom, size):
             emptied |= first[stack[c]] > last[stack[c]]
+        # it emptied a list: put back, it is an odd party
         if emptied:
             counts[0] += 1
             for c in range(bottom, size):
@@ -187,6 +194,7 @@ def reduce_table(
         else:
             counts[3] += 1
         size = bottom
+    # the partition: who has nobody left is single, who has one is paired
     for agent in range(agents):
         if last[agent] < 0:
             counts[1] += 1
@@ -270,26 +278,31 @@ def insert(
     stamp = memory[agents] * UNRANKED
     recorded = -1
     for _ in range(20 * agents + 100):
+        # propose: the first from r on who likes the proposer better than whom it holds
         begin = r
         while r < length[agent] and back[agent, r] >= held[choice[agent, r]]:
             r += 1
         counts[2] += r - begin + 4
+        # nobody does: one more single
         if r >= length[agent]:
             predecessor[agent] = agent
             held[agent] = UNRANKED
             counts[1] += 1
             return True
         receiver = choice[agent, r]
+        # the receiver was single: a pair
         displaced = predecessor[receiver]
         if displaced == receiver:
             counts[1] -= 1
             _pair(choice, back, predecessor, held, agent, r)
             return True
+        # it was in an odd party: a pair, and the others of the party pair up
         if predecessor[displaced] != receiver:
             counts[0] -= 1
             _take_from_odd(choice, back, predecessor, held, receiver)
             _pair(choice, back, predecessor, held, agent, r)
             return True
+        # the same proposal a second time begins the record of a turn, a third time closes it
         if recorded < 0:
             if memory[agent] == stamp + r:
                 recorded = 0
@@ -303,6 +316,7 @@ def insert(
             turn[0, recorded] = agent
             turn[1, recorded] = r
             recorded += 1
+        # it was in a pair: the new pair stands, and whom it displaced proposes next
         following = held[displaced] + 1
         _pair(choice, back, predecessor, held, agent, r)
         predecessor[displaced] = -1
@@ -417,6 +431,7 @@ def _candidates(
     subtree: it is noted, and stands behind the others. `candidates` gets one agent per pair; the
     pair is this agent with its predecessor.
     """
+    # every pair of the partition, once, unless it is kept in this subtree
     agents = length.size
     predecessor, held = predecessors[depth], helds[depth]
     trial, trial_held = predecessors[-1], helds[-1]
@@ -430,6 +445,7 @@ def _candidates(
         r = held[agent]
         if other == agent or (predecessor[other] == agent and other < agent) or kept[agent, r] == 1:
             continue
+        # delete it on a copy: what the count becomes; then put it back
         r_other = back[agent, r]
         trial[:] = predecessor
         trial_held[:] = held
@@ -457,6 +473,7 @@ def _candidates(
             _forget(choice, back, kept, held, candidates, total)
             candidates[0] = agent
             return 1, 1
+        # one deletion lowers the count by two at most: where too much is left, it is kept
         if depth + 1 + (max(after - target, 0) + 1) // 2 > limit:
             gains[total] = 99
             _keep(choice, back, kept, agent, r, 1)
@@ -465,6 +482,7 @@ def _candidates(
             smallest = min(smallest, after - value)
         candidates[total] = agent
         total += 1
+    # order the others by their gain, up or down, the kept ones behind them
     viable = 0
     for step in range(smallest, 4):
         gain = step if eager else 3 + smallest - step
@@ -517,6 +535,7 @@ def search(
     counts[2] = 0
     depth = state[0]
     while True:
+        # a new node: found, paused, or its pairs to branch on
         if state[1] == ENTER:
             if depth >= state[3] and parties[depth, 0] + weight * parties[depth, 1] <= target:
                 return FOUND
@@ -548,6 +567,7 @@ def search(
             cursor[depth, 1] = total
             cursor[depth, 2] = 0
             state[1] = NEXT
+        # the next of them is deleted: down, with a copy of the partition made stable again
         elif cursor[depth, 2] < cursor[depth, 0]:
             agent = candidates[depth, cursor[depth, 2]]
             cursor[depth, 2] += 1
@@ -578,6 +598,7 @@ def search(
             state[0] = depth
             state[1] = ENTER
         else:
+            # none left: up, and the pair deleted there is kept from now on, its subtree exhausted
             _forget(choice, back, kept, helds[depth], candidates[depth], cursor[depth, 1])
             cursor[depth, 1] = 0
             if depth == 0:

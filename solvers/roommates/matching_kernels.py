@@ -52,6 +52,7 @@ def augment(
     """Lengthen the matching by a path from `root`; False if there is none, and then no perfect
     matching. scratch: (5, n).
     """
+    # Edmonds: a forest of alternating paths from the root; an agent is even or odd along them
     parent, base, queue, even, inside = scratch
     agents = length.size
     parent[:] = -1
@@ -70,6 +71,7 @@ def augment(
             other = choice[agent, r]
             if base[agent] == base[other] or partner[agent] == other:
                 continue
+            # the other is even too: a blossom, shrunk to the base that both paths share
             if other == root or (partner[other] >= 0 and parent[partner[other]] >= 0):
                 common = _common_base(partner, parent, base, inside, agent, other)
                 inside[:] = 0
@@ -82,6 +84,7 @@ def augment(
                             even[member] = 1
                             queue[tail] = member
                             tail += 1
+            # the other is new: odd; free, it ends an augmenting path, else its partner becomes even
             elif parent[other] < 0:
                 parent[other] = agent
                 if partner[other] < 0:

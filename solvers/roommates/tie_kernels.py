@@ -37,6 +37,7 @@ def open_ties(
         p = predecessor[i]
         if p == i:
             continue
+        # whom i likes as much as its predecessor, or does not know to like less
         own = place[i, p]
         for at in range(better[i, p], order.shape[1]):
             j = order[i, at]
@@ -44,11 +45,13 @@ def open_ties(
                 break  # it and all behind it are worse than p for certain
             if j == p or back[i, rank[i, j]] >= UNRANKED:
                 continue
+            # j before p: a tie that counts where j is i's successor in an odd party
             if rank[i, j] < rank[i, p]:
                 if predecessor[j] != i or predecessor[i] == j:
                     continue
                 a, b = p, j
             else:
+                # p before j: one that counts unless j likes whom it holds better than i for certain
                 held = predecessor[j]
                 if held == i or (held != j and place[j, held] < better[j, i]):
                     continue
@@ -74,6 +77,7 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
     last[:] = length
     size = agents
     waiting = stack[1]
+    # everybody may propose
     for i in range(agents):
         stack[0, i] = i
         waiting[i] = 1
@@ -81,6 +85,7 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
         size -= 1
         i = stack[0, size]
         waiting[i] = 0
+        # i's first among those left, if better than the next of them for certain
         first = -1
         alone = True
         for at in range(last[i]):
@@ -94,6 +99,7 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
                 break
         if first < 0 or not alone:
             continue
+        # the receiver refuses all behind i for certain; who lost an entry may propose again
         receiver = order[i, first]
         end = last[receiver]
         while end > 0 and better[receiver, order[receiver, end - 1]] > place[receiver, i]:

@@ -82,6 +82,7 @@ def reduce_types(
     counts[:] = 0
     last[:] = UNRANKED
     most[:] = UNRANKED
+    # phase 1: each in turn proposes, and whoever is refused goes on in its place
     for start in range(agents):
         agent = start
         r = 0
@@ -100,6 +101,7 @@ def reduce_types(
                 break
             agent = _who(order, own, kind, receiver, refused)
             r = first[agent] + 1
+    # phase 2: rotations, found along a path of proposers that is kept as a stack
     second[:] = 0
     where[:] = -1
     partner[:] = -1
@@ -114,6 +116,7 @@ def reduce_types(
             stack[0] = start
             where[start] = 0
             size = 1
+        # its top: back where one entry is left; else its second entry, and that one's last
         agent = stack[size - 1]
         if first[agent] >= last[agent]:
             where[agent] = -1
@@ -131,6 +134,7 @@ def reduce_types(
             stack[size] = following
             size += 1
             continue
+        # the path has met itself: from there on it is a rotation; eliminate it
         bottom = where[following]
         for c in range(bottom, size):
             agent = stack[c]
@@ -145,6 +149,7 @@ def reduce_types(
         emptied = False
         for c in range(bottom, size):
             emptied |= first[stack[c]] > last[stack[c]]
+        # it emptied a list: put back, it is an odd party, and there is no stable matching
         if emptied:
             counts[0] += 1
             for c in range(bottom, size):
@@ -154,6 +159,7 @@ def reduce_types(
             break
         counts[3] += 1
         size = bottom
+    # who has one entry left is paired
     for agent in range(agents):
         if last[agent] < 0:
             counts[1] += 1

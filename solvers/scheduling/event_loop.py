@@ -115,6 +115,7 @@ def simulate(
     """
     from . import kernels
 
+    # when values are recorded
     clock = Clock(time_limit, report)
     _validate(instance, rule, sampling, draws)
     times = np.unique(np.append(np.asarray(samples, dtype=np.int64), instance.horizon))
@@ -123,6 +124,7 @@ def simulate(
             f"samples are from {times[0]} to {times[-1]}; expected times from 0 to the "
             f"horizon, {instance.horizon}"
         )
+    # the game as arrays: who plays, by which rule, and room for what is recorded
     players, every = instance.organizations, rule.startswith("REF")
     masks, rules = _playing(instance, rule, sampling)
     jobs = _jobs(instance)
@@ -136,6 +138,7 @@ def simulate(
         sample_own=np.zeros((players, len(times)), dtype=np.int64),
         sample_lent=np.zeros((players, len(times)), dtype=np.int64),
     )
+    # play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
     decided, stop = _play(instance, jobs, game, state, output, uniform, clock, partial)
     start = np.empty(instance.jobs, dtype=np.int64)

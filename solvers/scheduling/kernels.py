@@ -536,11 +536,13 @@ def run(
     processing, start, samples = jobs.processing, output.start, output.sample_times
     folded, weight, scales, key = state.folded, coalitions.weight, coalitions.scale, state.key
     number, events = len(mask), len(event_time)
+    # the next end of a job in any coalition
     spent = cursor[WORK] + budget
     soonest = horizon
     for c in range(least, number):
         soonest = min(soonest, next_end[c])
     while cursor[WORK] < spent:
+        # the next moment: an end or a release; values are sampled up to it
         event = cursor[EVENT]
         t = soonest if event >= events else min(soonest, event_time[event])
         t = min(t, horizon)
@@ -549,6 +551,7 @@ def run(
         cursor[TIME] = t
         if t >= horizon:
             return True
+        # the releases of this moment lengthen their organizations' queues
         arrived = 0
         while event < events and event_time[event] == t:
             u = event_org[event]
@@ -557,18 +560,22 @@ def run(
             arrived |= 1 << min(u, LAST_BIT)
             event += 1
         cursor[EVENT] = event
+        # each coalition with an end or a release of this moment plays it
         soonest = horizon
         for c in range(least, number):
             ends = next_end[c] == t
             if ends or (mask[c] & arrived) != 0:
                 size, slot, rule = sizes[c], slots[c], rules[c]
+                # machines whose jobs end are free again
                 if ends:
                     _finish(board, desk, next_end, heap, slot, c, t, horizon)
                     if rule == DIRECTCONTR:
                         _hand_back(jobs, state, t)
+                # new jobs wait
                 if mask[c] & arrived:
                     for place in range(size):
                         board[c, WAITING] += new[members[c, place]]
+                # free machines are given out: by the rule where it decides, else to all who wait
                 if board[c, FREE] > 0 and board[c, WAITING] > 0:
                     scarce = _scarce(board, desk, queue_end, members, size, c)
                     if scarce and c == number - 1:

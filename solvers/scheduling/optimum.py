@@ -148,6 +148,7 @@ def optimum(
             f"entries; at most {MOST_COLUMNS} and {MOST_ENTRIES} are taken. "
             "Use engine='cp-sat', or measure time in a coarser unit"
         )
+    # reports are in the unit of the metric, the program in whole numbers
     unit = 1.0 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
     scaled = (
         None
@@ -155,6 +156,7 @@ def optimum(
         else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
     )
     clock = Clock(time_limit)
+    # a bound without a program, and a schedule to begin with
     best, broken = _given(instance, start)
     limit = fluid = fluid_bound(instance, objective)
     if (
@@ -172,6 +174,7 @@ def optimum(
             certificate=certificate
             | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
+    # the program of the engine asked for
     run = by_intervals if engine == "cp-sat" else by_time
     try:
         found, bound, stop, message = run(instance, objective, best.start, clock, scaled, near)
@@ -183,6 +186,7 @@ def optimum(
             "interrupted while the program was made",
         )
     certificate["engine_message"] = message
+    # its schedule is checked, valued and measured here before it is believed
     bound = limit if bound is None else min(bound, limit)
     if found is not None and worth_of(instance, found, objective) > worth_of(
         instance, best.start, objective
@@ -191,6 +195,7 @@ def optimum(
         check(instance, candidate)
         if near is None or distance(instance, candidate, near.psi) <= near.most:
             best = candidate
+    # so is its bound
     value = worth_of(instance, best.start, objective)
     if bound < value:  # one of the two must be wrong, and the value was counted here
         certificate["withdrawn"] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,15 +17,17 @@ from ....instances.scheduling.log import By, Log, Settings
 from ....solvers.scheduling.plain import Reading
 from ...report.picture import Chart, Picture, Series
 from ...scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
-from ..registry import Finding, Verdict, beyond, claim, decided, judged
-from .printed import MACHINES, TABLE_1, TABLE_2, Row
+from ..registry import Finding, Verdict, beyond, claim, decided
+from .printed import MACHINES, PRINTED, TABLE_1, Row
 
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
 Start = Literal["both", "empty", "warm"]
 
 
-def table_1(
+def table(
+    number: str,
     *,
+    length: int,
     seed: int = 0,
     log: str | None = None,
     trace: Trace = "LPC-EGEE",
@@ -34,13 +37,14 @@ def table_1(
     split: str = "zipf",
     by: By = "user",
     initial: Start = "both",
-    length: int = 50_000,
     reading: Reading = "figure",
 ) -> list[Finding | Picture]:
-    """Table 1: delta psi / p_tot of each rule over random windows of 5e4 seconds of a trace.
+    """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
+    seconds long; with table 2 how much windows of a tenth of their length are less unfair.
 
     Parameters
     ----------
+    number : "1" or "2".
     log : path of the trace's .swf or .swf.gz file; LPC-EGEE is fetched when not given.
     trace : whose column of the paper's table to compare with.
     windows, length : how many windows, and their seconds.
@@ -51,76 +55,64 @@ def table_1(
 
     A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
     """
-    return _table(
-        "1",
-        TABLE_1,
-        length,
-        seed,
-        log,
-        trace,
-        windows,
-        organizations,
-        machines,
-        split,
-        by,
-        initial,
-        reading,
-    )[0]
-
-
-def table_2(
-    *,
-    seed: int = 0,
-    log: str | None = None,
-    trace: Trace = "LPC-EGEE",
-    windows: int = 100,
-    organizations: int = 5,
-    machines: int | None = None,
-    split: str = "zipf",
-    by: By = "user",
-    initial: Start = "both",
-    length: int = 500_000,
-    reading: Reading = "figure",
-) -> list[Finding | Picture]:
-    """Table 2: as table 1, over windows of 5e5 seconds; beside it, how much table 1's windows are
-    less unfair.
-    """
-    rows, means = _table(
-        "2",
-        TABLE_2,
-        length,
-        seed,
-        log,
-        trace,
-        windows,
-        organizations,
-        machines,
-        split,
-        by,
-        initial,
-        reading,
-    )
-    start: Literal["empty", "warm"] = "warm" if initial == "warm" else "empty"
-    shared = MACHINES[trace] if machines is None else machines
+    opened, paper = open_log(trace, log), PRINTED[number][trace]
     settings = Settings(
-        length=length // 10, organizations=organizations, machines=shared, split=split, by=by,
-        initial=start
-    )  # fmt: skip
-    rules = tuple(TABLE_2[trace])
-    shorter = study(
-        open_log(trace, log), settings, windows=windows, rules=rules, reading=reading, seed=seed
-    ).distance
-    pairs = {name: (float(shorter[name].mean()), means[start][name]) for name in rules}
-    grown = [name for name, (short, long) in pairs.items() if long > short]
-    ours = ", ".join(
-        f"{name} {_short(short)} to {_short(long)}" for name, (short, long) in pairs.items()
+        length=length,
+        organizations=organizations,
+        machines=MACHINES[trace] if machines is None else machines,
+        split=split,
+        by=by,
     )
-    total = Finding(
-        f"mean unfairness from windows of {length // 10} to {length} seconds, {start} start",
-        "increasing", ours,
-        judged(len(grown) == len(rules)), f"grows for {len(grown)} of {len(rules)} rules",
+    drawn: dict[str, Any] = {"windows": windows, "reading": reading, "seed": seed}
+    findings: list[Finding | Picture] = []
+    starts: tuple[Literal["empty", "warm"], ...] = (
+        ("empty", "warm") if initial == "both" else (initial,)
+    )
+    printed = {name: row[0] for name, row in paper.items()}
+    means: dict[str, dict[str, float]] = {}
+    studies = {start: study(opened, replace(settings, initial=start), **drawn) for start in starts}
+    for start, found in studies.items():
+        others = {other: one for other, one in studies.items() if other != start}
+        findings += _rows(found, start, paper, {o: summaries(one) for o, one in others.items()})
+        findings += _differences(found, start, paper, others)
+        means[start] = {name: float(found.distance[name].mean()) for name in printed}
+        findings += _conclusions(start, means[start], printed)
+    bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
+    said = "; ".join(
+        f"{label}: " + ", ".join(f"{name} {_short(value)}" for name, value in row.items())
+        for label, row in bars.items()
+    )
+    findings.append(
+        Chart(
+            f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}", "rule",
+            "mean of delta psi / p_tot",
+            tuple(Series(name, tuple(row), tuple(row.values()), "bars")
+                  for name, row in bars.items()),
+            alt=f"Bars of each rule's mean, printed and measured. {said}.", y_scale="symlog",
+        )
     )  # fmt: skip
-    return [*rows, total]
+    if number == "2":
+        shorter = study(
+            opened, replace(settings, length=length // 10, initial=starts[0]),
+            rules=tuple(paper), **drawn,
+        ).distance  # fmt: skip
+        pairs = {
+            name: (float(shorter[name].mean()), long) for name, long in means[starts[0]].items()
+        }
+        grown = [name for name, (short, long) in pairs.items() if long > short]
+        ours = ", ".join(
+            f"{name} {_short(short)} to {_short(long)}" for name, (short, long) in pairs.items()
+        )
+        what = (
+            f"mean unfairness from windows of {length // 10} to {length} seconds, {starts[0]} start"
+        )
+        note = f"grows for {len(grown)} of {len(paper)} rules"
+        findings.append(claim(what, "increasing", ours, len(grown) == len(paper), note))
+    return findings
+
+
+table_1 = partial(table, "1", length=50_000)
+table_2 = partial(table, "2", length=500_000)
 
 
 def figure_10(
@@ -241,65 +233,6 @@ def open_log(trace: Trace, log: str | None) -> Log:
             "-o log=FILE"
         )
     return read_swf(fetch("lpc-egee") if log is None else log)
-
-
-def _table(
-    number: str,
-    paper: dict[str, dict[str, Row]],
-    length: int,
-    seed: int,
-    log: str | None,
-    trace: Trace,
-    windows: int,
-    organizations: int,
-    machines: int | None,
-    split: str,
-    by: By,
-    initial: Start,
-    reading: Reading,
-) -> tuple[list[Finding | Picture], dict[str, dict[str, float]]]:
-    """The rows of a table, and our means by start and rule."""
-    opened = open_log(trace, log)
-    settings = Settings(
-        length=length,
-        organizations=organizations,
-        machines=MACHINES[trace] if machines is None else machines,
-        split=split,
-        by=by,
-    )
-    findings: list[Finding | Picture] = []
-    starts: tuple[Literal["empty", "warm"], ...] = (
-        ("empty", "warm") if initial == "both" else (initial,)
-    )
-    printed = {name: row[0] for name, row in paper[trace].items()}
-    means: dict[str, dict[str, float]] = {}
-    studies = {
-        start: study(
-            opened, replace(settings, initial=start), windows=windows, reading=reading, seed=seed
-        )
-        for start in starts
-    }
-    for start, found in studies.items():
-        others = {other: summaries(one) for other, one in studies.items() if other != start}
-        findings += _rows(found, start, paper[trace], others)
-        findings += _differences(
-            found, start, paper[trace], {o: one for o, one in studies.items() if o != start}
-        )
-        means[start] = {name: float(found.distance[name].mean()) for name in printed}
-        findings += _conclusions(start, means[start], printed)
-    bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
-    said = "; ".join(
-        f"{label}: " + ", ".join(f"{name} {_short(value)}" for name, value in row.items())
-        for label, row in bars.items()
-    )
-    picture = Chart(
-        f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}", "rule",
-        "mean of delta psi / p_tot",
-        tuple(Series(label, tuple(row), tuple(row.values()), "bars") for label,
-        row in bars.items()),
-        alt=f"Bars of each rule's mean, printed and measured. {said}.", y_scale="symlog",
-    )  # fmt: skip
-    return [*findings, picture], means
 
 
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -82,165 +83,69 @@ NUMBER = {"I": "II", "II": "III", "III": "IV"}
 
 SHARES = ("assigned", "threads_used", "cores_used", "resource_score")
 
+# fmt: off
 SAID: dict[str, tuple[tuple[str, str, Callable[[Figures], bool]], ...]] = {
     "I": (
-        (
-            "SM against the others on threads, cores and resource score",
-            "worse",
-            lambda f: all(
-                _least(f[metric]) == "SM"
-                for metric in ("threads_used", "cores_used", "resource_score")
-            ),
-        ),
-        (
-            "DA2 and proposed",
-            "perform similarly",
-            lambda f: all(_near(f[metric]["DA2"], f[metric]["proposed"]) for metric in SHARES),
-        ),
-        (
-            "DA1 on threads used and resource score",
-            "better than the others",
-            lambda f: _best(f["threads_used"]) == _best(f["resource_score"]) == "DA1",
-        ),
+        ("SM against the others on threads, cores and resource score", "worse",
+         lambda f: all(_least(f[metric]) == "SM" for metric in SHARES[1:])),
+        ("DA2 and proposed", "perform similarly",
+         lambda f: all(_near(f[metric]["DA2"], f[metric]["proposed"]) for metric in SHARES)),
+        ("DA1 on threads used and resource score", "better than the others",
+         lambda f: _best(f["threads_used"]) == _best(f["resource_score"]) == "DA1"),
         ("fastest", "proposed", lambda f: _best(f["speed_score"]) == "proposed"),
     ),
     "II": (
-        (
-            "DA2 on every metric",
-            "as well as or better than the others",
-            lambda f: all(_near(row["DA2"], row[_best(row)]) for row in f.values()),
-        ),
-        (
-            "proposed and DA1 but for resource score and speed",
-            "similar",
-            lambda f: all(
-                _near(f[metric]["proposed"], f[metric]["DA1"])
-                for metric in ("assigned", "threads_used", "cores_used")
-            ),
-        ),
-        (
-            "proposed against DA1 on speed",
-            "better",
-            lambda f: f["speed_score"]["proposed"] > f["speed_score"]["DA1"],
-        ),
-        (
-            "proposed against DA1 on resource score",
-            "worse",
-            lambda f: f["resource_score"]["proposed"] < f["resource_score"]["DA1"],
-        ),
-        (
-            "SM and DA1 but for jobs assigned",
-            "similar",
-            lambda f: all(
-                _near(f[metric]["SM"], f[metric]["DA1"])
-                for metric in ("threads_used", "cores_used", "resource_score")
-            ),
-        ),
+        ("DA2 on every metric", "as well as or better than the others",
+         lambda f: all(_near(row["DA2"], row[_best(row)]) for row in f.values())),
+        ("proposed and DA1 but for resource score and speed", "similar",
+         lambda f: all(_near(f[metric]["proposed"], f[metric]["DA1"]) for metric in SHARES[:3])),
+        ("proposed against DA1 on speed", "better",
+         lambda f: f["speed_score"]["proposed"] > f["speed_score"]["DA1"]),
+        ("proposed against DA1 on resource score", "worse",
+         lambda f: f["resource_score"]["proposed"] < f["resource_score"]["DA1"]),
+        ("SM and DA1 but for jobs assigned", "similar",
+         lambda f: all(_near(f[metric]["SM"], f[metric]["DA1"]) for metric in SHARES[1:])),
     ),
     "III": (
-        (
-            "DA2 on all but jobs assigned and resource score",
-            "the best",
-            lambda f: all(
-                _best(f[metric]) == "DA2"
-                for metric in ("speed_score", "threads_used", "cores_used")
-            ),
-        ),
-        (
-            "DA1 on jobs assigned and resource score",
-            "the best",
-            lambda f: _best(f["assigned"]) == _best(f["resource_score"]) == "DA1",
-        ),
-        (
-            "proposed",
-            "between DA1 and DA2",
-            lambda f: all(
-                min(row["DA1"], row["DA2"]) <= row["proposed"] <= max(row["DA1"], row["DA2"])
-                for row in f.values()
-            ),
-        ),
-        (
-            "SM",
-            "worse than the others on average",
-            lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2,
-        ),
+        ("DA2 on all but jobs assigned and resource score", "the best",
+         lambda f: all(_best(f[metric]) == "DA2"
+                       for metric in ("speed_score", "threads_used", "cores_used"))),
+        ("DA1 on jobs assigned and resource score", "the best",
+         lambda f: _best(f["assigned"]) == _best(f["resource_score"]) == "DA1"),
+        ("proposed", "between DA1 and DA2",
+         lambda f: all(min(row["DA1"], row["DA2"]) <= row["proposed"] <= max(row["DA1"], row["DA2"])
+                       for row in f.values())),
+        ("SM", "worse than the others on average",
+         lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2),
     ),
 }
 """Sections IV.A to C: what is compared, what is said, and the test of it; "similar" is within
 `LEVEL_POINTS` points.
 """
 
-
 SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
     ("DA1 on speed", "the slowest", lambda f: _least(f["speed_score"]) == "DA1"),
-    (
-        "DA1 on resource score and jobs assigned",
-        "usually the highest or second highest",
-        lambda f: all(
-            sorted(f[metric].values())[-2] <= f[metric]["DA1"]
-            for metric in ("resource_score", "assigned")
-        ),
-    ),
-    (
-        "proposed on cores used",
-        "as good as DA2, better than SM and DA1",
-        lambda f: (
-            _near(f["cores_used"]["proposed"], f["cores_used"]["DA2"])
-            and f["cores_used"]["proposed"] > max(f["cores_used"]["SM"], f["cores_used"]["DA1"])
-        ),
-    ),
+    ("DA1 on resource score and jobs assigned", "usually the highest or second highest",
+     lambda f: all(sorted(f[metric].values())[-2] <= f[metric]["DA1"]
+                   for metric in ("resource_score", "assigned"))),
+    ("proposed on cores used", "as good as DA2, better than SM and DA1",
+     lambda f: (_near((row := f["cores_used"])["proposed"], row["DA2"])
+                and row["proposed"] > max(row["SM"], row["DA1"]))),
 )
+# fmt: on
 """Section IV.D, of all three comparisons."""
-
-
-def table_ii(
-    *,
-    seed: int = 0,
-    simulations: int = 500,
-    optima: int = 20,
-    time_limit: float = 3.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table II, comparison I: see `table`."""
-    return table("I", seed, simulations, optima, time_limit, ranges, resource)
-
-
-def table_iii(
-    *,
-    seed: int = 0,
-    simulations: int = 100,
-    optima: int = 10,
-    time_limit: float = 6.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table III, comparison II: see `table`."""
-    return table("II", seed, simulations, optima, time_limit, ranges, resource)
-
-
-def table_iv(
-    *,
-    seed: int = 0,
-    simulations: int = 100,
-    optima: int = 20,
-    time_limit: float = 3.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table IV, comparison III: see `table`."""
-    return table("III", seed, simulations, optima, time_limit, ranges, resource)
 
 
 @checked
 def table(
     comparison: Comparison,
-    seed: Annotated[int, AtLeast(0)],
-    simulations: Annotated[int, AtLeast(1)],
-    optima: Annotated[int, AtLeast(0)],
-    time_limit: float,
-    ranges: Ranges,
-    resource: Resource,
+    *,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    simulations: Annotated[int, AtLeast(1)] = 100,
+    optima: Annotated[int, AtLeast(0)] = 20,
+    time_limit: float = 3.0,
+    ranges: Ranges = "entries",
+    resource: Resource = "empty",
 ) -> list[Finding | Picture]:
     """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum
     on the first of them.
@@ -290,6 +195,11 @@ def table(
         *lines,
         *_pictures(comparison, printed, ours, shares),
     ]
+
+
+table_ii = partial(table, "I", simulations=500)
+table_iii = partial(table, "II", optima=10, time_limit=6.0)
+table_iv = partial(table, "III")
 
 
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:

@@ -114,6 +114,7 @@ def least_disutility(
     """
     from .kernels import least_totals
 
+    # the levels of total counts, player by player; at the last one all is known
     watch = clock or Clock()
     space, worths, players = Space.of(game), game.worths, game.players
     levels = space.levels(watch, most_states)
@@ -121,6 +122,7 @@ def least_disutility(
     value, end = players * worths.variance(levels[-1]), levels[-1]
     mark = np.zeros(len(end), dtype=np.uint64)
     chosen: list[Integers] = []
+    # backwards: each player's best move from every total count before it
     for place in range(players - 1, -1, -1):
         c, moves, after = (
             int(game.kind[place]),
@@ -144,6 +146,7 @@ def least_disutility(
             worths.slack,
             worths.floor,
         )
+        # what floats and marks cannot decide is compared exactly
         for at in doubtful.tolist():
             key = int(levels[place][at])
             a = _first_least(space, levels, chosen, place, key, after)
@@ -155,6 +158,7 @@ def least_disutility(
         chosen.insert(0, choice)
         if watch.over and place:
             raise OutOfTime
+    # forwards along the moves chosen
     result = followed(space, levels, chosen)
     return _disutility(game, _by_class(game, result)), result
 

@@ -53,6 +53,7 @@ def following_keys(
     result = np.empty(len(keys) * (number + 1 if capped else number), dtype=np.int64)
     found = 0
     stuck = np.zeros(len(keys) if capped else 0, dtype=np.bool_)
+    # keys from which caps leave the player nothing
     if capped:
         for at in range(len(keys)):
             stuck[at] = True
@@ -60,6 +61,7 @@ def following_keys(
                 if _allowed(keys[at], moves[a], stride, radix):
                     stuck[at] = False
                     break
+    # merge the shifted copies of the keys, one for each move: the least head goes first
     while True:
         least = np.int64(9223372036854775807)
         for a in range(number):
@@ -70,15 +72,18 @@ def following_keys(
                     place[a] += 1
             if place[a] < len(keys):
                 least = min(least, keys[place[a]] + steps[a])
+        # and the keys that stay as they are
         if capped:
             while place[number] < len(keys) and not stuck[place[number]]:
                 place[number] += 1
             if place[number] < len(keys):
                 least = min(least, keys[place[number]])
+        # all copies are used up
         if least == 9223372036854775807:
             return result[:found].copy()
         result[found] = least
         found += 1
+        # every copy that has this key at its head goes on, so it is written once
         for a in range(number):
             if place[a] < len(keys) and keys[place[a]] + steps[a] == least:
                 place[a] += 1
@@ -229,6 +234,7 @@ def least_totals(
     place = np.zeros(number + 1, dtype=np.int64)
     possible = np.zeros(number, dtype=np.bool_)
     for at in range(len(keys)):
+        # the least cost of all moves, in floats
         least = np.inf
         for a in range(number):
             possible[a] = not capped or _allowed(keys[at], moves[a], stride, radix)
@@ -245,6 +251,7 @@ def least_totals(
             cost[at], reached[at], choice[at] = value[there] + idle, end[there], -1
             marked[at] = mark[there] + idle_mark
             continue
+        # of those that floats do not set apart, the first best exactly; equal marks, equal skewness
         limit = least + slack * least + floor
         best = -1
         doubt = False

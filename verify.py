@@ -1,0 +1,631 @@
+"""Does a proof file prove what it claims of an instance?    python -I verify.py INSTANCE PROOF
+
+This one file, with Python's standard library, is all that has to be trusted: it runs no solver and
+imports nothing of the package whose proofs it reads. It computes in whole numbers and fractions,
+and takes every decimal of the instance as it is written. What a proof says is never believed: an
+answer is checked and measured again, and each multiplier, set, price or branch is only a hint, from
+which the bound is worked out again, by a theorem that stands above the code that uses it.
+
+How to read it: part 1 reads files, part 2 is the frame (the claims, and what accepting one means);
+then comes a part for each problem, and at the end METHODS, the table of what can be proved.
+
+Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
+first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), four million lists and
+objects, numbers of 4,000 digits.
+"""
+
+import gzip
+import hashlib
+import json
+import sys
+from fractions import Fraction
+
+MOST_BYTES = 64_000_000
+MOST_LISTS = 4_000_000
+MOST_DIGITS = 4_000
+MOST_EXPONENT = 400
+ROUNDING = Fraction(1, 10**9)
+
+
+class Refused(Exception):
+    """The proof does not prove its claim; the first reason."""
+
+
+class Unreadable(Exception):
+    """A file is not what it should be; why."""
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 1. Reading. Every value of a file passes one of these functions before it is used.
+
+
+class Decimal(str):
+    """A number with a point or an exponent, as it is written in an instance."""
+
+
+def read(path: str) -> bytes:
+    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most
+    MOST_BYTES.
+    """
+    try:
+        with open(0 if path == "-" else path, "rb") as stream:
+            packed = stream.peek(2)[:2] == b"\x1f\x8b"
+            with gzip.GzipFile(fileobj=stream) if packed else stream as content:
+                data: bytes = content.read(MOST_BYTES + 1)
+    except Exception as error:  # of the system, or of what is no gzip file
+        raise Unreadable(f"{path!a} cannot be read: {error}") from None
+    if len(data) > MOST_BYTES:
+        raise Unreadable(f"{path!a} holds more than {MOST_BYTES} bytes")
+    return data
+
+
+def parse(data: bytes, decimals: bool) -> dict[str, object]:
+    """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
+
+    def decimal(text: str) -> Decimal:
+        if not decimals or text in ("NaN", "Infinity", "-Infinity"):
+            raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
+        return Decimal(text)
+
+    def integer(text: str) -> int:
+        if len(text) > MOST_DIGITS:
+            raise Unreadable(f"{text[:20]}... has {len(text)} digits")
+        return int(text)
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len(dict(pairs)) < len(pairs):
+            raise Unreadable("an object gives a key twice")
+        return dict(pairs)
+
+    if data.count(b"[") + data.count(b"{") > MOST_LISTS:
+        raise Unreadable(f"more than {MOST_LISTS} lists and objects")
+    hooks = {"parse_float": decimal, "parse_int": integer, "parse_constant": decimal}
+    try:
+        found = json.loads(data.decode("utf-8-sig"), **hooks, object_pairs_hook=unique)  # type: ignore[arg-type]
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not JSON: {str(error)[:200]}") from None
+    if not isinstance(found, dict):
+        raise Unreadable("not a JSON object")
+    return found
+
+
+def fields(value: object, needed: str, others: str = "", what: str = "a part") -> dict[str, object]:
+    """An object with all the keys `needed` and none besides these and `others` (texts of words)."""
+    if not isinstance(value, dict):
+        raise Refused(f"{what} is no object")
+    for name in needed.split():
+        if name not in value:
+            raise Refused(f"{what} lacks {name!r}")
+    for name in value:
+        if name not in needed.split() + others.split():
+            raise Refused(f"{what} has the unknown key {name[:40]!a}")
+    return value
+
+
+def listed(value: object, what: str, length: int | None = None) -> list[object]:
+    """A list, of that length if one is given."""
+    if not isinstance(value, list) or length not in (None, len(value)):
+        raise Refused(f"{what} is no list" + ("" if length is None else f" of {length}"))
+    return value
+
+
+def whole(value: object, what: str, least: int | None = None, most: int | None = None) -> int:
+    """A whole number within bounds; true and false are none."""
+    if type(value) is int and (least is None or value >= least) and (most is None or value <= most):
+        return value
+    raise Refused(f"{what} is {str(value)[:40]!a}, not a whole number from {least} to {most}")
+
+
+# fmt: off
+def wholes(value: object, what: str, length: int | None = None,
+           least: int | None = None, most: int | None = None) -> list[int]:
+    """A list of whole numbers within bounds."""
+    return [whole(entry, what, least, most) for entry in listed(value, what, length)]
+# fmt: on
+
+
+def text_of(value: object, what: str) -> str:
+    """A text."""
+    if type(value) is not str:
+        raise Refused(f"{what} is no text")
+    return value
+
+
+def rational(value: object, what: str) -> Fraction:
+    """A fraction of a proof: a whole number, or a text such as "-3/8"."""
+    if type(value) is int:
+        return Fraction(value)
+    over, slash, under = text_of(value, what).partition("/")
+    digits = [over.removeprefix("-"), under if slash else "1"]
+    if not all(d.isascii() and d.isdecimal() and len(d) <= MOST_DIGITS for d in digits):
+        raise Refused(f"{what} is {value!a:.60}, not a fraction")
+    if int(digits[1]) == 0:
+        raise Refused(f"{what} is divided by 0")
+    return Fraction(int(over), int(digits[1]))
+
+
+def rationals(value: object, what: str, length: int | None = None) -> tuple[list[int], int]:
+    """{"over": d, "numbers": [...]} of a proof: whole numbers, and the d > 0 that divides them."""
+    made = fields(value, "over numbers", what=what)
+    return wholes(made["numbers"], what, length), whole(made["over"], f"{what} over", 1)
+
+
+def _shift(value: object, what: str) -> tuple[int, int]:
+    """A number of an instance as (m, k), which means m / 10^k."""
+    if type(value) is int:
+        return value, 0
+    if type(value) is not Decimal:
+        raise Refused(f"{what} is no number")
+    mantissa, _, exponent = value.lower().partition("e")
+    before, _, after = mantissa.partition(".")
+    power = int(exponent or "0") if len(exponent) < 6 else MOST_EXPONENT + 1
+    if abs(power) > MOST_EXPONENT or len(mantissa) > MOST_EXPONENT:
+        raise Refused(f"{what} is {value[:40]}, which has too many digits")
+    number, shift = int(before + after), len(after) - power
+    return (number, shift) if shift >= 0 else (number * 10**-shift, 0)
+
+
+def exact(value: object, what: str) -> Fraction:
+    """A number of an instance, exactly as written."""
+    number, shift = _shift(value, what)
+    return Fraction(number, 10**shift)
+
+
+def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
+    """Numbers of an instance as whole numbers over one denominator; null stays None."""
+    if any(type(v) is not Decimal and type(v) is not int and v is not None for v in values):
+        raise Refused(f"{what} holds what is no number")
+    parts = {value: _shift(value, what) for value in set(values) if value is not None}
+    most = max((shift for _, shift in parts.values()), default=0)
+    table: dict[object, int] = {v: n * 10 ** (most - shift) for v, (n, shift) in parts.items()}
+    return [table.get(value) for value in values], 10**most
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 2. The frame. A proof has one level, or several when a method asks for the best of one
+# objective first and then, among the answers worth no less than this one there, for the best of
+# another. Each level claims:
+#   value   what the answer ("witness") is worth; null when no answer is shown
+#   bound   no answer is worth less (sense "min") or more ("max"); null when nothing is proved
+#   says    "optimal": value = bound. "gap": both hold. "infeasible": there is no answer at all.
+#           "equilibrium": the answer is one to within the numbers in "epsilon".
+# Value and bound are recomputed. Where fractions are long a claim may be rounded, by at most a
+# billionth and only to the side where it says less.
+
+
+class Case:
+    """All that a checker gets: the instance's fields, the options, the answer, each level's
+    steps.
+    """
+
+    def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
+                 steps: list[list[object]]) -> None:  # fmt: skip
+        self.document, self.options, self.witness, self.steps = document, options, witness, steps
+
+
+class Found:
+    """What a checker found of a level: value, bound (None for none), or that there is no answer."""
+
+    def __init__(self, value: Fraction | None = None, bound: Fraction | None = None,
+                 infeasible: bool = False,
+                 epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
+        self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
+
+
+def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
+    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
+    have.
+    """
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if type(kind) is not str or kind not in kinds:
+        raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
+    needed, _, others = kinds[kind].partition("|")
+    return kind, fields(value, f"kind {needed}", others, f"the step {kind!r}")
+
+
+def _stated(claimed: object, found: Fraction | None, lower: bool, what: str) -> Fraction | None:
+    """A claimed number, which must be what was found, or hardly less than it (`lower`) or more."""
+    if claimed is None:
+        return None
+    number = rational(claimed, what)
+    less = number if found is None else (found - number if lower else number - found)
+    if found is None or less < 0 or less > ROUNDING * abs(found):
+        raise Refused(f"{what} is claimed to be {shown(number)}; found: {shown(found)}")
+    return number
+
+
+def shown(value: Fraction | None) -> str:
+    """A number for people."""
+    try:
+        return "nothing" if value is None else f"{float(value):.12g}"
+    except OverflowError:
+        return "beyond 1e308"
+
+
+def _level(value: object, objective: str, sense: str, found: Found) -> str:
+    """Accept the claim of one level, or refuse it; returns what is proved."""
+    claim = fields(value, "objective sense value bound says", "epsilon", "a claim")
+    says, up = claim["says"], sense == "max"
+    if (claim["objective"], claim["sense"]) != (objective, sense):
+        raise Refused(f"the claim is not about {objective}, {sense}")
+    if ("epsilon" in claim) != (says == "equilibrium"):
+        raise Refused("an equilibrium, and nothing else, has an epsilon")
+    if says == "infeasible":
+        if not found.infeasible or claim["value"] is not None or claim["bound"] is not None:
+            raise Refused("it is not proved that there is no answer at all")
+        return f"{objective}: there is no answer at all"
+    worth = _stated(claim["value"], found.value, up, f"the value of {objective}")
+    bound = _stated(claim["bound"], found.bound, not up, f"the bound on {objective}")
+    if says == "equilibrium":
+        off = found.epsilon or {}
+        claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
+        told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
+        if not told:
+            raise Refused("no equilibrium is proved here")
+        return f"{objective}: an equilibrium, to within {', '.join(told)}"
+    beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
+    if says == "optimal" and worth is not None and worth == bound:
+        return f"{objective} is {shown(worth)}, and {beyond}: optimal"
+    if says != "gap" or (worth is None and bound is None):
+        raise Refused(f"{objective}: {says!a:.20} with value {shown(worth)}, bound {shown(bound)}")
+    parts = [f"the answer is worth {shown(worth)}"] * (worth is not None)
+    return f"{objective}: {' and '.join(parts + [beyond] * (bound is not None))}"
+
+
+def verify(instance: bytes, proof: bytes) -> str:
+    """What a proof proves of an instance, in one sentence; raises Refused or Unreadable."""
+    document, content = parse(instance, decimals=True), parse(proof, decimals=False)
+    keys = "cotenant_proof problem method options instance claim witness levels steps"
+    fields(content, keys, what="the proof")
+    if whole(content["cotenant_proof"], "cotenant_proof") != 1 or document.pop("cotenant", 0) != 1:
+        raise Refused("this program reads version 1 of proofs, of instances of format 1")
+    problem, name, method = (
+        document.pop("problem", None),
+        document.pop("name", ""),
+        content["method"],
+    )
+    document.pop("source", None)
+    meant = {"sha256": hashlib.sha256(instance).hexdigest(), "name": name}
+    if content["instance"] != meant or content["problem"] != problem:
+        raise Refused("the proof is of another instance (its problem, sha256 or name differs)")
+    allowed, goals, checker = METHODS.get((str(problem), str(method)), ("", (), None))
+    levels = [{"claim": content["claim"], "steps": content["steps"]}]
+    for level in listed(content["levels"], "levels"):
+        levels.append(fields(level, "claim steps", what="a level"))
+    if checker is None or len(levels) > len(goals):
+        raise Refused(f"no proofs of {len(levels)} levels are known for {method!a:.40} here")
+    options = fields(content["options"], "", allowed, "options")
+    steps = [listed(level["steps"], "steps") for level in levels]
+    found = checker(Case(document, options, content["witness"], steps))
+    told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
+    given = "".join(f" {option}={value!a:.40}" for option, value in sorted(options.items()))
+    return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 3. Colocation: agents of T types, to be paired; at most two share a machine.
+
+
+class Colocation:
+    """An instance and the answer that is shown, if any: penalties are whole numbers over `unit`.
+
+    `penalty[a][b]` is None where types a and b may not share: either row says so, or there is only
+    one agent of the type. At most `alone` agents may be without a co-runner, at the penalty
+    `single`. They have a machine of their own and never leave it, unless the instance says what
+    being unpaired costs (`left`): then they are left without a place, and gain as others do.
+    """
+
+    def __init__(self, case: Case) -> None:
+        others = "names bandwidth machines unpaired"
+        self.made = made = fields(case.document, "penalty count", others, "the instance")
+        self.count = wholes(made["count"], "count", None, 0)
+        self.size, self.agents = len(self.count), sum(self.count)
+        square = listed(made["penalty"], "penalty", self.size)
+        flat = [value for row in square for value in listed(row, "penalty", self.size)]
+        values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
+        self.left, self.single = "unpaired" in made, whole(values.pop(), "unpaired")
+        if max(value or 0 for value in values) > self.unit or self.single > self.unit:
+            raise Refused("a penalty is above 1")
+        rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
+        for a, row in enumerate(rows):
+            row[a] = None if self.count[a] < 2 else row[a]
+            for b in [b for b, value in enumerate(row) if value is None]:
+                rows[b][a] = None
+        for a, row in enumerate(rows):  # now what was forbidden by a later row
+            for b in [b for b, value in enumerate(row) if value is None]:
+                rows[b][a] = None
+        self.penalty = rows
+        most = Fraction(0)
+        if "machines" in made or self.left:
+            machines = made.get("machines")
+            free = (
+                self.agents if machines is None else 2 * exact(machines, "machines") - self.agents
+            )
+            most = Fraction(min(self.agents, free))
+        if (
+            most.denominator > 1
+            or most < 0
+            or ("machines" in made and self.left)
+            or not self.agents
+        ):
+            raise Refused("the instance gives no sensible number of machines, or no agents")
+        self.alone = most.numerator
+        self.pairs: list[tuple[int, int, int]] = []
+        self.singles = [0] * self.size
+        self.answered = case.witness is not None
+        if self.answered:
+            self._answer(fields(case.witness, "first second pairs single", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """Every agent is placed once, no pair is forbidden, and not too many are alone."""
+        pairs = wholes(made["pairs"], "pairs", None, 1)
+        first = wholes(made["first"], "first", len(pairs), 0, self.size - 1)
+        second = wholes(made["second"], "second", len(pairs), 0, self.size - 1)
+        self.singles = wholes(made["single"], "single", self.size, 0)
+        self.pairs = list(zip(first, second, pairs, strict=True))
+        placed = list(self.singles)
+        for a, b, number in self.pairs:
+            placed[a] += number
+            placed[b] += number
+            if self.penalty[a][b] is None:
+                raise Refused(f"the answer pairs the types {a} and {b}, which may not share")
+        if placed != self.count or sum(self.singles) > self.alone:
+            raise Refused("the answer does not place every agent once, or leaves too many alone")
+
+    def beside(self) -> list[tuple[int, int, int]]:
+        """The answer as (a, what such an agent's penalty is, how many a-agents) of the paired."""
+        sides = [*self.pairs, *((b, a, number) for a, b, number in self.pairs)]
+        return [(a, whole(self.penalty[a][b], "penalty"), number) for a, b, number in sides]
+
+    def mean(self) -> Fraction | None:
+        """The mean penalty of the answer's agents."""
+        total = sum(old * number for _, old, number in self.beside()) + self.single * sum(
+            self.singles
+        )
+        return Fraction(total, self.unit * self.agents) if self.answered else None
+
+
+class Gains:
+    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
+
+    Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
+    old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
+    """
+
+    def __init__(self, given: Colocation, options: dict[str, object]) -> None:
+        self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
+        self.alpha = rational(options.get("alpha", 0), "alpha")
+        modes = ("penalty-points", "relative-penalty", "relative-throughput")
+        if self.alpha < 0 or self.mode not in modes:
+            raise Refused("alpha is below 0, or alpha_mode is not known")
+
+    def most(self, old: int) -> int:
+        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
+        unit = self.given.unit
+        base = {"relative-penalty": abs(old), "relative-throughput": unit - old}.get(
+            str(self.mode), unit
+        )
+        return old - self.alpha.numerator * base // self.alpha.denominator - 1
+
+    def blocking(self) -> Fraction | None:
+        """The number of blocking pairs of the answer.
+
+        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
+        W (W - 1) / 2 among the agents of one type.
+        """
+        given, size = self.given, self.given.size
+        willing = [[0] * size for _ in range(size)]
+        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
+        for a, old, number in given.beside() + alone:
+            most, row = self.most(old), willing[a]
+            for c, new in enumerate(given.penalty[a]):
+                if new is not None and new <= most:
+                    row[c] += number
+        both = sum(
+            w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row) if w
+        )
+        own = sum(willing[a][a] for a in range(size))
+        return Fraction(both - own, 2) if given.answered else None
+
+
+def pairing_bound(given: Colocation, step: object) -> Fraction:
+    """What multipliers prove of the mean penalty of every pairing (Edmonds 1965).
+
+    Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
+    is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most
+    `alone`. And of a set S of types with an odd number of agents at least one is alone or shares
+    with a type outside, as pairs within S take an even number: x(leaving S) + s(S) >= 1. Take these
+    rows times prices u[a] of any sign, rent >= 0 and p[S] >= 0, and subtract them from the cost:
+        cost >= u . count - rent alone + sum of p + sum of (reduced cost of a column) (the column).
+    A column is at least 0 and at most `most`, so it adds no less than min(0, reduced cost) most.
+    At last the cost is a whole number of units, so the bound may be rounded up to one.
+    """
+    _, made = step_of(step, dual="over prices rent sets")
+    over, rent = whole(made["over"], "over", 1), whole(made["rent"], "rent", 0)
+    prices, size = wholes(made["prices"], "prices", given.size), given.size
+    total = sum(u * n for u, n in zip(prices, given.count, strict=True)) - rent * given.alone
+    sets_of: list[dict[int, int]] = [{} for _ in range(size)]
+    for k, entry in enumerate(listed(made["sets"], "sets")):
+        price, *members = wholes(entry, "a set", None, 0)
+        if members != sorted(set(members)) or sum(given.count[a] for a in members) % 2 == 0:
+            raise Refused(f"the set {k} names a type twice, or has an even number of agents")
+        total += price
+        for a in members:
+            prices[a] += price  # for every column of a; taken back below where both are inside
+            sets_of[a][k] = price
+    columns = list(zip(*given.penalty, strict=True))
+    for a, u in enumerate(prices):
+        if given.alone:
+            total += min(0, given.single * over - u + rent) * given.count[a]
+        row = zip(given.penalty[a][a:], columns[a][a:], prices[a:], strict=True)
+        for b, (one, other, v) in enumerate(row, a):
+            if one is not None and other is not None and (one + other) * over < u + v:
+                both = sum(price for k, price in sets_of[a].items() if k in sets_of[b])
+                most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+                total += min(0, (one + other) * over - u - v + 2 * both) * most
+    return Fraction(-(-total // over), given.unit * given.agents)
+
+
+def colocation_optimal(case: Case) -> list[Found]:
+    """Least mean penalty."""
+    given = Colocation(case)
+    return [
+        Found(given.mean(), max((pairing_bound(given, s) for s in case.steps[0]), default=None))
+    ]
+
+
+class Deletions:
+    """How few blocking pairs are possible, when all agents differ: by stable partitions.
+
+    A partition P puts every agent i into a cycle ("party"): after pred(i), before succ(i). Call it
+    stable here when, with "i prefers x to y" for: i gains by going from y to x,
+    (1) in a party of three or more, succ(i) is no worse to i than pred(i), and
+    (2) of any two agents i, j who may share and are not neighbors in P, one prefers its predecessor
+        to the other; a party of one prefers nothing.
+    Let O be the number of parties of odd size, counting those of one only if all must be paired.
+
+    Theorem 1. Every answer M has at least O / 2 blocking pairs.
+    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P
+    if it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if
+    not. A W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and
+    a P, or one of them is W. So A's and B's (and parties of one) that have a partner have a W: in
+    all #W >= #A + #B + #(parties of one that have a partner). If s is W and its predecessor p is W,
+    B or P, then p and s block M: both prefer each other. p cannot be S, as s would be P. So a party
+    of three or more contains at least #W - #A blocking pairs, and none is counted twice. In it S
+    and P come in twos, so #W - #A - #B is odd if its size is; hence twice its blocking pairs are at
+    least #W - #A - #B, plus 1 if its size is odd. A party of two either is paired, and then has no
+    A, B, W, or it blocks if both are W: twice its blocking pairs are at least #W - #A - #B. A party
+    of one counts -1 if it has a partner, and has one if all must be paired: -1 + 1 = 0. Add all up:
+    twice the blocking pairs are at least 0 + O.
+
+    Theorem 2. Let M have the blocking pairs B, and let D be part of B. If the pairs of D may not
+    share, M still is an answer, with the blocking pairs B - D. So by theorem 1, on what is left,
+    |B| >= |D| + O / 2. And if O > 0, B - D contains a pair of neighbors of P: otherwise P would be
+    stable even if no pair of B may share, and M, which then has no blocking pair, contradicts 1.
+
+    So a tree proves |B| >= least: a node (D, P) is done when |D| + O / 2 reaches it; or else it has
+    a child for each pair of neighbors, in some order, which adds that pair to D, while pairs that
+    come before it in the order are taken not to be in B.
+    """
+
+    def __init__(self, given: Colocation, gains: Gains) -> None:
+        if any(number != 1 for number in given.count) or (given.alone and not given.left):
+            raise Refused("stable partitions are for agents who all differ, and none content alone")
+        self.given, self.size, self.penalty = given, given.size, given.penalty
+        self.over = [[None if p is None else gains.most(p) for p in row] for row in given.penalty]
+        self.worst = gains.most(given.single)
+
+    def bound(self, made: dict[str, object]) -> Fraction:
+        """The number of blocking pairs that a step proves there are at least."""
+        self.least = whole(made["least"], "least", 1)
+        self._node([-1] * self.size, made["tree"], set(), set())
+        return Fraction(self.least)
+
+    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int]) -> None:
+        """Check one node: how its partition differs from its parent's, then its children."""
+        changes, children = listed(node, "a node", 2)
+        flat = wholes(changes, "changes", None, 0, self.size - 1)
+        after, changed = list(after), flat[::2]
+        for agent, following in zip(changed, flat[1::2], strict=True):
+            after[agent] = following
+        odd = self._odd(after, {*changed, *flat[1::2]}, gone)
+        if 2 * len(gone) + odd >= 2 * self.least:
+            return
+        if odd == 0:
+            raise Refused("so many deletions are enough: a node has no odd party")
+        left = {self._pair(i, j) for i, j in enumerate(after) if i != j} - kept
+        for child in listed(children, "children"):
+            first, *rest = listed(child, "a child", 3)
+            i = whole(first, "the agent of a child", 0, self.size - 1)
+            pair = self._pair(i, after[i])
+            if pair not in left:
+                raise Refused("a child deletes what is no pair of neighbors that is left")
+            left.remove(pair)
+            self._node(after, rest, gone | {pair}, kept)
+            kept = kept | {pair}
+        if left:
+            raise Refused(f"a node of the tree lacks {len(left)} children")
+
+    def _pair(self, i: int, j: int) -> int:
+        return min(i, j) * self.size + max(i, j)
+
+    def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
+        """O of a partition, which must be stable when `gone` may not share; only `changed` is
+        new.
+        """
+        if sorted(after) != list(range(self.size)):
+            raise Refused("a partition is none")
+        before = [0] * self.size
+        for i, j in enumerate(after):
+            before[j] = i
+        held: list[int | None] = [
+            self.penalty[i][j] if i != j else None for i, j in enumerate(before)
+        ]
+        for i in range(self.size):
+            if after[i] == i:
+                continue
+            ahead, behind = self.penalty[i][after[i]], held[i]
+            if ahead is None or behind is None or self._pair(i, after[i]) in gone or ahead > behind:
+                raise Refused(f"agent {i} does not fit into its party")
+            if self.given.left and behind > self.worst:
+                raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+        for i in changed:
+            mine, own = self.over[i], held[i]
+            for j, much in enumerate(mine):  # `much`: up to which penalty i prefers another to j
+                if much is not None and (own is None or own > much):
+                    his, other = held[j], self.over[j][i]
+                    fine = his is not None and other is not None and his <= other
+                    near = i in (after[j], before[j]) or self._pair(i, j) in gone
+                    if not fine and not near:
+                        raise Refused(f"agents {i} and {j} prefer each other to their predecessors")
+        seen, odd = [False] * self.size, 0
+        for i in range(self.size):
+            length = 0
+            while not seen[i]:
+                seen[i], i, length = True, after[i], length + 1
+            odd += length % 2 if length > 1 or not self.given.left else 0
+        return odd
+
+
+def colocation_stable(case: Case) -> list[Found]:
+    """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
+    given = Colocation(case)
+    gains, bound = Gains(given, case.options), Fraction(0)  # there are never fewer: a "witness"
+    for step in case.steps[0]:
+        kind, made = step_of(step, witness="", deletions="least tree")
+        if kind == "deletions":
+            bound = max(bound, Deletions(given, gains).bound(made))
+    return [Found(gains.blocking(), bound)] + [Found(given.mean()) for _ in case.steps[1:]]
+
+
+# -------------------------------------------------------------------------------------------------
+# What can be proved: (problem, method): the options that may be given (a text of words), the levels
+# (objective and sense), and the checker: what it found of each level that the case has steps of.
+
+METHODS = {
+    ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
+    ("colocation", "stable"): (
+        "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Print what is proved, or why nothing is; returns the exit code."""
+    try:
+        if len(arguments) != 2 or arguments == ["-", "-"]:
+            raise Unreadable("usage: python -I verify.py INSTANCE PROOF (one of them may be -)")
+        instance, proof = read(arguments[0]), read(arguments[1])
+        print(f"accepted: {verify(instance, proof)}")
+        return 0
+    except Unreadable as reason:
+        print(f"unreadable: {reason}")
+        return 2
+    except Refused as reason:
+        print(f"refused: {reason}")
+    except Exception as error:  # whatever a checker stumbles over in a malformed file
+        print(f"refused: malformed ({type(error).__name__}: {str(error)[:100]!a})")
+    return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -34,6 +34,7 @@ class Method:
     aliases : other names it answers to.
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
+    needed : what such an instance has, in words.
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     """
@@ -47,6 +48,7 @@ class Method:
     starts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     needs: str = ""
+    needed: str = ""
     prover: str = ""
 
     def suits(self, instance: Instance) -> bool:
@@ -71,8 +73,14 @@ _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
-_whole = partial(Method, needs="instances.packing.instance:serves_all")
-_shared = partial(Method, needs="instances.packing.instance:fixed_servers")
+# fmt: off
+_whole = partial(Method, needs="instances.packing.instance:serves_all",
+                 needed="requests that are numbers, to be served whole")
+_shared = partial(Method, needs="instances.packing.instance:fixed_servers",
+                  needed="a number of servers")
+_bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
+                     needed="bandwidth, the demand of each type")
+# fmt: on
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
@@ -82,17 +90,17 @@ METHODS: tuple[Method, ...] = (
            f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal"),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable"),
-    Method("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
+    _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
            f"{_COOPER} II, fair attribution", _STARTS),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C"),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",
            "blocking_pairs", f"{_COOPER} III.C, IV.C"),
-    Method("SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic",
+    _bandwidth("SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic",
            "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
-    Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty",
+    _bandwidth("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
@@ -140,7 +148,8 @@ METHODS: tuple[Method, ...] = (
     _whole("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers",
            "Panigrahy et al. (2011)"),
     Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers",
-           f"{_FUGA} 4.2"),
+           f"{_FUGA} 4.2", needs="instances.packing.instance:ends",
+           needed="a number of servers, or of VMs"),
     _shared("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility",
             f"{_FUGA} 5.3"),
     _shared("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility",
@@ -250,6 +259,17 @@ ANALYSES: dict[str, dict[str, str]] = {
     },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
+
+
+def left_out(instance: Instance) -> dict[str, list[str]]:
+    """What an instance lacks, in words, and the methods that need it: a comparison of all methods
+    goes without them.
+    """
+    found: dict[str, list[str]] = {}
+    for method in methods(instance.problem):
+        if not method.suits(instance):
+            found.setdefault(method.needed, []).append(method.name)
+    return found
 
 
 def methods(problem: str | None = None) -> list[Method]:

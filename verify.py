@@ -429,7 +429,7 @@ class Colocation:
         others = "names bandwidth machines unpaired"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0)
-        self.size, self.agents = len(self.count), sum(self.count)
+        self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
         square = listed(made["penalty"], "penalty", self.size)
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
         values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
@@ -445,21 +445,13 @@ class Colocation:
             for b in [b for b, value in enumerate(row) if value is None]:
                 rows[b][a] = None
         self.penalty = rows
-        most = Fraction(0)
-        if "machines" in made or self.left:
-            machines = made.get("machines")
-            free = (
-                self.agents if machines is None else 2 * exact(machines, "machines") - self.agents
-            )
-            most = Fraction(min(self.agents, free))
-        if (
-            most.denominator > 1
-            or most < 0
-            or ("machines" in made and self.left)
-            or not self.agents
-        ):
-            raise Refused("the instance gives no sensible number of machines, or no agents")
-        self.alone = most.numerator
+        self.alone = self.agents if self.left else 0
+        if "machines" in made:
+            null = made["machines"] is None  # as many as needed
+            machines = Fraction(self.agents) if null else exact(made["machines"], "machines")
+            self.alone = min(self.agents, 2 * whole(machines.numerator, "") - self.agents)
+            if machines.denominator > 1 or self.alone < 0 or self.left:
+                raise Refused("the instance gives no sensible number of machines")
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None

@@ -156,11 +156,23 @@ METHODS: tuple[Method, ...] = (
     _shared("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
     _shared("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
     _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
-    Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
-    Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
-    Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)"),
+    Method(
+        "fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2",
+        prover="solvers.proofs.equilibrium:fisher",
+    ),  # fmt: skip
+    Method(
+        "fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2",
+        prover="solvers.proofs.equilibrium:fisher_convex",
+    ),  # fmt: skip
+    Method(
+        "nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)",
+        prover="solvers.proofs.tangent:nash_welfare",
+    ),  # fmt: skip
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index", f"{_MARKET} eq. 3.6, as MIPs"),
-    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a program"),
+    Method(
+        "utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a program",
+        prover="solvers.proofs.tangent:utilitarian",
+    ),  # fmt: skip
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic", "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),

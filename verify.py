@@ -430,12 +430,248 @@ def colocation_stable(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
+# Part 5. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+#       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
+# and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
+# s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
+#       w s(y) <= w r(t) + w s'(t) y,    r(t) = s(t) - s'(t) t = (1 - f) (t / (f + (1 - f) t))^2, (1)
+# and whatever the weights a_i >= 0 of users, every division y of the servers' cores C has
+#       sum a_i u_i(y) <= sum_k a w r(t_k) + sum_j C_j max over server j's jobs of a w s'(t_k).   (2)
+# The points are the answer's cores, unless a step gives others "at". Utilities are whole numbers in
+# units of 1 / (denominator of work x GRID), values rounded down and what bounds them rounded up.
+
+GRID = 2**128
+
+
+class Market:
+    """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
+
+    def __init__(self, case: Case, priced: bool = False) -> None:
+        made = fields(case.document, "capacity budget job", what="the instance")
+        jobs = fields(made["job"], "user server parallel_fraction work", what="job")
+        self.capacity, self.core = _amounts(made["capacity"], "capacity", 1)
+        self.budget, self.money = _amounts(made["budget"], "budget", 1)
+        self.fraction, self.one = _amounts(jobs["parallel_fraction"], "parallel_fraction", 0)
+        self.work, unit = _amounts(jobs["work"], "work", 0)
+        size, self.unit = len(self.work), unit * GRID
+        self.user = wholes(jobs["user"], "user", size, 0, len(self.budget) - 1)
+        self.server = wholes(jobs["server"], "server", size, 0, len(self.capacity) - 1)
+        if len(self.fraction) != size or max(self.fraction) > self.one:
+            raise Refused("parallel_fraction is not one for each job, or above 1")
+        self.active = sorted({i for i, w in zip(self.user, self.work, strict=True) if w})
+        answer = fields(case.witness, "cores price" if priced else "cores", what="the answer")
+        self.cores, self.over = self.points(answer["cores"], "cores")
+        self.given = self.sums(self.server, self.cores, len(self.capacity))
+        for given, capacity in zip(self.given, self.capacity, strict=True):
+            if given * self.core > capacity * self.over:
+                raise Refused("the answer gives more cores than a server has")
+        if priced:
+            self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
+            wholes(self.price, "price", None, 0)
+        self.whole = case.options.get("whole", False) is not False
+        if self.whole and (case.options["whole"] is not True or self.over != 1):
+            raise Refused("whole is neither true nor false, or the answer's cores are not whole")
+
+    def points(self, value: object, what: str) -> tuple[list[int], int]:
+        """Cores of the jobs, 0 or more, over one denominator."""
+        numbers, over = rationals(value, what, len(self.work))
+        return wholes(numbers, what, None, 0), over
+
+    def sums(self, index: list[int], values: list[int], size: int) -> list[int]:
+        """The sum of the values of each index."""
+        total = [0] * size
+        for place, value in zip(index, values, strict=True):
+            total[place] += value
+        return total
+
+    def by_user(self, values: list[int]) -> list[int]:
+        """The sum of each user's jobs."""
+        return self.sums(self.user, values, len(self.budget))
+
+    def values(self) -> list[int]:
+        """The jobs' w s(x), rounded down."""
+        jobs = zip(self.fraction, self.work, self.cores, strict=True)
+        scale = GRID * self.one
+        return [w * scale * x // ((f * self.over + (self.one - f) * x) or 1) for f, w, x in jobs]
+
+    def tangents(self, step: dict[str, object]) -> tuple[list[int], list[int]]:
+        """The jobs' w r(t) and w s'(t), rounded up."""
+        points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
+        rest, slope, one = [], [], self.one
+        for f, w, t in zip(self.fraction, self.work, points, strict=True):
+            t = t if f else 1  # for f = 0 the bound is 1, at whatever point
+            below, scale = (f * over + (one - f) * t) ** 2, w * GRID * one
+            rest.append(-(-scale * (one - f) * t * t // below))
+            slope.append(-(-scale * f * over * over // below))
+        return rest, slope
+
+    def most(self, rest: list[int], slope: list[int]) -> int:
+        """The right side of (2), rounded up; `rest` and `slope` hold the weights."""
+        top = [0] * len(self.capacity)
+        for server, number in zip(self.server, slope, strict=True):
+            top[server] = max(top[server], number)
+        worth = sum(c * price for c, price in zip(self.capacity, top, strict=True))
+        return sum(rest) - (-worth // self.core)
+
+    def gain(self, job: int, core: int) -> int:
+        """What a job gains by its core number `core`, w (s(core) - s(core - 1)), rounded down."""
+        f, step = self.fraction[job], self.one - self.fraction[job]
+        if core == 1 or f == 0:
+            return self.work[job] * GRID * (core == 1)
+        below = (f + step * (core - 1)) * (f + step * core)
+        return self.work[job] * GRID * f * self.one // below
+
+
+def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
+    numbers, over = scaled(listed(value, what), what)
+    return [whole(number, what, least) for number in numbers], over
+
+
+def single(case: Case, **kinds: str) -> dict[str, object]:
+    """The one step of the one level."""
+    if [len(steps) for steps in case.steps] != [1]:
+        raise Refused("one step is expected, of one level")
+    return step_of(case.steps[0][0], **kinds)[1]
+
+
+def market_equilibrium(case: Case) -> list[Found]:
+    """Prices and cores that are a market equilibrium, to within three numbers.
+
+    clearing: at most this fraction of the cores of a server with a price is not given.
+    overspending: nobody pays more than this fraction above its budget.
+    regret: nobody could gain more than this fraction of what it could have at most. By (1), and as
+    prices p and budget B allow only y with sum p y <= B, that is at most
+        sum w r(t_k) + B max over the user's jobs of w s'(t_k) / p_k.
+    """
+    market = Market(case, priced=True)
+    rest, slope = market.tangents(single(case, equilibrium="|at"))
+    clearing = overspending = regret = Fraction(0)
+    for given, capacity, price in zip(market.given, market.capacity, market.price, strict=True):
+        if price:
+            clearing = max(clearing, 1 - Fraction(given * market.core, capacity * market.over))
+    paid = [market.price[j] * x for j, x in zip(market.server, market.cores, strict=True)]
+    for spent, budget in zip(market.by_user(paid), market.budget, strict=True):
+        excess = Fraction(spent * market.money, budget * market.per * market.over) - 1
+        overspending = max(overspending, excess)
+    best = [0] * len(market.budget)
+    for user, server, number in zip(market.user, market.server, slope, strict=True):
+        if number:
+            if not market.price[server]:
+                raise Refused("a user would gain by more cores, which are free")
+            cost = market.price[server] * market.money
+            best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
+    for fixed, bought, own in zip(
+        market.by_user(rest), best, market.by_user(market.values()), strict=True
+    ):
+        if fixed + bought > own:
+            regret = max(regret, Fraction(fixed + bought - own, fixed + bought))
+    epsilon = {"clearing": clearing, "overspending": overspending, "regret": regret}
+    return [Found(max(epsilon.values()), Fraction(0), epsilon=epsilon)]
+
+
+def market_utilitarian(case: Case) -> list[Found]:
+    """The most total utility: (2) at weights 1; of whole cores by the price of the last core.
+
+    The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
+    is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
+    of them if that is above 0. So sum u(y) is at most the answer's, p times the cores left over on
+    each server, and those differences.
+    """
+    market = Market(case)
+    value = sum(market.values())
+    if not market.whole:
+        bound = market.most(*market.tangents(single(case, tangent="|at")))
+        return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+    single(case, dual="")
+    price, bound = [0] * len(market.capacity), value + len(market.work)
+    for job, server in enumerate(market.server):
+        price[server] = max(price[server], market.gain(job, market.cores[job] + 1) + 1)
+    for job, server in enumerate(market.server):
+        if market.cores[job]:
+            last = market.gain(job, market.cores[job])
+            bound += market.cores[job] * max(0, price[server] - last)
+    for p, capacity, given in zip(price, market.capacity, market.given, strict=True):
+        bound += p * (capacity // market.core - given)
+    return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+
+
+def logarithm(above: int, below: int) -> tuple[int, int]:
+    """Whole numbers around GRID log(above / below), both above 0.
+
+    log 2^k m = k log 2 + 2 artanh z with z = (m - 1) / (m + 1), m from 1 to 2: at most 41 terms,
+    each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for
+    each log 2.
+    """
+    power = above.bit_length() - below.bit_length()
+    above, below = above << max(0, -power), below << max(0, power)
+    if above < below:
+        power, above = power - 1, 2 * above
+    z, low, odd = GRID * (above - below) // (above + below), 0, 1
+    square = z * z // GRID
+    while z:
+        low, z, odd = low + 2 * (z // odd), z * square // GRID, odd + 2
+    low += power * LOG2 + 300 * min(0, power)
+    return low, low + 300 * (abs(power) + 1)
+
+
+LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less than 300 too low
+
+
+def exponential(number: int) -> tuple[Fraction, Fraction]:
+    """Fractions around exp(number / GRID): 2^k times at most 60 terms, each too low by at most 3."""
+    power = number // LOG2
+    if abs(power) > MOST_DIGITS:
+        raise Refused("a welfare is beyond 2^4000")
+    rest = number - power * LOG2 - 300 * max(0, power)
+    low, term, n = GRID, GRID, 0
+    while term:
+        n += 1
+        term = term * rest // (GRID * n)
+        low += term
+    value = Fraction(low, GRID) * Fraction(2) ** power
+    return value, value * (1 + Fraction(1000 * (abs(power) + 1), GRID))
+
+
+def market_nash_welfare(case: Case) -> list[Found]:
+    """The most Nash welfare, exp(sum B_i log u_i / sum B) over users with a job of work above 0.
+
+    log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
+    at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
+        sum B_i log v_i - sum B + (right side of (2)).
+    Linear utilities are those of f = 1.
+    """
+    market = Market(case)
+    step = single(case, tangent="|at")
+    if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
+        market.fraction = [market.one] * len(market.work)
+    elif case.options.get("utility", "amdahl") != "amdahl":
+        raise Refused("utility is neither amdahl nor linear")
+    worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
+    if not total or not all(worth[i] for i in market.active):
+        return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
+    rest, slope = market.tangents(step)
+    for job, i in enumerate(market.user):
+        if market.work[job]:
+            rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
+            slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
+    low, high = 0, market.most(rest, slope) - total * GRID
+    for i in market.active:
+        down, up = logarithm(worth[i], market.unit)
+        low, high = low + market.budget[i] * down, high + market.budget[i] * up
+    return [Found(exponential(low // total)[0], exponential(-(-high // total))[1])]
+
+
+# -------------------------------------------------------------------------------------------------
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
 METHODS = {
     ("colocation", "stable"): (
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
+    ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
+    ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
+    ("market", "nash-welfare"): ("utility", (("nash_welfare", "max"),), market_nash_welfare),
+    ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
 }  # fmt: skip
 
 

@@ -54,5 +54,8 @@ def case_of(
 ) -> verify.Case:
     """What the verifier's checker will get: this answer, these options, and the steps of each level."""
     return verify.Case(
-        dict(task.document), dict(options), dict(witness), [[dict(s) for s in one] for one in levels]
+        dict(task.document),
+        dict(options),
+        dict(witness),
+        [[dict(s) for s in one] for one in levels],
     )

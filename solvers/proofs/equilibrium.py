@@ -48,7 +48,9 @@ def _equilibrium(task: Task, method: str) -> Proof:
             "price": multipliers(on_grid(price, per), per),
         }
         step: dict[str, Any] = {"kind": "equilibrium"}
-        if own:  # tangents where nobody would change anything at these prices, rather than at the cores
+        if (
+            own
+        ):  # tangents where nobody would change anything at these prices, rather than at the cores
             step["at"] = multipliers(on_grid(_replies(task, price), 10**digits), 10**digits)
         [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
         level = Level(

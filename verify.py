@@ -648,10 +648,10 @@ class Market:
         """The sum of each user's jobs."""
         return self.sums(self.user, values, len(self.budget))
 
-    def values(self) -> list[int]:
-        """The jobs' w s(x), rounded down."""
-        jobs = zip(self.fraction, self.work, self.cores, strict=True)
-        scale = GRID * self.one
+    def values(self, more: int = 0) -> list[int]:
+        """The jobs' w s(x), rounded down, with so many more cores if there are any."""
+        cores = [max(0, x + more * self.over) for x in self.cores]
+        jobs, scale = zip(self.fraction, self.work, cores, strict=True), GRID * self.one
         return [w * scale * x // ((f * self.over + (self.one - f) * x) or 1) for f, w, x in jobs]
 
     def tangents(self, step: dict[str, object]) -> tuple[list[int], list[int]]:
@@ -673,25 +673,17 @@ class Market:
         worth = sum(c * price for c, price in zip(self.capacity, top, strict=True))
         return sum(rest) - (-worth // self.core)
 
-    def gain(self, job: int, core: int) -> int:
-        """What a job gains by its core number `core`, w (s(core) - s(core - 1)), rounded down."""
-        f, step = self.fraction[job], self.one - self.fraction[job]
-        if core == 1 or f == 0:
-            return self.work[job] * GRID * (core == 1)
-        below = (f + step * (core - 1)) * (f + step * core)
-        return self.work[job] * GRID * f * self.one // below
-
 
 def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
     numbers, over = scaled(listed(value, what), what)
     return [whole(number, what, least) for number in numbers], over
 
 
-def single(case: Case, **kinds: str) -> dict[str, object]:
-    """The one step of the one level."""
-    if [len(steps) for steps in case.steps] != [1]:
-        raise Refused("one step is expected, of one level")
-    return step_of(case.steps[0][0], **kinds)[1]
+def single(steps: list[object], **kinds: str) -> dict[str, object]:
+    """The one step that there is, of one of these kinds."""
+    if len(steps) != 1:
+        raise Refused("one step is expected")
+    return step_of(steps[0], **kinds)[1]
 
 
 def market_equilibrium(case: Case) -> list[Found]:
@@ -704,7 +696,7 @@ def market_equilibrium(case: Case) -> list[Found]:
         sum w r(t_k) + B max over the user's jobs of w s'(t_k) / p_k.
     """
     market = Market(case, priced=True)
-    rest, slope = market.tangents(single(case, equilibrium="|at"))
+    rest, slope = market.tangents(single(case.steps[0], equilibrium="|at"))
     clearing = overspending = regret = Fraction(0)
     for given, capacity, price in zip(market.given, market.capacity, market.price, strict=True):
         if price:
@@ -740,16 +732,15 @@ def market_utilitarian(case: Case) -> list[Found]:
     market = Market(case)
     value = sum(market.values())
     if not market.whole:
-        bound = market.most(*market.tangents(single(case, tangent="|at")))
+        bound = market.most(*market.tangents(single(case.steps[0], tangent="|at")))
         return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
-    single(case, dual="")
-    price, bound = [0] * len(market.capacity), value + len(market.work)
-    for job, server in enumerate(market.server):
-        price[server] = max(price[server], market.gain(job, market.cores[job] + 1) + 1)
-    for job, server in enumerate(market.server):
-        if market.cores[job]:
-            last = market.gain(job, market.cores[job])
-            bound += market.cores[job] * max(0, price[server] - last)
+    single(case.steps[0], dual="")
+    own, price, bound = market.values(), [0] * len(market.capacity), value + len(market.work)
+    for server, now, after in zip(market.server, own, market.values(1), strict=True):
+        price[server] = max(price[server], after + 1 - now)
+    jobs = zip(market.server, market.cores, own, market.values(-1), strict=True)
+    for server, cores, now, before in jobs:
+        bound += cores * max(0, price[server] - (now - before - 1))
     for p, capacity, given in zip(price, market.capacity, market.given, strict=True):
         bound += p * (capacity // market.core - given)
     return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
@@ -777,19 +768,18 @@ def logarithm(above: int, below: int) -> tuple[int, int]:
 LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less than 300 too low
 
 
-def exponential(number: int) -> tuple[Fraction, Fraction]:
-    """Fractions around exp(number / GRID): 2^k times at most 60 terms, each too low by at most 3."""
-    power = number // LOG2
+def exponential(number: int, up: bool) -> Fraction:
+    """A fraction whose logarithm is number / GRID or, by less than 2^-70, above (`up`) or below."""
+    power = number // LOG2 - 1
     if abs(power) > MOST_DIGITS:
         raise Refused("a welfare is beyond 2^4000")
-    rest = number - power * LOG2 - 300 * max(0, power)
-    low, term, n = GRID, GRID, 0
-    while term:
-        n += 1
-        term = term * rest // (GRID * n)
-        low += term
-    value = Fraction(low, GRID) * Fraction(2) ** power
-    return value, value * (1 + Fraction(1000 * (abs(power) + 1), GRID))
+    unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))
+    low, high = 2**80, 2**83
+    while high - low > 1:
+        middle = (low + high) // 2
+        down, top = logarithm(middle * unit.numerator, unit.denominator)
+        low, high = (middle, high) if (down if up else top) <= number else (low, middle)
+    return unit * (high if up else low)
 
 
 def market_nash_welfare(case: Case) -> list[Found]:
@@ -801,7 +791,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
     Linear utilities are those of f = 1.
     """
     market = Market(case)
-    step = single(case, tangent="|at")
+    step = single(case.steps[0], tangent="|at")
     if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
@@ -818,7 +808,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
     for i in market.active:
         down, up = logarithm(worth[i], market.unit)
         low, high = low + market.budget[i] * down, high + market.budget[i] * up
-    return [Found(exponential(low // total)[0], exponential(-(-high // total))[1])]
+    return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
 # -------------------------------------------------------------------------------------------------

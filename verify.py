@@ -42,6 +42,8 @@ class Unreadable(Exception):
 class Decimal(str):
     """A number with a point or an exponent, as it is written in an instance."""
 
+    __slots__ = ()  # there may be millions
+
 
 def read(path: str) -> bytes:
     """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most MOST_BYTES."""
@@ -154,6 +156,9 @@ def _shift(value: object, what: str) -> tuple[int, int]:
         return value, 0
     if type(value) is not Decimal:
         raise Refused(f"{what} is no number")
+    before, _, after = value.partition(".")
+    if after.isdecimal() and len(value) < MOST_EXPONENT:
+        return int(before + after), len(after)
     mantissa, _, exponent = value.lower().partition("e")
     before, _, after = mantissa.partition(".")
     power = int(exponent or "0") if len(exponent) < 6 else MOST_EXPONENT + 1
@@ -171,12 +176,13 @@ def exact(value: object, what: str) -> Fraction:
 
 def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     """Numbers of an instance as whole numbers over one denominator; null stays None."""
-    if any(type(v) is not Decimal and type(v) is not int and v is not None for v in values):
+    if not {type(value) for value in values} <= {Decimal, int, type(None)}:
         raise Refused(f"{what} holds what is no number")
-    parts = {value: _shift(value, what) for value in set(values) if value is not None}
-    most = max((shift for _, shift in parts.values()), default=0)
-    table: dict[object, int] = {v: n * 10 ** (most - shift) for v, (n, shift) in parts.items()}
-    return [table.get(value) for value in values], 10**most
+    parts = [(0, 0) if value is None else _shift(value, what) for value in values]
+    most = max((shift for _, shift in parts), default=0)
+    times = {shift: 10 ** (most - shift) for shift in {shift for _, shift in parts}}
+    made = [number * times[shift] for number, shift in parts]
+    return [None if v is None else number for v, number in zip(values, made, strict=True)], 10**most
 
 
 # -------------------------------------------------------------------------------------------------
@@ -498,7 +504,9 @@ class Deletions:
 
     So a tree proves |B| >= least: a node (D, P) is done when |D| + O / 2 reaches it; or else it has
     a child for each pair of neighbors, in some order, which adds that pair to D, while pairs that
-    come before it in the order are taken not to be in B.
+    come before it in the order are taken not to be in B. A node is stored as what changes in its
+    parent's partition: only for agents with another neighbor, or a deleted one, need (1) and (2) be
+    looked at again.
     """
 
     def __init__(self, given: Colocation, gains: Gains) -> None:
@@ -511,18 +519,19 @@ class Deletions:
     def bound(self, made: dict[str, object]) -> Fraction:
         """The number of blocking pairs that a step proves there are at least."""
         self.least = whole(made["least"], "least", 1)
-        self._node([-1] * self.size, made["tree"], set(), set())
+        self._node([-1] * self.size, made["tree"], set(), set(), ())
         return Fraction(self.least)
 
-    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int]) -> None:
-        """Check one node: how its partition differs from its parent's, then its children."""
+    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int],
+              ends: tuple[int, ...]) -> None:  # fmt: skip
+        """Check one node, which deletes the pair `ends` and changes its parent's partition."""
         changes, children = listed(node, "a node", 2)
         flat = wholes(changes, "changes", None, 0, self.size - 1)
         after, changed = list(after), flat[::2]
         for agent, following in zip(changed, flat[1::2], strict=True):
             after[agent] = following
-        odd = self._odd(after, {*changed, *flat[1::2]}, gone)
-        if 2 * len(gone) + odd >= 2 * self.least:
+        odd = self._odd(after, {*changed, *flat[1::2], *ends}, gone)
+        if len(gone) + Fraction(odd, 2) > self.least - 1:
             return
         if odd == 0:
             raise Refused("so many deletions are enough: a node has no odd party")
@@ -534,7 +543,7 @@ class Deletions:
             if pair not in left:
                 raise Refused("a child deletes what is no pair of neighbors that is left")
             left.remove(pair)
-            self._node(after, rest, gone | {pair}, kept)
+            self._node(after, rest, gone | {pair}, kept, (i, after[i]))
             kept = kept | {pair}
         if left:
             raise Refused(f"a node of the tree lacks {len(left)} children")
@@ -546,28 +555,20 @@ class Deletions:
         """O of a partition, which must be stable when `gone` may not share; only `changed` is new."""
         if sorted(after) != list(range(self.size)):
             raise Refused("a partition is none")
-        before = [0] * self.size
-        for i, j in enumerate(after):
-            before[j] = i
-        held: list[int | None] = [
-            self.penalty[i][j] if i != j else None for i, j in enumerate(before)
-        ]
-        for i in range(self.size):
-            if after[i] == i:
-                continue
-            ahead, behind = self.penalty[i][after[i]], held[i]
-            if ahead is None or behind is None or self._pair(i, after[i]) in gone or ahead > behind:
-                raise Refused(f"agent {i} does not fit into its party")
-            if self.given.left and behind > self.worst:
-                raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+        before = sorted(range(self.size), key=after.__getitem__)
+        held = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
         for i in changed:
-            mine, own = self.over[i], held[i]
-            for j, much in enumerate(mine):  # `much`: up to which penalty i prefers another to j
+            ahead, own = self.penalty[i][after[i]], held[i]
+            if after[i] != i:
+                if ahead is None or own is None or ahead > own or self._pair(i, after[i]) in gone:
+                    raise Refused(f"agent {i} does not fit into its party")
+                if self.given.left and own > self.worst:
+                    raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+            for j, much in enumerate(self.over[i]):  # up to which penalty i prefers another to j
                 if much is not None and (own is None or own > much):
                     his, other = held[j], self.over[j][i]
                     fine = his is not None and other is not None and his <= other
-                    near = i in (after[j], before[j]) or self._pair(i, j) in gone
-                    if not fine and not near:
+                    if not fine and i not in (after[j], before[j]) and self._pair(i, j) not in gone:
                         raise Refused(f"agents {i} and {j} prefer each other to their predecessors")
         seen, odd = [False] * self.size, 0
         for i in range(self.size):

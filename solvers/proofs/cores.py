@@ -19,8 +19,8 @@ Floats = npt.NDArray[np.float64]
 FULL = 1e-9
 """A server that gives all its cores but for this fraction is meant to give all of them."""
 
-DIGITS = (10, 13, 16)
-"""After how many decimals cores are cut off: the first of these that prove enough makes the smallest file."""
+ATTEMPTS = ((10, False), (10, True), (13, False), (13, True), (16, False), (16, True))
+"""Decimals of cores, and whether tangents get points of their own: the first that proves enough makes the smallest file."""
 
 
 def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:

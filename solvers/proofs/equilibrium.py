@@ -11,7 +11,7 @@ from ...instances.market.instance import Floats
 from ...instances.market.utility import best_reply
 from ...instances.problem.proof import Level, Proof, multipliers
 from . import Claimed, Task
-from .cores import DIGITS, case_of, fractional_cores
+from .cores import ATTEMPTS, case_of, fractional_cores
 from .rounding import on_grid
 
 ENOUGH = 1e-9
@@ -41,7 +41,7 @@ def _equilibrium(task: Task, method: str) -> Proof:
     price = np.where(wanted, solution.price, 0.0)
     least = price[price > 0].min(initial=1.0)
     best: Proof | None = None
-    for digits, own in [*((digits, False) for digits in DIGITS), (DIGITS[-1], True)]:
+    for digits, own in ATTEMPTS:
         per = 10 ** max(0, digits + 2 - int(np.floor(np.log10(least))))
         witness = {
             "cores": fractional_cores(task, solution.cores, digits),

@@ -13,7 +13,7 @@ from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
-from .cores import DIGITS, case_of, fractional_cores
+from .cores import ATTEMPTS, case_of, fractional_cores
 from .rounding import on_grid
 
 ENOUGH = 1e-10
@@ -53,11 +53,11 @@ def _tangents(
     at: Callable[[Task, Floats], Floats] | None,
 ) -> Proof:
     cores, best = _cores(task), None
-    for digits, own in [*((digits, False) for digits in DIGITS), (DIGITS[-1], True)]:
+    for digits, own in ATTEMPTS:
         step: dict[str, Any] = {"kind": "tangent"}
         if own:
             if at is None:
-                break
+                continue
             step["at"] = multipliers(on_grid(at(task, cores), 10**digits), 10**digits)
         witness = {"cores": fractional_cores(task, cores, digits)}
         [found] = checker(case_of(task, witness, options, [step]))

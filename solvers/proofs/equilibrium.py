@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ... import verify
-from ...instances.market.instance import Floats
 from ...instances.market.utility import best_reply
 from ...instances.problem.proof import Level, Proof, multipliers
 from . import Claimed, Task
@@ -48,10 +47,10 @@ def _equilibrium(task: Task, method: str) -> Proof:
             "price": multipliers(on_grid(price, per), per),
         }
         step: dict[str, Any] = {"kind": "equilibrium"}
-        if (
-            own
-        ):  # tangents where nobody would change anything at these prices, rather than at the cores
-            step["at"] = multipliers(on_grid(_replies(task, price), 10**digits), 10**digits)
+        if own:  # tangents where nobody would change anything at these prices
+            over = witness["cores"]["over"]
+            reply = best_reply(market, price).amount
+            step["at"] = multipliers(on_grid(reply, over), over)
         [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
         level = Level(
             "equilibrium_error", "min", found.value, found.bound, (step,), epsilon=found.epsilon
@@ -62,10 +61,6 @@ def _equilibrium(task: Task, method: str) -> Proof:
             break
     assert best is not None
     return best
-
-
-def _replies(task: Task, price: Floats) -> Floats:
-    return best_reply(task.instance, price).amount
 
 
 def _error(level: Level) -> float:

@@ -54,12 +54,13 @@ def _tangents(
 ) -> Proof:
     cores, best = _cores(task), None
     for digits, own in ATTEMPTS:
-        step: dict[str, Any] = {"kind": "tangent"}
-        if own:
-            if at is None:
-                continue
-            step["at"] = multipliers(on_grid(at(task, cores), 10**digits), 10**digits)
+        if own and at is None:
+            continue
         witness = {"cores": fractional_cores(task, cores, digits)}
+        step: dict[str, Any] = {"kind": "tangent"}
+        if own and at is not None:
+            over = witness["cores"]["over"]
+            step["at"] = multipliers(on_grid(at(task, cores), over), over)
         [found] = checker(case_of(task, witness, options, [step]))
         level = Level(objective, "max", found.value, found.bound, (step,))
         if best is None or _gap(level) < _gap(best.levels[0]) / 2:

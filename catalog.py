@@ -192,7 +192,15 @@ METHODS: tuple[Method, ...] = (
         "Eisenberg and Gale (1959)",
         prover="solvers.proofs.tangent:nash_welfare",
     ),
-    Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index", f"{_MARKET} eq. 3.6, as MIPs"),
+    Method(
+        "leximin",
+        "market",
+        "solvers.market:leximin",
+        "exact",
+        "sharing_index",
+        f"{_MARKET} eq. 3.6, as MIPs",
+        prover="solvers.proofs.leximin:leximin",
+    ),
     Method(
         "utilitarian",
         "market",

@@ -24,6 +24,7 @@ MOST_BYTES = 64_000_000
 MOST_LISTS = 4_000_000
 MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
+MOST_COLUMNS = 50_000
 ROUNDING = Fraction(1, 10**9)
 
 
@@ -812,6 +813,185 @@ def market_nash_welfare(case: Case) -> list[Found]:
     return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
+Conditions = list[tuple[int, dict[int, Fraction], bool]]
+
+
+class Boxes:
+    """A tree over whole cores. Its nodes are boxes: the least and the most cores of each job.
+
+    The node [job, at] splits its box: at most `at` cores, which comes next, or more. At a leaf []
+    no answer is left once the box is squeezed; of a leaf {"weights"} it remains to show that none
+    is. What answers must do are conditions (below, goals, above): at most `below` users miss their
+    goal, which is to be at it or, if so, above. If as many must miss it, all others have to meet it.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self.market, self.room = market, [c // market.core for c in market.capacity]
+        if market.over != 1 or sum(self.room[j] for j in market.server) > MOST_COLUMNS:
+            raise Refused(f"cores are not whole, or those of all jobs more than {MOST_COLUMNS}")
+        self.jobs: dict[int, list[int]] = {i: [] for i in market.active}
+        self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
+        for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
+            if w:
+                f, scale, counts = (
+                    market.fraction[k],
+                    w * GRID * market.one,
+                    range(1, self.room[j] + 1),
+                )
+                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in counts)]
+                self.jobs[i].append(k)
+
+    def utility(self, user: int, cores: list[int] | list[Fraction]) -> Fraction:
+        """A user's utility, exactly."""
+        one, total = self.market.one, Fraction(0)
+        for k in [k for k in self.jobs[user] if cores[k]]:
+            f = self.market.fraction[k]
+            total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
+        return total * GRID / self.market.unit
+
+    def meets(self, user: int, cores: list[int], goal: Fraction, above: bool) -> bool:
+        """Whether a user meets its goal; with fractions where rounded numbers are too close."""
+        low, near = sum(self.low[k][cores[k]] for k in self.jobs[user]), goal * self.market.unit
+        if low > near or low + len(self.jobs[user]) < near:
+            return low > near
+        utility = self.utility(user, cores)
+        return utility > goal or (utility == goal and not above)
+
+    def squeeze(
+        self, least: list[int], most: list[int], conditions: Conditions
+    ) -> list[set[int]] | None:
+        """Narrow a box; None when no answer is in it, else the users that miss each condition."""
+        while True:
+            before, left, missing, goals = (least[:], most[:]), self.room[:], [], {}
+            for k, server in enumerate(self.market.server):
+                left[server] -= least[k]
+            if min(left) < 0 or any(least[k] > most[k] for k in self.low):
+                return None
+            for k in self.low:
+                most[k] = min(most[k], least[k] + left[self.market.server[k]])
+            for below, goal, above in conditions:
+                missing.append({i for i in self.jobs if not self.meets(i, most, goal[i], above)})
+                if len(missing[-1]) > below:
+                    return None
+                if len(missing[-1]) == below:
+                    goals.update({i: (goal[i], above) for i in self.jobs if i not in missing[-1]})
+            for i, wanted in goals.items():
+                for k in self.jobs[i]:
+                    top, high = most[k], most[k]
+                    while least[k] < high:
+                        most[k] = (least[k] + high) // 2
+                        if self.meets(i, most, *wanted):
+                            high = most[k]
+                        else:
+                            least[k] = most[k] + 1
+                    most[k] = top
+            if before == (least, most):
+                return missing
+
+    def largest(self, weights: list[int], least: list[int], most: list[int]) -> int:
+        """No answer in a box has a larger sum of weight x utility, in units of 1 / `unit`.
+
+        On a server none is worth more than the least cores and then the largest gains by one more.
+        """
+        total, left = 0, self.room[:]
+        gains: list[list[int]] = [[] for _ in self.room]
+        for k, low in self.low.items():
+            weight, j = weights[self.market.user[k]], self.market.server[k]
+            total += weight * (low[least[k]] + 1)
+            left[j] -= least[k]
+            gains[j] += [weight * (low[c + 1] - low[c] + 1) for c in range(least[k], most[k])]
+        pairs = zip(gains, left, strict=True)
+        return total + sum(sum(sorted(own, reverse=True)[:number]) for own, number in pairs)
+
+    def root(self) -> tuple[list[int], list[int]]:
+        """The box of all answers."""
+        jobs = zip(self.market.server, self.market.work, strict=True)
+        return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
+
+    def leaves(
+        self, nodes: object, conditions: Conditions
+    ) -> list[tuple[list[int], list[int], list[set[int]], list[int]]]:
+        """The leaves that need weights: least and most cores, who misses what, and the weights."""
+        stack, found = [self.root()], []
+        for node in listed(nodes, "nodes"):
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            missing = self.squeeze(least, most, conditions)
+            if isinstance(node, dict):
+                weights = fields(node, "weights", what="a leaf")["weights"]
+                own = wholes(weights, "weights", len(self.market.budget), 0)
+                found += [] if missing is None else [(least, most, missing, own)]
+            elif node:
+                job, at = wholes(node, "a branch", 2, 0)
+                stack.append((least[:], most[:]))
+                stack[-1][0][job] = max(least[job], at + 1)
+                most[job] = min(most[job], at)
+                stack.append((least, most))
+            elif missing is not None:
+                raise Refused("a leaf without weights still holds answers")
+        if stack:
+            raise Refused("a tree ends before all its leaves")
+        return found
+
+
+class Leximin(Boxes):
+    """The ratios u_i / b_i of whole cores, b_i being what C B_i / sum B of every server is worth.
+
+    Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. An answer with the
+    same ratios below v and fewer users at v, or none, has in order at least r_1, ..., r_(N - 1),
+    and then more than v: the `places` and conditions of the level v. Weights refute a box if the
+    sum of a_i u_i is always less than the sum of a_i b_i times these ratios, handed out such that
+    the largest a_i b_i get the least; where a condition's `below` users miss it, they get the first.
+    """
+
+    def __init__(self, market: Market) -> None:
+        super().__init__(market)
+        total = market.core * sum(market.budget[i] for i in market.active)
+        self.worth: dict[int, Fraction] = {}
+        for i, jobs in self.jobs.items():
+            if len({market.server[k] for k in jobs}) < len(jobs):
+                raise Refused("what a user's share is worth to two jobs on a server is no fraction")
+            share = [Fraction(market.capacity[j] * market.budget[i], total) for j in market.server]
+            self.worth[i] = self.utility(i, share)
+        self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
+
+    def conditions(self, value: Fraction) -> tuple[list[Fraction], Conditions]:
+        """The places and conditions of a level."""
+        places, order = [min(ratio, value) for ratio in self.order], self.order
+        levels = [(order.index(ratio), ratio, False) for ratio in sorted(set(places))]
+        levels.append((order.index(value) + order.count(value) - 1, value, True))
+        return places, [
+            (below, {i: ratio * b for i, b in self.worth.items()}, above)
+            for below, ratio, above in levels
+        ]
+
+    def asked(
+        self, weights: list[int], places: list[Fraction], seats: list[tuple[int, set[int]]]
+    ) -> Fraction:
+        """What the weighted sum has to be at least: (below, who misses) of each condition."""
+        seated: set[int] = set()
+        total = Fraction(0)
+        for below, short in [*seats, (len(places), {*self.jobs})]:
+            if len(short) == below:
+                own = sorted((weights[i] * self.worth[i] for i in short - seated), reverse=True)
+                first, seated = len(seated), short
+                total += sum(a * r for a, r in zip(own, places[first:below], strict=True))
+        return total * self.market.unit
+
+
+def market_leximin(case: Case) -> list[Found]:
+    """Whole cores by leximin of the ratios, a level at a time, and a tree for each."""
+    boxes, found = Leximin(Market(case)), []
+    for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
+        places, goals = boxes.conditions(value)
+        nodes = single(steps, tree="nodes")["nodes"] if steps else None
+        for least, most, missing, weights in boxes.leaves(nodes, goals) if steps else []:
+            seats = [(goal[0], short) for goal, short in zip(goals, missing, strict=True)]
+            if boxes.largest(weights, least, most) >= boxes.asked(weights, places, seats):
+                raise Refused("weights do not refute a leaf")
+        found.append(Found(value, value if steps else None))
+    return found
+
+
 # -------------------------------------------------------------------------------------------------
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
@@ -823,6 +1003,8 @@ METHODS = {
     ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
     ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
     ("market", "nash-welfare"): ("utility", (("nash_welfare", "max"),), market_nash_welfare),
+    ("market", "leximin"): (
+        "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
     ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
 }  # fmt: skip
 

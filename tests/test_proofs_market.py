@@ -77,7 +77,7 @@ def refused(market: Market, document: Document) -> bool:
         judged(market, document)
     except verify.Refused:
         return True
-    except (verify.Unreadable, ValueError, TypeError, ArithmeticError):
+    except (verify.Unreadable, ValueError, TypeError, ArithmeticError, LookupError):
         return True
     return False
 

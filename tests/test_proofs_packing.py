@@ -191,3 +191,14 @@ def test_a_search_without_end_is_refused(
     monkeypatch.setattr(verify, "MOST_STEPS", 1000)
     with pytest.raises(verify.Refused, match="search"):
         judged(*nine_bins)
+
+
+def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, drawn(1), "min-servers")
+    step = proof["steps"][0]
+    step["prices"] = [2 * price for price in step["prices"]]
+    wanted = zip(step["prices"], drawn(1).wanted.tolist(), strict=True)
+    bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
+    proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
+    with pytest.raises(verify.Refused, match="worth more than it costs"):
+        judged(content, proof | {"witness": None})

@@ -74,7 +74,16 @@ _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
 METHODS: tuple[Method, ...] = (
-    Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty", f"{_COOPER} II, as a MIP", _STARTS),
+    Method(
+        "optimal",
+        "colocation",
+        "solvers.colocation:optimal",
+        "exact",
+        "penalty",
+        f"{_COOPER} II, as a MIP",
+        _STARTS,
+        prover="solvers.proofs.colocation:optimal",
+    ),
     Method(
         "stable",
         "colocation",

@@ -318,6 +318,8 @@ class Colocation:
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
         values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
         self.left, self.single = "unpaired" in made, whole(values.pop(), "unpaired")
+        if max(value or 0 for value in values) > self.unit or self.single > self.unit:
+            raise Refused("a penalty is above 1")
         rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
         for a, row in enumerate(rows):
             row[a] = None if self.count[a] < 2 else row[a]
@@ -420,14 +422,172 @@ class Gains:
         return Fraction(both - own, 2) if given.answered else None
 
 
+def pairing_bound(given: Colocation, step: object) -> Fraction:
+    """What multipliers prove of the mean penalty of every pairing (Edmonds 1965).
+
+    Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
+    is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most
+    `alone`. And of a set S of types with an odd number of agents at least one is alone or shares
+    with a type outside, as pairs within S take an even number: x(leaving S) + s(S) >= 1. Take these
+    rows times prices u[a] of any sign, rent >= 0 and p[S] >= 0, and subtract them from the cost:
+        cost >= u . count - rent alone + sum of p + sum of (reduced cost of a column) (the column).
+    A column is at least 0 and at most `most`, so it adds no less than min(0, reduced cost) most.
+    At last the cost is a whole number of units, so the bound may be rounded up to one.
+    """
+    _, made = step_of(step, dual="over prices rent sets")
+    over, rent = whole(made["over"], "over", 1), whole(made["rent"], "rent", 0)
+    prices, size = wholes(made["prices"], "prices", given.size), given.size
+    total = sum(u * n for u, n in zip(prices, given.count, strict=True)) - rent * given.alone
+    sets_of: list[dict[int, int]] = [{} for _ in range(size)]
+    for k, entry in enumerate(listed(made["sets"], "sets")):
+        price, *members = wholes(entry, "a set", None, 0)
+        if members != sorted(set(members)) or sum(given.count[a] for a in members) % 2 == 0:
+            raise Refused(f"the set {k} names a type twice, or has an even number of agents")
+        total += price
+        for a in members:
+            prices[a] += price  # for every column of a; taken back below where both are inside
+            sets_of[a][k] = price
+    columns = list(zip(*given.penalty, strict=True))
+    for a, u in enumerate(prices):
+        if given.alone:
+            total += min(0, given.single * over - u + rent) * given.count[a]
+        row = zip(given.penalty[a][a:], columns[a][a:], prices[a:], strict=True)
+        for b, (one, other, v) in enumerate(row, a):
+            if one is not None and other is not None and (one + other) * over < u + v:
+                both = sum(price for k, price in sets_of[a].items() if k in sets_of[b])
+                most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+                total += min(0, (one + other) * over - u - v + 2 * both) * most
+    return Fraction(-(-total // over), given.unit * given.agents)
+
+
+def colocation_optimal(case: Case) -> list[Found]:
+    """Least mean penalty."""
+    given = Colocation(case)
+    return [
+        Found(given.mean(), max((pairing_bound(given, s) for s in case.steps[0]), default=None))
+    ]
+
+
+class Deletions:
+    """How few blocking pairs are possible, when all agents differ: by stable partitions.
+
+    A partition P puts every agent i into a cycle ("party"): after pred(i), before succ(i). Call it
+    stable here when, with "i prefers x to y" for: i gains by going from y to x,
+    (1) in a party of three or more, succ(i) is no worse to i than pred(i), and
+    (2) of any two agents i, j who may share and are not neighbors in P, one prefers its predecessor
+        to the other; a party of one prefers nothing.
+    Let O be the number of parties of odd size, counting those of one only if all must be paired.
+
+    Theorem 1. Every answer M has at least O / 2 blocking pairs.
+    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P if
+    it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if not. A
+    W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and a P, or
+    one of them is W. So A's and B's (and parties of one) that have a partner have a W: in all
+    #W >= #A + #B + #(parties of one that have a partner).
+    If s is W and its predecessor p is W, B or P, then p and s block M: both prefer each other. p
+    cannot be S, as s would be P. So a party of three or more contains at least #W - #A blocking
+    pairs, and none is counted twice. In it S and P come in twos, so #W - #A - #B is odd if its size
+    is; hence twice its blocking pairs are at least #W - #A - #B, plus 1 if its size is odd. A party
+    of two either is paired, and then has no A, B, W, or it blocks if both are W: twice its blocking
+    pairs are at least #W - #A - #B. A party of one counts -1 if it has a partner, and has one if all
+    must be paired: -1 + 1 = 0. Add all up: twice the blocking pairs are at least 0 + O.
+
+    Theorem 2. Let M have the blocking pairs B, and let D be part of B. If the pairs of D may not
+    share, M still is an answer, with the blocking pairs B - D. So by theorem 1, on what is left,
+    |B| >= |D| + O / 2. And if O > 0, B - D contains a pair of neighbors of P: otherwise P would be
+    stable even if no pair of B may share, and M, which then has no blocking pair, contradicts 1.
+
+    So a tree proves |B| >= least: a node (D, P) is done when |D| + O / 2 reaches it; or else it has
+    a child for each pair of neighbors, in some order, which adds that pair to D, while pairs that
+    come before it in the order are taken not to be in B.
+    """
+
+    def __init__(self, given: Colocation, gains: Gains) -> None:
+        if any(number != 1 for number in given.count) or (given.alone and not given.left):
+            raise Refused("stable partitions are for agents who all differ, and none content alone")
+        self.given, self.size, self.penalty = given, given.size, given.penalty
+        self.over = [[None if p is None else gains.most(p) for p in row] for row in given.penalty]
+        self.worst = gains.most(given.single)
+
+    def bound(self, made: dict[str, object]) -> Fraction:
+        """The number of blocking pairs that a step proves there are at least."""
+        self.least = whole(made["least"], "least", 1)
+        self._node([-1] * self.size, made["tree"], set(), set())
+        return Fraction(self.least)
+
+    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int]) -> None:
+        """Check one node: how its partition differs from its parent's, then its children."""
+        changes, children = listed(node, "a node", 2)
+        flat = wholes(changes, "changes", None, 0, self.size - 1)
+        after, changed = list(after), flat[::2]
+        for agent, following in zip(changed, flat[1::2], strict=True):
+            after[agent] = following
+        odd = self._odd(after, {*changed, *flat[1::2]}, gone)
+        if 2 * len(gone) + odd >= 2 * self.least:
+            return
+        if odd == 0:
+            raise Refused("so many deletions are enough: a node has no odd party")
+        left = {self._pair(i, j) for i, j in enumerate(after) if i != j} - kept
+        for child in listed(children, "children"):
+            first, *rest = listed(child, "a child", 3)
+            i = whole(first, "the agent of a child", 0, self.size - 1)
+            pair = self._pair(i, after[i])
+            if pair not in left:
+                raise Refused("a child deletes what is no pair of neighbors that is left")
+            left.remove(pair)
+            self._node(after, rest, gone | {pair}, kept)
+            kept = kept | {pair}
+        if left:
+            raise Refused(f"a node of the tree lacks {len(left)} children")
+
+    def _pair(self, i: int, j: int) -> int:
+        return min(i, j) * self.size + max(i, j)
+
+    def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
+        """O of a partition, which must be stable when `gone` may not share; only `changed` is new."""
+        if sorted(after) != list(range(self.size)):
+            raise Refused("a partition is none")
+        before = [0] * self.size
+        for i, j in enumerate(after):
+            before[j] = i
+        held: list[int | None] = [
+            self.penalty[i][j] if i != j else None for i, j in enumerate(before)
+        ]
+        for i in range(self.size):
+            if after[i] == i:
+                continue
+            ahead, behind = self.penalty[i][after[i]], held[i]
+            if ahead is None or behind is None or self._pair(i, after[i]) in gone or ahead > behind:
+                raise Refused(f"agent {i} does not fit into its party")
+            if self.given.left and behind > self.worst:
+                raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+        for i in changed:
+            mine, own = self.over[i], held[i]
+            for j, much in enumerate(mine):  # `much`: up to which penalty i prefers another to j
+                if much is not None and (own is None or own > much):
+                    his, other = held[j], self.over[j][i]
+                    fine = his is not None and other is not None and his <= other
+                    near = i in (after[j], before[j]) or self._pair(i, j) in gone
+                    if not fine and not near:
+                        raise Refused(f"agents {i} and {j} prefer each other to their predecessors")
+        seen, odd = [False] * self.size, 0
+        for i in range(self.size):
+            length = 0
+            while not seen[i]:
+                seen[i], i, length = True, after[i], length + 1
+            odd += length % 2 if length > 1 or not self.given.left else 0
+        return odd
+
+
 def colocation_stable(case: Case) -> list[Found]:
     """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
     given = Colocation(case)
-    bound = Fraction(0)  # there are never fewer: a "witness" without any needs no other proof
+    gains, bound = Gains(given, case.options), Fraction(0)  # there are never fewer: a "witness"
     for step in case.steps[0]:
-        step_of(step, witness="")
-    found = [Found(Gains(given, case.options).blocking(), bound)]
-    return found + [Found(given.mean()) for _ in case.steps[1:]]
+        kind, made = step_of(step, witness="", deletions="least tree")
+        if kind == "deletions":
+            bound = max(bound, Deletions(given, gains).bound(made))
+    return [Found(gains.blocking(), bound)] + [Found(given.mean()) for _ in case.steps[1:]]
 
 
 # -------------------------------------------------------------------------------------------------
@@ -693,6 +853,7 @@ def packing_cost(case: Case) -> list[Found]:
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
 METHODS = {
+    ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
     ("colocation", "stable"): (
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
     ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),

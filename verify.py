@@ -17,7 +17,6 @@ objects, numbers of 4,000 digits.
 import gzip
 import hashlib
 import json
-import math
 import sys
 from fractions import Fraction
 
@@ -594,42 +593,12 @@ def colocation_stable(case: Case) -> list[Found]:
 # Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
 
 MOST_STEPS = 5_000_000  # of the searches of one proof
-MOST_LISTED = 50_000
+MOST_FOUND = 50_000
 MOST_PRICE = 10**30
 
 
-class Leaves:
-    """The leaves of a binary tree that is written node, first branch, second branch.
-
-    A leaf is a list of whole numbers from 0 on; it comes with the nodes above it, and with the
-    branch (0 or 1) that leads from each to it.
-    """
-
-    def __init__(self, tree: list[object]) -> None:
-        self.tree, self.at, self.path = tree, 0, list[tuple[object, int]]()
-
-    def __iter__(self) -> "Leaves":
-        return self
-
-    def __next__(self) -> tuple[list[tuple[object, int]], list[int]]:
-        while self.at and self.path and self.path[-1][1]:
-            self.path.pop()
-        if self.at and not self.path:
-            if self.at < len(self.tree):
-                raise Refused("a tree goes on after its end")
-            raise StopIteration
-        if self.at:
-            self.path[-1] = (self.path[-1][0], 1)
-        while self.at < len(self.tree):
-            node, self.at = self.tree[self.at], self.at + 1
-            if isinstance(node, list):
-                return self.path, wholes(node, "a leaf", None, 0, MOST_PRICE)
-            self.path.append((node, 0))
-        raise Refused("a tree ends too early")
-
-
 class Packing:
-    """An instance and its answer. None: servers as many as needed, VMs as many as fit (elastic)."""
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
 
     def __init__(self, case: Case) -> None:
         others = "initial servers request cost partial resources names"
@@ -637,45 +606,41 @@ class Packing:
         self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
         kinds, wide = len(self.room), len(self.room[0])
         self.size = [wholes(row, "demand", wide, 0) for row in listed(made["demand"], "rows")]
-        start = listed(made.get("initial") or made["capacity"], "initial", kinds)
-        self.start = [wholes(row, "initial", wide, 0) for row in start]
-        self.servers = self._numbers(made.get("servers"), kinds)
-        self.request = self._numbers(made.get("request"), len(self.size))
-        self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
-        self.partial, self.left = made.get("partial") is True, MOST_STEPS
-        self.rows, self.kinds = list[list[int]](), list[int]()
-        self.answered = case.witness is not None
         if any(len(row) != wide for row in self.room) or not all(map(any, self.size)):
             raise Refused("capacities differ in length, or a VM takes nothing")
+        numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
+        self.servers, self.request = (
+            [
+                None if n is None else whole(n, "servers or request", 0)
+                for n in listed(rows, "", length)
+            ]
+            for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
+        )
+        self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
+        self.partial, self.left = made.get("partial") is True, MOST_STEPS
+        self.answered, self.kinds = case.witness is not None, list[int]()
+        self.total = [0] * len(self.size)
         if self.answered:
             self._answer(fields(case.witness, "count server_class", what="the answer"))
-        self.total = [sum(row[i] for row in self.rows) for i in range(len(self.size))]
-        for placed, wanted in zip(self.total if self.answered else [], self.request):
-            if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
-                raise Refused("the answer does not place the VMs that are requested")
-
-    @staticmethod
-    def _numbers(value: object, length: int) -> list[int | None]:
-        given = [None] * length if value is None else listed(value, "servers or request", length)
-        return [None if number is None else whole(number, "a number", 0) for number in given]
 
     def _answer(self, made: dict[str, object]) -> None:
-        """No server holds more than it has room for, and there are so many of each class."""
-        self.rows = [wholes(row, "count", len(self.size), 0) for row in listed(made["count"], "")]
-        self.kinds = wholes(made["server_class"], "class", len(self.rows), 0, len(self.room) - 1)
-        for kind, row in zip(self.kinds, self.rows, strict=True):
-            if any(used > r for used, r in zip(self.load(row), self.room[kind], strict=True)):
-                raise Refused("a server of the answer holds more than it has room for")
+        """No server holds more than it has room for, there are so many, and requests are met."""
+        rows = [wholes(row, "count", len(self.size), 0) for row in listed(made["count"], "rows")]
+        self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        for kind, row in zip(self.kinds, rows, strict=True):
+            self.total = [n + more for n, more in zip(self.total, row, strict=True)]
+            for j, most in enumerate(self.room[kind]):
+                if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
+                    raise Refused("a server of the answer holds more than it has room for")
         for kind, number in enumerate(self.servers):
             if number is not None and self.kinds.count(kind) > number:
                 raise Refused(f"the answer uses more servers of class {kind} than there are")
+        for placed, wanted in zip(self.total, self.request, strict=True):
+            if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
+                raise Refused("the answer does not place the VMs that are requested")
 
-    def load(self, row: list[int]) -> list[int]:
-        """What these VMs take of each resource."""
-        return [sum(n * d for n, d in zip(row, part)) for part in zip(*self.size, strict=True)]
-
-    def fillings(self, kind: int, items: list[tuple[int, int | None, list[int]]], weights: list[int],
-                 least: Fraction) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+    def fillings(self, kind: int, items: list[tuple[int, int | None, list[int]]],
+                 weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
         """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
         Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
@@ -684,160 +649,141 @@ class Packing:
         """
         room, line, found = self.room[kind], [], []
         for i, (price, most, size) in enumerate(items):
-            fit = min(r // d for r, d in zip(room, size, strict=True) if d)
-            fit = fit if most is None else min(fit, most)
+            fits = [r // d for r, d in zip(room, size, strict=True) if d]
             heavy = sum(u * d for u, d in zip(weights, size, strict=True))
-            if fit:
-                line.append((Fraction(heavy, price), i, price, fit, heavy, size))
+            if copies := min(fits if most is None else [most, *fits]):
+                line.append((Fraction(heavy, price), i, price, copies, heavy, size))
         line.sort(key=lambda item: item[:2])
         space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
         stack = [(0, 0, room, space, nothing)]
         while stack:
             at, worth, free, space, counts = stack.pop()
             if at == len(line):
+                found.append((worth, counts))
                 for _, i, _, most, _, size in line:
-                    if counts.get(i, 0) < most and all(d <= f for d, f in zip(size, free)):
-                        break  # not maximal
-                else:
-                    found.append((worth, counts))
+                    more = counts.get(i, 0) < most
+                    if more and all(d <= f for d, f in zip(size, free, strict=True)):
+                        found.pop()  # it is not maximal
+                        break
                 continue
             _, i, price, most, heavy, size = line[at]
-            for copies in range(min(most, *(f // d for f, d in zip(free, size) if d)), -1, -1):
+            fits = [f // d for f, d in zip(free, size, strict=True) if d]
+            for copies in range(min(most, *fits), -1, -1):
                 reach, left = worth + copies * price, space - copies * heavy
-                self.left -= 1
                 for _, _, p, m, w, _ in line[at + 1 :]:
                     self.left -= 1
                     if m * w > left:
                         reach += p * left // w
                         break
                     reach, left = reach + m * p, left - m * w
-                if self.left < 0 or len(found) > MOST_LISTED:
+                self.left -= 1
+                if self.left < 0 or len(found) > MOST_FOUND:
                     raise Refused("the search for fillings is longer than it may be")
                 if reach < least:
                     break
                 rest = [f - copies * d for f, d in zip(free, size, strict=True)]
-                more = {**counts, i: copies} if copies else counts
-                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, more))
+                added = {**counts, i: copies} if copies else counts
+                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
         return found
 
 
-class Wanted:
-    """What must be served: so many VMs of each type, or VMs up to `most` that are worth enough."""
-
-    def __init__(
-        self, most: list[int | None], weight: list[int] | None = None, worth: int = 0
-    ) -> None:
-        self.most, self.weight, self.worth = most, weight, worth
-
-    def least(self, prices: list[int]) -> Fraction:
-        """No answer's VMs are worth less at these prices."""
-        if self.weight is None:
-            return Fraction(sum(y * (n or 0) for y, n in zip(prices, self.most, strict=True)))
-        total, left = Fraction(0), Fraction(self.worth)  # cheapest worth first
-        parts = zip(prices, self.weight, self.most, strict=True)
-        rated = [(Fraction(y, w), w, n) for y, w, n in parts if w]
-        for ratio, w, n in sorted(rated, key=lambda part: part[0]):
-            part = left if n is None else min(left, Fraction(w * n))
-            total, left = total + ratio * part, left - part
-        return total if left <= 0 else Fraction(MOST_PRICE) ** 3
-
-
-def priced(given: Packing, wanted: Wanted, cost: list[int], step: object) -> int | None:
-    """What answers cost at least, by a step of "prices"; None where it proves that there is none.
+class Priced:
+    """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
-    server of any class c be worth more than cost_c t + r_c. What an answer serves is worth at least
-    wanted(y), and it uses at most n_c servers of each class, so that its cost times t is at least
-    gain := wanted(y) - sum of r_c n_c. Costs are whole: it costs at least gain / t rounded up. If t
-    is 0 and gain above 0 there is no answer.
+    server of any class c (with up to `most` VMs of each type) be worth more than cost_c t + r_c. An
+    answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
+    times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
+    rounded up. If t is 0 and gain above 0 there is no answer (bound None).
     With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
     What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
     All fillings as good are listed. The answer takes each of them a whole number of times, x: they
-    serve what is wanted with at most n_c servers and cost at most target. Each node asks whether
-    the sum of x over the fillings of a class (null: any) that hold so many copies of some items is
-    at most k (first branch) or at least k + 1. Each leaf adds these rows up with multipliers (of
-    items, classes, target, nodes) to a contradiction, so there is no such answer.
+    serve what is owed with at most n_c servers and cost at most target. Each node asks whether the
+    sum of x over the fillings of a class (null: any) that hold so many copies of some items is at
+    most k ("low") or at least k + 1 ("high"). Each leaf adds these rows up with multipliers (of
+    items, classes, target, nodes) to a contradiction; so there is no such answer.
     """
-    _, made = step_of(step, prices="prices scale rents weights|target tree")
-    types, classes, most = len(given.size), len(given.room), wanted.most
-    prices = wholes(made["prices"], "prices", types, 0, MOST_PRICE)
-    rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
-    scale = whole(made["scale"], "scale", 0, MOST_PRICE)
-    target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
-    tree = listed(made.get("tree", []), "tree")
-    alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for i, size in enumerate(given.size):
-        if prices[i] and most[i] != 0:
-            alike.setdefault((prices[i], tuple(size)), []).append(i)
-    limits = [[most[i] for i in types] for types in alike.values()]
-    copies = [None if None in limit else sum(n or 0 for n in limit) for limit in limits]
-    items = [(y, n, list(size)) for (y, size), n in zip(alike, copies, strict=True)]
 
-    def gain(y: list[int], r: list[int]) -> Fraction:
-        if any(rent and n is None for rent, n in zip(r, given.servers, strict=True)):
-            raise Refused("servers of which there are as many as needed have a rent")
-        return wanted.least(y) - sum(rent * (n or 0) for rent, n in zip(r, given.servers))
-
-    reach = max(target * scale - gain(prices, rents), Fraction(-1)) if tree else Fraction(-1)
-    found = []
-    for c, row in enumerate(listed(made["weights"], "weights", classes)):
-        weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
-        limit = cost[c] * scale + rents[c]
-        least = max(limit - reach, Fraction(1))
-        for worth, filling in (
-            given.fillings(c, items, weights, least) if given.servers[c] != 0 else []
-        ):
-            if worth > limit:
-                raise Refused(f"a server of class {c} can hold what is worth more than it costs")
-            found.append((c, filling))
-    if not tree:
-        if not scale and gain(prices, rents) <= 0:
+    def __init__(self, given: Packing, most: list[int | None], owed: list[int], cost: list[int],
+                 step: object) -> None:  # fmt: skip
+        _, made = step_of(step, prices="prices scale rents weights|target tree")
+        self.given, self.cost, classes = given, cost, len(given.room)
+        prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
+        rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
+        self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
+        self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
+        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+        for i, size in enumerate(given.size):
+            if prices[i] and most[i] != 0:
+                alike.setdefault((prices[i], tuple(size)), []).append(i)
+        limits = [[most[i] for i in same] for same in alike.values()]
+        copies = [None if None in limit else sum(n or 0 for n in limit) for limit in limits]
+        items = [(y, n, list(size)) for (y, size), n in zip(alike, copies, strict=True)]
+        self.owed = [sum(owed[i] for i in same) for same in alike.values()]
+        gain = self.gain([y for y, _, _ in items], rents)
+        reach = max(self.target * scale - gain, -1) if "tree" in made else -1
+        self.found = list[tuple[int, dict[int, int]]]()
+        for c, row in enumerate(listed(made["weights"], "weights", classes)):
+            weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
+            limit, least = cost[c] * scale + rents[c], cost[c] * scale + rents[c] - reach
+            usable = (
+                given.fillings(c, items, weights, max(1, least)) if given.servers[c] != 0 else []
+            )
+            for worth, filling in usable:
+                if worth > limit:
+                    raise Refused(
+                        f"a server of class {c} can hold what is worth more than it costs"
+                    )
+                self.found.append((c, filling))
+        if "tree" in made:
+            self.close(made["tree"], [])
+        elif not scale and gain <= 0:
             raise Refused("the prices prove nothing")
-        return math.ceil(gain(prices, rents) / scale) if scale else None
-    for path, leaf in Leaves(tree):
-        if len(leaf) != len(items) + classes + 1 + len(path):
-            raise Refused("a leaf has a wrong number of multipliers")
-        of_item, of_class, of_node = (
-            leaf[: len(items)],
-            leaf[len(items) :][:classes],
-            leaf[-len(path) :],
-        )
-        of_target, y = leaf[len(items) + classes], [0] * types
-        for multiplier, same in zip(of_item, alike.values(), strict=True):
-            for i in same:
-                y[i] = multiplier
-        total = gain(y, of_class) - of_target * target
-        rows = []
-        for multiplier, (node, side) in zip(of_node, path) if path else []:
-            made = fields(node, "class holds most", what="a node")
+        self.bound = None if not scale else self.target + 1 if "tree" in made else -(-gain // scale)
+
+    def gain(self, prices: list[int], rents: list[int]) -> int:
+        """What is owed, at prices by item, less the rent of all servers."""
+        if any(r and n is None for r, n in zip(rents, self.given.servers, strict=True)):
+            raise Refused("servers of which there are as many as needed have a rent")
+        paid = sum(r * (n or 0) for r, n in zip(rents, self.given.servers, strict=True))
+        return sum(y * n for y, n in zip(prices, self.owed, strict=True)) - paid
+
+    def close(self, node: object, rows: list[tuple[int, int, object, list[list[int]]]]) -> None:
+        """Every leaf below a node is a contradiction; rows: (sign, bound, class, what is held)."""
+        if isinstance(node, dict):
+            made = fields(node, "class holds most low high", what="a node")
             held = [wholes(pair, "holds", 2, 0) for pair in listed(made["holds"], "holds")]
-            total += multiplier * (
-                whole(made["most"], "most", 0) + 1 if side else -whole(made["most"], "most", 0)
-            )
-            rows.append((multiplier if side else -multiplier, made["class"], held))
-        if total <= 0 or (of_target and not scale):
+            most = whole(made["most"], "most", 0)
+            self.close(made["low"], [*rows, (-1, most, made["class"], held)])
+            self.close(made["high"], [*rows, (1, most + 1, made["class"], held)])
+            return
+        items, classes = len(self.owed), len(self.cost)
+        leaf = wholes(node, "a leaf", items + classes + 1 + len(rows), 0, MOST_PRICE)
+        y, r, (of_target, *signs) = leaf[:items], leaf[items:][:classes], leaf[items + classes :]
+        total = self.gain(y, r) - of_target * self.target
+        total += sum(m * sign * bound for m, (sign, bound, _, _) in zip(signs, rows, strict=True))
+        if total <= 0 or (of_target and not self.scale):
             raise Refused("a leaf is no contradiction")
-        for c, filling in found:
-            worth = (
-                sum(of_item[i] * n for i, n in filling.items()) - of_class[c] - of_target * cost[c]
-            )
-            for sign, kind, held in rows:
+        for c, filling in self.found:
+            worth = sum(y[i] * n for i, n in filling.items()) - r[c] - of_target * self.cost[c]
+            for m, (sign, _, kind, held) in zip(signs, rows, strict=True):
                 if kind in (None, c) and all(filling.get(i, 0) >= n for i, n in held):
-                    worth += sign
+                    worth += m * sign
             if worth > 0:
                 raise Refused("a leaf is no contradiction: a filling is worth more")
-    return target + 1 if scale else None
 
 
 def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     """The fewest servers that hold all that is requested, or (`costs`) the cheapest."""
-    given = Packing(case)
-    if None in given.request or given.partial:
-        raise Refused("not everything has to be served: the fewest servers are none")
+    given, found = Packing(case), Found()
+    owed = [whole(n, "what is requested") for n in given.request]
     cost = given.cost if costs else [1] * len(given.room)
-    found = Found(Fraction(sum(cost[kind] for kind in given.kinds)) if given.answered else None)
+    if given.partial:
+        raise Refused("not everything has to be served: the fewest servers are none")
+    if given.answered:
+        found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = priced(given, Wanted(given.request), cost, step)
+        bound = Priced(given, given.request, owed, cost, step).bound
         found.infeasible = found.infeasible or bound is None
         found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
     return [found]

@@ -131,6 +131,13 @@ def test_that_there_is_no_answer_is_not_certified_where_there_is_one(tmp_path: P
         proof_of(tmp_path, drawn(0), "min-servers", none)
 
 
+def deep(tree: Any) -> Any:
+    """The tree below so many questions that nothing can read it."""
+    for _ in range(700):
+        tree = {**tree, "low": tree}
+    return tree
+
+
 def _step(change: dict[str, Any]) -> Any:
     return lambda proof: proof["steps"][0].update(change)
 
@@ -151,18 +158,23 @@ FORGERIES: dict[str, Any] = {
     "a target above": lambda p: p["steps"][0].update(target=p["steps"][0]["target"] + 1),
     "no target": lambda p: p["steps"][0].pop("target"),
     "no tree": lambda p: p["steps"][0].pop("tree"),
-    "a tree cut off": lambda p: p["steps"][0]["tree"].pop(),
-    "a tree that goes on": lambda p: p["steps"][0]["tree"].append(p["steps"][0]["tree"][-1]),
-    "a leaf of nothing": lambda p: p["steps"][0]["tree"].__setitem__(
-        -1, [0] * len(p["steps"][0]["tree"][-1])
+    "a tree cut off": lambda p: p["steps"][0]["tree"].pop("low"),
+    "a tree that goes on": lambda p: p["steps"][0]["tree"].update(
+        third=p["steps"][0]["tree"]["low"]
     ),
-    "a leaf cut off": lambda p: p["steps"][0]["tree"][-1].pop(),
-    "a branch left out": lambda p: p["steps"][0]["tree"].__setitem__(
-        slice(None), p["steps"][0]["tree"][1:2]
+    "a leaf of nothing": lambda p: p["steps"][0]["tree"].update(
+        low=[0] * len(p["steps"][0]["tree"]["low"])
     ),
-    "a node that holds half a copy": lambda p: p["steps"][0]["tree"][0].update(holds=[[0, "1/2"]]),
-    "a node below 0": lambda p: p["steps"][0]["tree"][0].update(most=-1),
-    "a node of another kind": lambda p: p["steps"][0]["tree"].__setitem__(0, 7),
+    "a leaf cut off": lambda p: p["steps"][0]["tree"]["low"].pop(),
+    "a leaf below 0": lambda p: p["steps"][0]["tree"]["low"].__setitem__(-1, -1),
+    "a branch left out": lambda p: p["steps"][0].update(tree=p["steps"][0]["tree"]["low"]),
+    "the same branch twice": lambda p: p["steps"][0]["tree"].update(
+        high=p["steps"][0]["tree"]["low"]
+    ),
+    "a node that holds half a copy": lambda p: p["steps"][0]["tree"].update(holds=[[0, "1/2"]]),
+    "a node below 0": lambda p: p["steps"][0]["tree"].update(most=-1),
+    "a node of another kind": lambda p: p["steps"][0].update(tree=7),
+    "a tree without end": lambda p: p["steps"][0].update(tree=deep(p["steps"][0]["tree"])),
     "a step twice over": lambda p: p["steps"][0].update(trust=1),
     "half a server": lambda p: p["witness"]["count"].pop(),
     "a server too full": lambda p: p["witness"]["count"].__setitem__(

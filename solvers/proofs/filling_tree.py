@@ -20,6 +20,9 @@ Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 
 GRIDS = tuple(10**digits for digits in (1, 2, 3, 4, 6, 8))
 MOST_NODES = 2_000
+DEEPEST = 150
+"""Nodes one above the other: what reads the file recurses."""
+
 TINY = 1e-6
 
 
@@ -55,29 +58,32 @@ class Node:
     side: int
 
 
-def refuted(given: Fillings, clock: Clock) -> list[Any] | None:
-    """The tree, node, first branch, second branch; None when there is an answer, or no time or room for a proof."""
-    tree: list[Any] = []
-    stack: list[tuple[Node, ...]] = [()]
-    while stack:
-        path = stack.pop()
-        if clock.over or len(tree) > MOST_NODES:
-            return None
+class _Open(Exception):
+    """There is an answer after all, or no time or room for a proof."""
+
+
+def refuted(given: Fillings, clock: Clock) -> Any | None:
+    """The tree, nodes as objects and leaves as lists; None when there is an answer, or no time or room for a proof."""
+    left = MOST_NODES
+
+    def below(path: tuple[Node, ...]) -> Any:
+        nonlocal left
+        left -= 1
+        if clock.over or left < 0 or len(path) > DEEPEST:
+            raise _Open
         answer = _relaxed(given, path).solve(clock.left)
         if answer.row_dual is None or answer.point is None:
-            return None
+            raise _Open
         if (answer.objective or 0.0) > TINY:
-            leaf = _contradiction(given, path, answer.row_dual)
-            if leaf is None:
-                return None
-            tree.append(leaf)
-            continue
-        chosen = _question(given, answer.point[: len(given.table)])
-        if chosen is None:
-            return None
-        tree.append(chosen[0])
-        stack += [(*path, Node(*chosen, 1)), (*path, Node(*chosen, 0))]
-    return tree
+            return _contradiction(given, path, answer.row_dual)
+        node, counted = _question(given, answer.point[: len(given.table)])
+        low, high = (below((*path, Node(node, counted, side))) for side in (0, 1))
+        return {**node, "low": low, "high": high}
+
+    try:
+        return below(())
+    except _Open:
+        return None
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
@@ -111,7 +117,7 @@ def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
     return LivingProgram(rows.build())
 
 
-def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> list[int] | None:
+def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> list[int]:
     """Whole multipliers near these that add the rows up to a contradiction, as a leaf holds them."""
     types, classes = len(given.request), len(given.servers)
     limited = np.isfinite(given.servers)
@@ -143,10 +149,10 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
             by_class = np.zeros(given.all_classes, dtype=np.int64)
             by_class[given.classes] = rents
             return [*items.tolist(), *by_class.tolist(), needed, *signs]
-    return None
+    raise _Open
 
 
-def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans] | None:
+def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]:
     """A sum of the numbers of fillings that is no whole number: of a class, of two items together, or of one filling."""
     by_class = np.bincount(given.kind, weights=times, minlength=len(given.servers))
     off = np.abs(by_class - np.round(by_class))
@@ -155,7 +161,7 @@ def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]
         return _asked(times, given.kind == c, int(given.classes[c]), [])
     broken = np.flatnonzero(np.abs(times - np.round(times)) > TINY)
     if not len(broken):
-        return None
+        raise _Open
     pairs = sorted(
         {(int(i), int(given.table[p, i])) for p in broken for i in np.flatnonzero(given.table[p])}
     )

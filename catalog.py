@@ -111,6 +111,7 @@ METHODS: tuple[Method, ...] = (
         "total_speed",
         f"{_HINES} III.A, as a MIP",
         _ADMITTED,
+        prover="solvers.proofs.job_prices:optimal",
     ),
     Method(
         "most-jobs",
@@ -120,6 +121,7 @@ METHODS: tuple[Method, ...] = (
         "assigned",
         f"{_HINES} III.A, as a MIP",
         _ADMITTED,
+        prover="solvers.proofs.job_prices:most_jobs",
     ),
     Method(
         "local-search", "admission", "solvers.admission.local_search:local_search", "heuristic", "total_speed", "this package"
@@ -223,8 +225,24 @@ METHODS: tuple[Method, ...] = (
         f"{_FAIR} 6",
     ),
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact", "utility", f"{_FAIR} 6"),
-    Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate", f"{_NUMA} 4.5.1, as an LP"),
-    Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power", f"{_NUMA} 4.5.4, as an LP"),
+    Method(
+        "fluid",
+        "numa",
+        "solvers.numa.fluid:fluid",
+        "exact",
+        "served_rate",
+        f"{_NUMA} 4.5.1, as an LP",
+        prover="solvers.proofs.processor_prices:fluid",
+    ),
+    Method(
+        "fluid-power",
+        "numa",
+        "solvers.numa.fluid:fluid_power",
+        "exact",
+        "link_power",
+        f"{_NUMA} 4.5.4, as an LP",
+        prover="solvers.proofs.processor_prices:fluid_power",
+    ),
     Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),

@@ -795,6 +795,213 @@ def packing_cost(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
+# Part 6. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+
+
+class Admission:
+    """An instance and its answer; speeds are whole numbers over `unit`."""
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "cores threads speed", "length", "the instance")
+        self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
+        self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
+        rows = listed(made["speed"], "speed", len(self.threads))
+        flat = [value for row in rows for value in listed(row, "speed", self.wide)]
+        numbers, self.unit = scaled(flat, "speed")
+        parts = range(0, len(flat), self.wide)
+        self.speed = [[whole(v, "speed", 1) for v in numbers[k:][: self.wide]] for k in parts]
+        self.served: int | None = None
+        self.total: Fraction | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "machine cores", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """One VM a job, at most its threads, no core used twice."""
+        machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
+        rows = listed(made["cores"], "cores", len(machine))
+        held = [wholes(row, "cores", self.wide, 0) for row in rows]
+        left, total = [list(row) for row in self.cores] + [[0] * self.wide], 0
+        for vm, row, most, fast in zip(machine, held, self.threads, self.speed, strict=True):
+            left[vm] = [n - used for n, used in zip(left[vm], row, strict=True)]
+            if min(left[vm]) < 0 or sum(row) > most or (vm >= 0) != any(row):
+                raise Refused("a job of the answer holds cores that it may not hold")
+            total += sum(s * n for s, n in zip(fast, row, strict=True))
+        self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
+
+    def bound(self, step: object) -> Fraction:
+        """The most total speed, by a step of "prices".
+
+        Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
+        VM. If F(S) - p(S) <= top_k for all S on a VM of kind k (VMs of a kind have the same cores),
+        no assignment has more speed than sum p + the tops of all VMs. At rents q >= 0 of the cores
+        F(S) <= q.cores + what each job of S would gain on the VM alone, paying the rents. A tree
+        over whether a job is in S or out, with rents at its leaves, proves a top: an undecided job
+        counts where it would gain more than its price.
+        """
+        _, made = step_of(step, prices="jobs over kinds")
+        over = whole(made["over"], "over", 1, MOST_PRICE)
+        prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
+        total, kinds = (
+            sum(prices) * self.unit,
+            {tuple(row): self.cores.count(row) for row in self.cores},
+        )
+        trees = listed(made["kinds"], "kinds", len(kinds))
+        for (cores, number), tree in zip(kinds.items(), trees, strict=True):
+            total += number * max(0, self.top(tree, cores, prices, over, {}))
+        return Fraction(total, self.unit * over)
+
+    def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
+            held: dict[int, bool]) -> int:  # fmt: skip
+        """What no set of jobs on a VM is worth more than beyond its price, times `over` and `unit`."""
+        if isinstance(node, dict):
+            made = fields(node, "job in out", what="a node")
+            job = whole(made["job"], "job", 0, len(prices) - 1)
+            sides = [(made["in"], True), (made["out"], False)]
+            return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
+        rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
+        total = sum(q * n for q, n in zip(rents, cores, strict=True))
+        for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
+            if held.get(j, True):
+                left, net = threads, -prices[j] * self.unit
+                gains = [s * over - q for s, q in zip(fast, rents, strict=True)]
+                for gain, number in sorted(zip(gains, cores, strict=True), reverse=True):
+                    taken = min(number, left) if gain > 0 else 0
+                    left, net = left - taken, net + taken * gain
+                total += net if j in held else max(net, 0)
+        return total
+
+
+def admission_speed(case: Case) -> list[Found]:
+    """The most total speed."""
+    given = Admission(case)
+    bounds = [given.bound(step) for step in case.steps[-1]]
+    return [Found(given.total, min(bounds, default=None))]
+
+
+def admission_jobs(case: Case) -> list[Found]:
+    """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
+    given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
+    for step in case.steps[0]:
+        step_of(step, witness="")
+    jobs, cores = len(given.threads), sum(map(sum, given.cores))
+    served = None if given.served is None else Fraction(given.served, jobs)
+    return [Found(served, Fraction(min(jobs, cores), jobs)), second]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 7. NUMA: long-run flows of tasks from the memory of their data to processors.
+
+
+class Flows:
+    """Tasks of class k with data in memory l are share_k share_l of all; they may run anywhere.
+
+    At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
+    energy[k][d] on it. The answer says what parts of them go to which processor; else they run where
+    their data is. `work`: the seconds that one task a second gives each processor.
+    """
+
+    def __init__(self, case: Case) -> None:
+        shape, shares = "blades rows columns cores", "class_share location_share"
+        others = "rate refusal_limit law scv arrival_law arrival_scv queues names"
+        needed = f"{shape} {shares} service_mean ht1 pcie bandwidth"
+        made = fields(case.document, needed, others, "the instance")
+        blades, rows, columns, self.cores = (whole(made[n], n, 1, 10**5) for n in shape.split())
+        self.processors, far = range(blades * rows * columns), rows + columns - 1
+        lists = [[exact(v, n) for v in listed(made[n], n)] for n in needed.split()[4:]]
+        kinds, places, *rest = lists
+        if len(kinds) * len(self.processors) ** 2 > 10**6 or len(places) != len(self.processors):
+            raise Refused("so many processors that this would take too long, or other shares")
+        if min(min(part) for part in lists) < 0:
+            raise Refused("a number of the instance is below 0")
+        self.share = [[a * b for b in places] for a in kinds]
+        defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
+        ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
+        joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
+        self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
+        for mean, near, blade, rate in zip(*rest, strict=True):
+            slow = [1 + (near - 1) * (1 + Fraction(3 * (d - 1), 10)) for d in range(1, far)]
+            self.time.append([mean * factor for factor in (1, *slow, blade)])
+            self.energy.append([rate * mean * 8 * joule / 10**6 for joule in joules])
+        at = [(p // (rows * columns), p // columns % rows, p % columns) for p in self.processors]
+        self.away = [
+            [abs(i - k) + abs(j - n) if a == b else far for b, k, n in at] for a, i, j in at
+        ]
+        self.work, self.joules = [Fraction(0)] * len(at), Fraction(0)
+        if case.witness is not None:
+            self._answer(fields(case.witness, "split", what="the answer")["split"])
+
+    def _answer(self, split: object) -> None:
+        parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for entry in listed(split, "split"):
+            k, memory, p, number = wholes(entry, "split", 4, 0)
+            parts.setdefault((k, memory), []).append((p, number))
+        for k, row in enumerate(self.share):
+            for memory, share in enumerate(row):
+                here = parts.pop((k, memory), [(memory, 1)])
+                for p, number in here:
+                    part = share * Fraction(number, sum(n for _, n in here))
+                    self.work[p] += part * self.time[k][self.away[memory][p]]
+                    self.joules += part * self.energy[k][self.away[memory][p]]
+        if parts:
+            raise Refused("the answer splits tasks that there are not")
+
+    def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
+        """At prices of a second of a core: what all cores earn, and what a task costs at least.
+
+        Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
+        least of time y (+ energy) over the processors, v; and all cores together earn no more than
+        cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
+        """
+        _, made = step_of(step, dual="prices")
+        prices, over = rationals(made["prices"], "prices", len(self.processors))
+        if min(prices) < 0:
+            raise Refused("a price is below 0")
+        cost = Fraction(0)
+        for k, row in enumerate(self.share):
+            for share, far in zip(row, self.away, strict=True):
+                paid = [
+                    self.time[k][d] * price / over for d, price in zip(far, prices, strict=True)
+                ]
+                extra = [self.energy[k][d] * joules for d in far]
+                cost += share * min(a + b for a, b in zip(paid, extra, strict=True))
+        return Fraction(self.cores * sum(prices), over), cost
+
+
+def numa_fluid(case: Case) -> list[Found]:
+    """The most tasks a second; then the least link power at the answer's rate."""
+    given, found = Flows(case), [Found() for _ in case.steps]
+    rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found[0].bound = min(earned / cost, found[0].bound or earned / cost)
+    found[0].value = rate
+    for step in case.steps[1] if len(found) > 1 else []:
+        if rate is None:
+            raise Refused("the second level is about an answer, and there is none")
+        earned, cost = given.priced(step, joules=True)
+        found[1].value = rate * given.joules
+        found[1].bound = max(rate * cost - earned, found[1].bound or Fraction(0))
+    return found
+
+
+def numa_power(case: Case) -> list[Found]:
+    """The least link power at a rate, or that no placement sustains it."""
+    given, found = Flows(case), Found(None, Fraction(0))
+    rate = exact(case.document["rate"], "rate")
+    rate = rational(case.options.get("throughput", str(rate)), "throughput")
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found.infeasible = found.infeasible or rate * cost > earned
+        earned, cost = given.priced(step, joules=True)
+        found.bound = max(rate * cost - earned, found.bound or Fraction(0))
+    if case.witness is not None:
+        if rate * max(given.work) > given.cores:
+            raise Refused("the answer gives a processor more work than it can do")
+        found.value = rate * given.joules
+    return [found]
+
+
+# -------------------------------------------------------------------------------------------------
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
@@ -806,6 +1013,14 @@ METHODS = {
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
     ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
+    ("admission", "most-jobs"): (
+        "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
+    ("numa", "fluid"): (
+        "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
+        numa_fluid),
+    ("numa", "fluid-power"): (
+        "throughput ht_energy pcie_energy pcie_hops", (("link_power", "min"),), numa_power),
 }  # fmt: skip
 
 

@@ -20,6 +20,17 @@ from cotenant.solvers.proofs import Task
 
 Document = dict[str, Any]
 
+REFUSALS = (
+    verify.Refused,
+    verify.Unreadable,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+"""The program says "refused", "unreadable", or of the others "malformed"."""
+
 
 def proof_of(
     folder: Path, instance: Instance, method: str, outcome: Outcome | None = None, **options: Any
@@ -42,5 +53,5 @@ def refuses(content: bytes, proof: Document, change: Callable[[Document], object
     judged(content, proof)
     forged = copy.deepcopy(proof)
     change(forged)
-    with pytest.raises((verify.Refused, verify.Unreadable, RecursionError)):
+    with pytest.raises(REFUSALS):
         judged(content, forged)

@@ -42,6 +42,8 @@ class Unreadable(Exception):
 class Decimal(str):
     """A number with a point or an exponent, as it is written in an instance."""
 
+    __slots__ = ()  # there may be millions
+
 
 def read(path: str) -> bytes:
     """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most MOST_BYTES."""
@@ -154,6 +156,9 @@ def _shift(value: object, what: str) -> tuple[int, int]:
         return value, 0
     if type(value) is not Decimal:
         raise Refused(f"{what} is no number")
+    before, _, after = value.partition(".")
+    if after.isdecimal() and len(value) < MOST_EXPONENT:
+        return int(before + after), len(after)
     mantissa, _, exponent = value.lower().partition("e")
     before, _, after = mantissa.partition(".")
     power = int(exponent or "0") if len(exponent) < 6 else MOST_EXPONENT + 1
@@ -171,12 +176,13 @@ def exact(value: object, what: str) -> Fraction:
 
 def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     """Numbers of an instance as whole numbers over one denominator; null stays None."""
-    if any(type(v) is not Decimal and type(v) is not int and v is not None for v in values):
+    if not {type(value) for value in values} <= {Decimal, int, type(None)}:
         raise Refused(f"{what} holds what is no number")
-    parts = {value: _shift(value, what) for value in set(values) if value is not None}
-    most = max((shift for _, shift in parts.values()), default=0)
-    table: dict[object, int] = {v: n * 10 ** (most - shift) for v, (n, shift) in parts.items()}
-    return [table.get(value) for value in values], 10**most
+    parts = [(0, 0) if value is None else _shift(value, what) for value in values]
+    most = max((shift for _, shift in parts), default=0)
+    times = {shift: 10 ** (most - shift) for shift in {shift for _, shift in parts}}
+    made = [number * times[shift] for number, shift in parts]
+    return [None if v is None else number for v, number in zip(values, made, strict=True)], 10**most
 
 
 # -------------------------------------------------------------------------------------------------
@@ -249,6 +255,10 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
         return f"{objective}: there is no answer at all"
     worth = _stated(claim["value"], found.value, up, f"the value of {objective}")
     bound = _stated(claim["bound"], found.bound, not up, f"the bound on {objective}")
+    if worth is not None and bound is not None and (worth > bound if up else worth < bound):
+        raise Refused(
+            f"{objective}: {shown(worth)} is beyond the bound {shown(bound)}: a defect here"
+        )
     if says == "equilibrium":
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
@@ -293,6 +303,108 @@ def verify(instance: bytes, proof: bytes) -> str:
     told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
     given = "".join(f" {option}={value!a:.40}" for option, value in sorted(options.items()))
     return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
+
+
+class Program:
+    """Whole numbers, 0 <= low <= column <= high, with rows: sum of factor x column <= most.
+
+    `impossible` checks that no whole numbers satisfy all rows, by a tree of cases. In each case the
+    bounds are tightened first. A row leaves `room`: most less the least that its sum can be; if it
+    is below 0 the case is empty, and a column can be no further from its end that adds least to the
+    sum than room / |factor|, rounded down. What then is left is split by a hint at a column into
+    (column <= value) and (column > value), or it is closed by multipliers: a sum of rows, each some
+    times, that is a row again, for which there is no room. `cuts` are rows made of others first:
+    their sum, each some times, divided by a number and all rounded down (Chvatal 1973), which holds
+    as the columns are whole numbers that are not negative.
+    """
+
+    def __init__(self) -> None:
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.rows: list[tuple[list[tuple[int, int]], int]] = []
+        self.work = 10**8
+
+    def column(self, high: int) -> int:
+        """A new column from 0 to `high`."""
+        self.low.append(0)
+        self.high.append(high)
+        return len(self.low) - 1
+
+    def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
+        """A new row: pairs of column and factor, each column once."""
+        self.rows.append(([(j, a) for j, a in terms if a], most))
+
+    def equal(self, terms: list[tuple[int, int]], value: int) -> None:
+        """Two rows."""
+        self.at_most(terms, value)
+        self.at_most([(j, -a) for j, a in terms], -value)
+
+    def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
+        """Rows added up; the hint names each and, behind it, how many times, at least once."""
+        total: dict[int, int] = {}
+        right = 0
+        for r, times in zip(hint[::2], hint[1::2], strict=True):
+            terms, most = self.rows[whole(r, "a row", 0)]
+            right += whole(times, "times", 1) * most
+            for j, a in terms:
+                total[j] = total.get(j, 0) + a * times
+        return total, right
+
+    def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
+        """Tighten bounds by these rows, and by all that this concerns; False if nothing is left."""
+        todo, waiting = list(rows), set(rows)
+        while todo:
+            r = todo.pop()
+            waiting.remove(r)
+            terms, most = self.rows[r]
+            self.work -= len(terms)
+            room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
+            if self.work < 0:
+                raise Refused("bounds are tightened more often than this program has patience for")
+            if room < 0:
+                return False
+            for j, a in terms:
+                if abs(a) * (high[j] - low[j]) > room:
+                    if a > 0:
+                        high[j] = low[j] + room // a
+                    else:
+                        low[j] = high[j] - room // -a
+                    more = [other for other in self.of[j] if other not in waiting]
+                    waiting.update(more)
+                    todo += more
+        return True
+
+    def impossible(self, made: dict[str, object]) -> None:
+        """Refuse unless the hints show that there is no point: tree, leaves, cuts (see above)."""
+        for hint in listed(made.get("cuts", []), "cuts"):
+            divisor, *rest = wholes(hint, "a cut", None, 0)
+            total, right = self.sum_of(rest)
+            self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
+        self.of: list[list[int]] = [[] for _ in self.low]
+        for r, (terms, _) in enumerate(self.rows):
+            for j, _ in terms:
+                self.of[j].append(r)
+        hints = iter(wholes(made["tree"], "tree", None, -1))
+        leaves = iter(listed(made.get("leaves", []), "leaves"))
+        cases = [(self.low, self.high, list(range(len(self.rows))))]
+        while cases:
+            low, high, rows = cases.pop()
+            if not self.tighten(low, high, rows):
+                continue
+            column = next(hints, None)
+            if column is None:
+                raise Refused("the tree ends before all its cases do")
+            if column < 0:
+                total, right = self.sum_of(wholes(next(leaves, None), "a leaf", None, 0))
+                if sum(a * (low[j] if a > 0 else high[j]) for j, a in total.items()) <= right:
+                    raise Refused("the multipliers of a leaf do not close it")
+                continue
+            value = whole(next(hints, None), "where a case is split", low[column], high[column] - 1)
+            above, below = list(low), list(high)
+            above[column], below[column] = value + 1, value
+            cases += [(above, high, self.of[column]), (low, below, self.of[column])]
+        if next(hints, None) is not None:
+            raise Refused("the tree goes on when all its cases are closed")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -498,7 +610,9 @@ class Deletions:
 
     So a tree proves |B| >= least: a node (D, P) is done when |D| + O / 2 reaches it; or else it has
     a child for each pair of neighbors, in some order, which adds that pair to D, while pairs that
-    come before it in the order are taken not to be in B.
+    come before it in the order are taken not to be in B. A node is stored as what changes in its
+    parent's partition: only for agents with another neighbor, or a deleted one, need (1) and (2) be
+    looked at again.
     """
 
     def __init__(self, given: Colocation, gains: Gains) -> None:
@@ -511,18 +625,19 @@ class Deletions:
     def bound(self, made: dict[str, object]) -> Fraction:
         """The number of blocking pairs that a step proves there are at least."""
         self.least = whole(made["least"], "least", 1)
-        self._node([-1] * self.size, made["tree"], set(), set())
+        self._node([-1] * self.size, made["tree"], set(), set(), ())
         return Fraction(self.least)
 
-    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int]) -> None:
-        """Check one node: how its partition differs from its parent's, then its children."""
+    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int],
+              ends: tuple[int, ...]) -> None:  # fmt: skip
+        """Check one node, which deletes the pair `ends` and changes its parent's partition."""
         changes, children = listed(node, "a node", 2)
         flat = wholes(changes, "changes", None, 0, self.size - 1)
         after, changed = list(after), flat[::2]
         for agent, following in zip(changed, flat[1::2], strict=True):
             after[agent] = following
-        odd = self._odd(after, {*changed, *flat[1::2]}, gone)
-        if 2 * len(gone) + odd >= 2 * self.least:
+        odd = self._odd(after, {*changed, *flat[1::2], *ends}, gone)
+        if len(gone) + Fraction(odd, 2) > self.least - 1:
             return
         if odd == 0:
             raise Refused("so many deletions are enough: a node has no odd party")
@@ -534,7 +649,7 @@ class Deletions:
             if pair not in left:
                 raise Refused("a child deletes what is no pair of neighbors that is left")
             left.remove(pair)
-            self._node(after, rest, gone | {pair}, kept)
+            self._node(after, rest, gone | {pair}, kept, (i, after[i]))
             kept = kept | {pair}
         if left:
             raise Refused(f"a node of the tree lacks {len(left)} children")
@@ -546,28 +661,20 @@ class Deletions:
         """O of a partition, which must be stable when `gone` may not share; only `changed` is new."""
         if sorted(after) != list(range(self.size)):
             raise Refused("a partition is none")
-        before = [0] * self.size
-        for i, j in enumerate(after):
-            before[j] = i
-        held: list[int | None] = [
-            self.penalty[i][j] if i != j else None for i, j in enumerate(before)
-        ]
-        for i in range(self.size):
-            if after[i] == i:
-                continue
-            ahead, behind = self.penalty[i][after[i]], held[i]
-            if ahead is None or behind is None or self._pair(i, after[i]) in gone or ahead > behind:
-                raise Refused(f"agent {i} does not fit into its party")
-            if self.given.left and behind > self.worst:
-                raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+        before = sorted(range(self.size), key=after.__getitem__)
+        held = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
         for i in changed:
-            mine, own = self.over[i], held[i]
-            for j, much in enumerate(mine):  # `much`: up to which penalty i prefers another to j
+            ahead, own = self.penalty[i][after[i]], held[i]
+            if after[i] != i:
+                if ahead is None or own is None or ahead > own or self._pair(i, after[i]) in gone:
+                    raise Refused(f"agent {i} does not fit into its party")
+                if self.given.left and own > self.worst:
+                    raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+            for j, much in enumerate(self.over[i]):  # up to which penalty i prefers another to j
                 if much is not None and (own is None or own > much):
                     his, other = held[j], self.over[j][i]
                     fine = his is not None and other is not None and his <= other
-                    near = i in (after[j], before[j]) or self._pair(i, j) in gone
-                    if not fine and not near:
+                    if not fine and i not in (after[j], before[j]) and self._pair(i, j) not in gone:
                         raise Refused(f"agents {i} and {j} prefer each other to their predecessors")
         seen, odd = [False] * self.size, 0
         for i in range(self.size):
@@ -578,15 +685,108 @@ class Deletions:
         return odd
 
 
+def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple[int, int]]]:
+    """What every pairing without blocking pairs satisfies, and what it costs, column by column.
+
+    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z = 1 if somebody is beside a
+    partner of the set G, else 0, for each different set G(a,c) of partners that an a-agent would
+    leave for a c-agent. Rows: every agent is placed once; not too many are alone; for each z, with
+    W the number of a-agents beside G, of count[a] in all: z <= W <= most z, and at z = 0 all are
+    beside others; z of G(a,c) and z of G(c,a) are not both 1, or such two agents would block; and
+    two a-agents who would both leave for an a-agent would block too: W of G(a,a) is at most 1.
+
+    Where all agents differ, pairs are left out first (Irving 1985): if i gains by c whoever else is
+    left to it, and by c from being alone, then c with somebody from whom c gains by i is blocked by
+    i and c: either i has c or i and c would both rather. Only needed as often as it changes something.
+    """
+    program, size, count, penalty = Program(), given.size, given.count, given.penalty
+    partners = [
+        [b for b in range(size) if count[a] and count[b] and penalty[a][b] is not None]
+        for a in range(size)
+    ]
+    over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
+    agents = all(number == 1 for number in count) and (given.left or not given.alone)
+    waiting = list(range(size)) if agents else []
+    while waiting:
+        i = waiting.pop()
+        best = min(partners[i], key=lambda b: whole(penalty[i][b], ""), default=None)
+        if best is None or any(
+            whole(penalty[i][best], "") > over[i][b] for b in partners[i] if b != best
+        ):
+            continue
+        if given.left and whole(penalty[i][best], "") > gains.most(given.single):
+            continue
+        refused = [b for b in partners[best] if whole(penalty[best][i], "") <= over[best][b]]
+        for b in refused:
+            partners[best].remove(b)
+            partners[b].remove(best)
+            waiting += [b, best]
+    column: dict[tuple[int, int], int] = {}
+    cost: list[tuple[int, int]] = []
+    for a in range(size):
+        for b in partners[a]:
+            if a <= b:
+                most = count[a] // 2 if a == b else min(count[a], count[b])
+                column[a, b] = column[b, a] = program.column(most)
+                cost.append((column[a, b], whole(penalty[a][b], "") + whole(penalty[b][a], "")))
+    alone = {a: program.column(min(count[a], given.alone)) for a in range(size) if given.alone}
+    cost += [(j, given.single) for j in alone.values()]
+    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    flags: list[dict[int, int]] = []  # of each type: from the number of partners in G to its z
+    number: list[list[int]] = []
+    for a in range(size):
+        beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
+        if alone:  # who is content alone gains by nothing
+            beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
+        program.equal([(j, n) for j, n, _ in beside], count[a])
+        row = [
+            given.unit + 1 if v is None or not n else v
+            for v, n in zip(penalty[a], count, strict=True)
+        ]
+        number.append([sum(new <= much for _, _, much in beside) for new in row])
+        flags.append({})
+        beside.sort(key=lambda entry: -entry[2])
+        for place in sorted(set(number[a]) - {0}):
+            z = flags[a][place] = program.column(1)
+            inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
+            program.at_most([*inside, (z, -count[a])], 0)
+            program.at_most([(z, 1), *((j, -n) for j, n in inside)], 0)
+            program.at_most([*((j, -n) for j, n in rest), (z, -count[a])], -count[a])
+        if penalty[a][a] is not None and number[a][a]:
+            program.at_most([(j, n) for j, n, _ in beside[: number[a][a]]], 1)
+    for a in range(size):
+        for c in range(a + 1, size):
+            if penalty[a][c] is not None and number[a][c] and number[c][a]:
+                program.at_most([(flags[a][number[a][c]], 1), (flags[c][number[c][a]], 1)], 1)
+    return program, cost
+
+
 def colocation_stable(case: Case) -> list[Found]:
     """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
     given = Colocation(case)
-    gains, bound = Gains(given, case.options), Fraction(0)  # there are never fewer: a "witness"
+    gains = Gains(given, case.options)
+    found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
     for step in case.steps[0]:
-        kind, made = step_of(step, witness="", deletions="least tree")
+        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|leaves cuts")
         if kind == "deletions":
-            bound = max(bound, Deletions(given, gains).bound(made))
-    return [Found(gains.blocking(), bound)] + [Found(given.mean()) for _ in case.steps[1:]]
+            found[0].bound = max(Fraction(0), Deletions(given, gains).bound(made))
+        if kind == "prop":  # no pairing is without blocking pairs
+            stable_program(given, gains)[0].impossible(made)
+            found[0].bound = max(Fraction(1), found[0].bound or Fraction(0))
+    for step in case.steps[1] if len(case.steps) > 1 else []:
+        kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
+        if kind == "dual":  # of all pairings, so of these too
+            bound = pairing_bound(given, step)
+        else:  # no pairing without blocking pairs costs less than `below` units
+            below = whole(made["below"], "below")
+            program, cost = stable_program(given, gains)
+            program.at_most(cost, below - 1)
+            program.impossible(made)
+            bound = Fraction(below, given.unit * given.agents)
+            if found[0].value != 0:
+                raise Refused("the answer has blocking pairs, and the proof is of those without")
+        found[1].bound = max(found[1].bound or bound, bound)
+    return found[: len(case.steps)]
 
 
 # -------------------------------------------------------------------------------------------------

@@ -11,31 +11,80 @@ import numpy as np
 from ... import verify
 from ...instances.problem.proof import Level, Proof
 from ...models.program import LinearProgram
+from ..colocation.as_roommates import lists_of_agents
 from ..colocation.matching import Multipliers, multipliers
 from ..engines import solve_refined
 from ..outcome import Status
 from . import Claimed, Task
+from .deletions import deletions_step
 from .rounding import on_grid, option
+from .tree import tree_step
 
 if TYPE_CHECKING:
-    from ...instances.colocation.instance import Pairing
+    from ...instances.colocation.instance import Colocation, Pairing
+    from ..roommates.partition import Goal
 
 GRID = 10**6
 """Parts of the last decimal of the instance in which multipliers are written: far finer than what a bound is rounded up by."""
 
 
 def stable(task: Task) -> Proof:
-    """Of `stable`: a pairing without blocking pairs is its own proof."""
+    """Of `stable`: a pairing without blocking pairs is its own proof; different agents: a tree of stable partitions."""
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
     options: dict[str, Any] = {}
     if task.options.get("alpha"):
         options["alpha"] = option(task.options["alpha"])
         options["alpha_mode"] = task.options.get("alpha_mode", "penalty-points")
-    steps: tuple[tuple[dict[str, Any], ...], ...] = (({"kind": "witness"},),)
-    [found] = verify.colocation_stable(task.case(options, *steps))
-    level = Level("blocking_pairs", "min", found.value, found.bound, steps[0])
-    return Proof("colocation", "stable", (level,), options, task.witness)
+    given = verify.Colocation(task.case({}, []))
+    gains = verify.Gains(given, options)
+    steps: list[list[dict[str, Any]]] = [[], []]
+    try:
+        if gains.blocking() == 0:
+            steps[0] = [{"kind": "witness"}]
+            steps[1] = _cheap_and_stable(task, given, gains)
+        elif few := _few_blocking(task, gains):
+            steps[0] = [few]
+        elif (task.outcome.bound or 0) > 0 and (
+            never := tree_step(verify.stable_program(given, gains)[0], None, task.clock)
+        ):
+            steps[0] = [{"kind": "prop", **never}]
+    except KeyboardInterrupt:
+        pass  # what there is by now proves a gap
+    found = verify.colocation_stable(task.case(options, *steps))
+    levels = [
+        Level(name, "min", one.value, one.bound, tuple(made))
+        for name, one, made in zip(("blocking_pairs", "penalty"), found, steps, strict=True)
+    ]
+    return Proof("colocation", "stable", tuple(levels), options, task.witness)
+
+
+def _cheap_and_stable(
+    task: Task, given: verify.Colocation, gains: verify.Gains
+) -> list[dict[str, Any]]:
+    """Why no pairing without blocking pairs costs less than the one found; [] where the time is too short."""
+    value = given.mean()
+    assert value is not None
+    below = int(value * given.unit * given.agents)
+    program, cost = verify.stable_program(given, gains)
+    found = tree_step(program, (cost, below - 1), task.clock)
+    return [] if found is None else [{"kind": "prop", "below": below, **found}]
+
+
+def _few_blocking(task: Task, gains: verify.Gains) -> dict[str, Any] | None:
+    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists; None where that says nothing."""
+    instance: Colocation = task.instance
+    if not instance.distinct:
+        return None
+    alpha, mode = task.options.get("alpha", 0.0), task.options.get("alpha_mode", "penalty-points")
+    lists = lists_of_agents(instance, alpha, mode)
+    if lists is None or not lists.strict:
+        return None
+    goal: Goal = "perfect" if instance.unpaired is None else "any"
+    try:
+        return deletions_step(lists.place, goal, int(task.outcome.bound or 0), task.clock)
+    except KeyboardInterrupt:
+        return None
 
 
 def optimal(task: Task) -> Proof:

@@ -205,7 +205,15 @@ METHODS: tuple[Method, ...] = (
     Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
     Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness", f"{_FAIR} 3, fig. 1 and 3"),
+    Method(
+        "REF",
+        "scheduling",
+        "solvers.scheduling.shapley_schedule:ref",
+        "exact",
+        "unfairness",
+        f"{_FAIR} 3, fig. 1 and 3",
+        prover="solvers.proofs.recompute:ref",
+    ),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
     Method(
         "DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic", "unfairness", f"{_FAIR} 7.1, fig. 9"
@@ -223,8 +231,17 @@ METHODS: tuple[Method, ...] = (
         "exact",
         "utilization",
         f"{_FAIR} 6",
+        prover="solvers.proofs.recompute:max_utilization",
     ),
-    Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact", "utility", f"{_FAIR} 6"),
+    Method(
+        "max-utility",
+        "scheduling",
+        "solvers.scheduling.optimum:max_utility",
+        "exact",
+        "utility",
+        f"{_FAIR} 6",
+        prover="solvers.proofs.recompute:max_utility",
+    ),
     Method(
         "fluid",
         "numa",

@@ -17,6 +17,7 @@ objects, numbers of 4,000 digits.
 import gzip
 import hashlib
 import json
+import math
 import sys
 from fractions import Fraction
 
@@ -1202,6 +1203,204 @@ def numa_power(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
+# Part 8. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
+# ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
+
+
+class Scheduling:
+    """An instance and its answer; `queues`: the jobs of each organization in the order they start."""
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "machines job horizon", "names", "the instance")
+        self.machines = wholes(made["machines"], "machines", None, 0)
+        job = fields(made["job"], "organization release processing", what="job")
+        self.horizon, most = whole(made["horizon"], "horizon", 1), len(self.machines) - 1
+        self.owner = wholes(job["organization"], "organization", None, 0, most)
+        self.release = wholes(job["release"], "release", len(self.owner), 0)
+        self.length = wholes(job["processing"], "processing", len(self.owner), 1)
+        self.queues: list[list[int]] = [[] for _ in self.machines]
+        for j in sorted(range(len(self.owner)), key=lambda j: (self.release[j], j)):
+            self.queues[self.owner[j]] += [j] * (self.release[j] < self.horizon)
+        self.start: list[int] | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "start machine", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """Jobs run between release and horizon, in their order, one at a time on each machine."""
+        jobs, most = len(self.owner), sum(self.machines) - 1
+        self.start = start = wholes(made["start"], "start", jobs, -1, self.horizon - 1)
+        machine = wholes(made["machine"], "machine", jobs, -1, most)
+        for begin, place, release in zip(start, machine, self.release, strict=True):
+            if (begin < 0) != (place < 0) or 0 <= begin < release:
+                raise Refused("a job of the answer starts nowhere, or before its release")
+        for queue in self.queues:
+            begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
+            if begins != sorted(begins):
+                raise Refused("jobs of an organization start out of order")
+        runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
+        free = dict[int, int]()
+        for place, begin, j in runs:
+            if begin < free.get(place, 0):
+                raise Refused("two jobs of the answer overlap on a machine")
+            free[place] = begin + self.length[j]
+
+    def worth(self, start: list[int]) -> tuple[int, list[int]]:
+        """The units of work done before the horizon, and the utility of each organization."""
+        units, utility = 0, [0] * len(self.machines)
+        for begin, length, u in zip(start, self.length, self.owner, strict=True):
+            if begin >= 0:
+                left = self.horizon - begin
+                done = min(length, left)
+                units, utility[u] = units + done, utility[u] + done * (2 * left - done + 1) // 2
+        return units, utility
+
+    def fluid(self) -> tuple[int, int]:
+        """What units of work, and total utility, no schedule passes.
+
+        If jobs may be cut anywhere and run on all machines at once, working whenever there is work
+        is best for both at all times. Job j brings at most min(length, horizon - release).
+        """
+        arrives: dict[int, int] = {}
+        for j in [j for queue in self.queues for j in queue]:
+            work = min(self.length[j], self.horizon - self.release[j])
+            arrives[self.release[j]] = arrives.get(self.release[j], 0) + work
+        times, most = sorted(arrives), sum(self.machines)
+        waiting = units = utility = 0
+        for now, then in zip(times, [*times[1:], self.horizon], strict=True):
+            waiting += arrives[now]
+            full = min(waiting // most, then - now)  # moments at which all machines work
+            rest = min(waiting - full * most, most) if full < then - now else 0
+            waiting, units = waiting - full * most - rest, units + full * most + rest
+            utility += most * full * (2 * (self.horizon - now) - full + 1) // 2
+            utility += rest * (self.horizon - now - full)
+        return units, utility
+
+
+class Shapley:
+    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, small ones first.
+
+    A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
+    fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
+    Shapley value in the game of what the schedules of the sub-coalitions are worth. `later`: 0, all
+    is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included ("definition").
+    """
+
+    def __init__(self, given: Scheduling, later: int) -> None:
+        self.given, self.later, self.left = given, later, MOST_STEPS
+        self.past: dict[int, list[tuple[int, list[int]]]] = {}
+        self.start = list[int]()
+        if len(given.machines) > 13:
+            raise Refused("so many organizations that playing all coalitions would take too long")
+        for coalition in range(1, 1 << len(given.machines)):
+            self.past[coalition] = []
+            self.start = self.play(coalition)
+
+    @staticmethod
+    def ages(sums: list[int], t: int) -> int:
+        """The sum of age(t - x), given the number of the times x, their sum, and that of squares."""
+        return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
+
+    def phi(self, members: list[int], t: int) -> dict[int, int]:
+        """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
+        size, phi = len(members), dict.fromkeys(members, 0)
+        unit = math.lcm(*range(1, size + 1))
+        weight = [unit // (size * math.comb(size - 1, held)) for held in range(size)]
+        whole_coalition = sum(1 << u for u in members)
+        part = (whole_coalition - 1) & whole_coalition
+        while part:
+            past, low, high = self.past[part], 0, len(self.past[part])
+            while low < high:  # the last entry up to t
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
+            worth, held = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
+            for u in members:
+                phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
+            part = (part - 1) & whole_coalition
+            self.left -= size
+        return phi
+
+    def play(self, coalition: int) -> list[int]:
+        """The start of each job in a coalition's schedule, -1 for none; its worth goes to `past`."""
+        given, members = self.given, [u for u in range(13) if coalition >> u & 1]
+        start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
+        past, running = self.past[coalition], list[tuple[int, int]]()
+        own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
+        unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
+
+        def count(u: int, x: int, sign: int) -> None:
+            for key in (u, -1):
+                own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
+            past.append((x, own[-1]))
+
+        while machines and t < given.horizon:
+            for end, u in sorted([entry for entry in running if entry[0] <= t]):
+                count(u, end, -1)
+            running = [entry for entry in running if entry[0] > t]
+            free = machines - len(running)
+            ready = {u: given.queues[u][heads[u] :][:free] for u in members}
+            ready = {u: [j for j in jobs if given.release[j] <= t] for u, jobs in ready.items()}
+            several = (
+                sum(map(len, ready.values())) > free
+                and [*ready.values()].count([]) < len(members) - 1
+            )
+            phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
+            while free and any(ready.values()):
+                rank = [
+                    (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
+                ]
+                u = min(rank)[1]
+                j, free, heads[u] = ready[u].pop(0), free - 1, heads[u] + 1
+                start[j] = t
+                running.append((t + given.length[j], u))
+                count(u, t, 1)
+            self.left -= len(running) + len(members)
+            if self.left < 0:
+                raise Refused("playing all coalitions takes longer than it may")
+            queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
+            if not queued:
+                break
+            t = max(t, min(given.release[j] for j in queued)) if free else min(running)[0]
+        for end, u in sorted(running):
+            count(u, end, -1)
+        return start
+
+
+def scheduling_ref(case: Case) -> list[Found]:
+    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its work."""
+    given, found = Scheduling(case), Found()
+    reading = case.options.get("reading", "figure")
+    if reading not in ("figure", "definition"):
+        raise Refused("reading is neither figure nor definition")
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
+        if given.start is not None and units:
+            _, utility = given.worth(given.start)
+            off = sum(abs(a - b) for a, b in zip(utility, fair, strict=True))
+            found = Found(Fraction(off, units), Fraction(0))
+    return [found]
+
+
+def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
+    """The most work done before the horizon, as a share of all machines' time; or most utility."""
+    given, found = Scheduling(case), Found()
+    unit = 1 if utility else sum(given.machines) * given.horizon
+    if given.start is not None:
+        units, worth = given.worth(given.start)
+        found.value = Fraction(sum(worth) if utility else units, unit)
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        found.bound = Fraction(given.fluid()[utility], unit)
+    return [found]
+
+
+def scheduling_utility(case: Case) -> list[Found]:
+    """The most total utility."""
+    return scheduling_most(case, utility=True)
+
+
+# -------------------------------------------------------------------------------------------------
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
@@ -1216,6 +1415,9 @@ METHODS = {
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
+    ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
+    ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
+    ("scheduling", "max-utility"): ("", (("utility", "max"),), scheduling_utility),
     ("numa", "fluid"): (
         "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
         numa_fluid),

@@ -94,7 +94,16 @@ METHODS: tuple[Method, ...] = (
         _STARTS,
         prover="solvers.proofs.colocation:stable",
     ),
-    Method("fair", "colocation", "solvers.colocation:fair", "exact", "slack", f"{_COOPER} II, fair attribution", _STARTS),
+    Method(
+        "fair",
+        "colocation",
+        "solvers.colocation:fair",
+        "exact",
+        "slack",
+        f"{_COOPER} II, fair attribution",
+        _STARTS,
+        prover="solvers.proofs.colocation:fair",
+    ),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     Method(

@@ -213,6 +213,10 @@ class Found:
                  infeasible: bool = False, epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
         self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
 
+    def at_least(self, bound: Fraction) -> None:
+        """A bound from below that is proved besides those there are."""
+        self.bound = bound if self.bound is None else max(self.bound, bound)
+
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
     """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may have."""
@@ -425,7 +429,7 @@ class Colocation:
         others = "names bandwidth machines unpaired"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0)
-        self.size, self.agents = len(self.count), sum(self.count)
+        self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
         square = listed(made["penalty"], "penalty", self.size)
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
         values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
@@ -441,21 +445,13 @@ class Colocation:
             for b in [b for b, value in enumerate(row) if value is None]:
                 rows[b][a] = None
         self.penalty = rows
-        most = Fraction(0)
-        if "machines" in made or self.left:
-            machines = made.get("machines")
-            free = (
-                self.agents if machines is None else 2 * exact(machines, "machines") - self.agents
-            )
-            most = Fraction(min(self.agents, free))
-        if (
-            most.denominator > 1
-            or most < 0
-            or ("machines" in made and self.left)
-            or not self.agents
-        ):
-            raise Refused("the instance gives no sensible number of machines, or no agents")
-        self.alone = most.numerator
+        self.alone = self.agents if self.left else 0
+        if "machines" in made:
+            null = made["machines"] is None  # as many as needed
+            machines = Fraction(self.agents) if null else exact(made["machines"], "machines")
+            self.alone = min(self.agents, 2 * whole(machines.numerator, "") - self.agents)
+            if machines.denominator > 1 or self.alone < 0 or self.left:
+                raise Refused("the instance gives no sensible number of machines")
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None
@@ -534,8 +530,8 @@ class Gains:
         return Fraction(both - own, 2) if given.answered else None
 
 
-def pairing_bound(given: Colocation, step: object) -> Fraction:
-    """What multipliers prove of the mean penalty of every pairing (Edmonds 1965).
+def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int]) -> int:
+    """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
 
     Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
     is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most
@@ -546,7 +542,6 @@ def pairing_bound(given: Colocation, step: object) -> Fraction:
     A column is at least 0 and at most `most`, so it adds no less than min(0, reduced cost) most.
     At last the cost is a whole number of units, so the bound may be rounded up to one.
     """
-    _, made = step_of(step, dual="over prices rent sets")
     over, rent = whole(made["over"], "over", 1), whole(made["rent"], "rent", 0)
     prices, size = wholes(made["prices"], "prices", given.size), given.size
     total = sum(u * n for u, n in zip(prices, given.count, strict=True)) - rent * given.alone
@@ -560,24 +555,78 @@ def pairing_bound(given: Colocation, step: object) -> Fraction:
             prices[a] += price  # for every column of a; taken back below where both are inside
             sets_of[a][k] = price
     columns = list(zip(*given.penalty, strict=True))
-    for a, u in enumerate(prices):
+    weight = [over * times for times in weight]
+    for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
         if given.alone:
-            total += min(0, given.single * over - u + rent) * given.count[a]
-        row = zip(given.penalty[a][a:], columns[a][a:], prices[a:], strict=True)
-        for b, (one, other, v) in enumerate(row, a):
-            if one is not None and other is not None and (one + other) * over < u + v:
+            total += min(0, given.single * times - u + rent) * given.count[a]
+        row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
+        for b, (one, other, w, v) in enumerate(row, a):
+            if one is not None and other is not None and one * times + other * w < u + v:
                 both = sum(price for k, price in sets_of[a].items() if k in sets_of[b])
                 most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
-                total += min(0, (one + other) * over - u - v + 2 * both) * most
-    return Fraction(-(-total // over), given.unit * given.agents)
+                total += min(0, one * times + other * w - u - v + 2 * both) * most
+    return -(-total // over)
+
+
+def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
+    """No pairing has less mean penalty than this."""
+    return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
 
 
 def colocation_optimal(case: Case) -> list[Found]:
     """Least mean penalty."""
     given = Colocation(case)
-    return [
-        Found(given.mean(), max((pairing_bound(given, s) for s in case.steps[0]), default=None))
-    ]
+    found = Found(given.mean())
+    for step in case.steps[0]:
+        found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
+    return [found]
+
+
+def colocation_fair(case: Case) -> list[Found]:
+    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
+
+    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
+    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
+    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
+    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
+    which `pairing_bound` bounds from below, alone or together with the total penalty.
+    """
+    given = Colocation(case)
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    band = [exact(value, "bandwidth") for value in bands]
+    order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
+    once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
+    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
+    for a, old, n in given.beside() + alone:
+        mean[a] += Fraction(old * n, given.unit * given.count[a])
+    worse = [mean[a] - mean[b] for a in order for b in order if band[a] < band[b]]
+    slack = max([Fraction(0), *worse])
+    found = [Found(slack, Fraction(0)), Found(given.mean())]
+    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
+        _, made = step_of(step, dual="over prices rent sets flow")
+        (flow, over), left, here, now = (
+            rationals(made["flow"], "flow", given.size),
+            0,
+            0,
+            band[order[0]],
+        )
+        for a in order:
+            if band[a] != now:
+                left, here, now = left + here, 0, band[a]
+            left, here = left + min(0, flow[a]), here + max(0, flow[a])
+            if left < 0:
+                raise Refused("the flow does not lead to larger bandwidths")
+        if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
+            raise Refused("the flow does not arrive, or is of a type without agents")
+        carried = sum(max(0, x) for x in flow)
+        each = [once // max(1, n) for n in given.count]
+        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
+        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
+        if level:
+            found[1].at_least((total - carried * slack) / (over * given.agents))
+        else:
+            found[0].at_least(total / carried)
+    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
 
 
 class Deletions:
@@ -770,23 +819,24 @@ def colocation_stable(case: Case) -> list[Found]:
     for step in case.steps[0]:
         kind, made = step_of(step, witness="", deletions="least tree", prop="tree|leaves cuts")
         if kind == "deletions":
-            found[0].bound = max(Fraction(0), Deletions(given, gains).bound(made))
+            found[0].at_least(Deletions(given, gains).bound(made))
         if kind == "prop":  # no pairing is without blocking pairs
             stable_program(given, gains)[0].impossible(made)
-            found[0].bound = max(Fraction(1), found[0].bound or Fraction(0))
+            found[0].at_least(Fraction(1))
     for step in case.steps[1] if len(case.steps) > 1 else []:
         kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
         if kind == "dual":  # of all pairings, so of these too
-            bound = pairing_bound(given, step)
-        else:  # no pairing without blocking pairs costs less than `below` units
-            below = whole(made["below"], "below")
-            program, cost = stable_program(given, gains)
-            program.at_most(cost, below - 1)
-            program.impossible(made)
-            bound = Fraction(below, given.unit * given.agents)
-            if found[0].value != 0:
-                raise Refused("the answer has blocking pairs, and the proof is of those without")
-        found[1].bound = max(found[1].bound or bound, bound)
+            found[1].at_least(mean_bound(given, made))
+            continue
+        if found[0].value != 0:
+            raise Refused("the answer has blocking pairs, and this is a proof of those without")
+        below = whole(
+            made["below"], "below"
+        )  # no pairing without any costs less than so many units
+        program, cost = stable_program(given, gains)
+        program.at_most(cost, below - 1)
+        program.impossible(made)
+        found[1].at_least(Fraction(below, given.unit * given.agents))
     return found[: len(case.steps)]
 
 
@@ -1406,6 +1456,7 @@ def scheduling_utility(case: Case) -> list[Found]:
 
 METHODS = {
     ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
+    ("colocation", "fair"): ("", (("slack", "min"), ("penalty", "min")), colocation_fair),
     ("colocation", "stable"): (
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
     ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
@@ -10,10 +12,12 @@ import numpy as np
 
 from ... import verify
 from ...instances.problem.proof import Level, Proof
+from ...instances.problem.proof import multipliers as proof_multipliers
+from ...models.colocation import fair_program
 from ...models.program import LinearProgram
 from ..colocation.as_roommates import lists_of_agents
 from ..colocation.matching import Multipliers, multipliers
-from ..engines import solve_refined
+from ..engines import LivingProgram, solve_refined
 from ..outcome import Status
 from . import Claimed, Task
 from .deletions import deletions_step
@@ -21,7 +25,7 @@ from .rounding import on_grid, option
 from .tree import tree_step
 
 if TYPE_CHECKING:
-    from ...instances.colocation.instance import Colocation, Pairing
+    from ...instances.colocation.instance import Colocation, Floats, Pairing
     from ..roommates.partition import Goal
 
 GRID = 10**6
@@ -39,7 +43,7 @@ def stable(task: Task) -> Proof:
     given = verify.Colocation(task.case({}, []))
     gains = verify.Gains(given, options)
     steps: list[list[dict[str, Any]]] = [[], []]
-    try:
+    with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         if gains.blocking() == 0:
             steps[0] = [{"kind": "witness"}]
             steps[1] = _cheap_and_stable(task, given, gains)
@@ -49,8 +53,8 @@ def stable(task: Task) -> Proof:
             never := tree_step(verify.stable_program(given, gains)[0], None, task.clock)
         ):
             steps[0] = [{"kind": "prop", **never}]
-    except KeyboardInterrupt:
-        pass  # what there is by now proves a gap
+        if not steps[1]:
+            steps[1] = _least_mean(task, given)[1]
     found = verify.colocation_stable(task.case(options, *steps))
     levels = [
         Level(name, "min", one.value, one.bound, tuple(made))
@@ -92,19 +96,96 @@ def optimal(task: Task) -> Proof:
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
     given = verify.Colocation(task.case({}, []))
-    best: tuple[Fraction | None, tuple[dict[str, Any], ...]] = (None, ())
-    try:
+    bound, steps = _least_mean(task, given)
+    level = Level("penalty", "min", given.mean(), bound, tuple(steps))
+    return Proof("colocation", "optimal", (level,), {}, task.witness)
+
+
+def _least_mean(
+    task: Task, given: verify.Colocation
+) -> tuple[Fraction | None, list[dict[str, Any]]]:
+    """The best bound on the mean penalty of all pairings that multipliers prove, and the step; none if time is up first."""
+    best: tuple[Fraction | None, list[dict[str, Any]]] = (None, [])
+    with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         found = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
         for again in (False, True):
             if found is None or best[0] == given.mean() or (again and task.clock.over):
                 break
             step = _dual(given, _refined(found, task) if again else found)
-            bound = verify.pairing_bound(given, step)
-            best = (bound, (step,)) if best[0] is None or bound > best[0] else best
-    except KeyboardInterrupt:
-        pass  # what there is by now proves a gap
-    level = Level("penalty", "min", given.mean(), *best)
-    return Proof("colocation", "optimal", (level,), {}, task.witness)
+            bound = verify.mean_bound(given, step)
+            best = (bound, [step]) if best[0] is None or bound > best[0] else best
+    return best
+
+
+def fair(task: Task) -> Proof:
+    """Of `fair`: multipliers of either level's linear program; a slack of 0 is its own proof."""
+    if task.outcome.solution is None:
+        raise Claimed("that there is no pairing at all is not proved as a file")
+    steps: list[list[dict[str, Any]]] = [[], []]
+    slack, _ = verify.colocation_fair(task.case({}, *steps))
+    assert slack.value is not None
+    with suppress(KeyboardInterrupt):
+        if slack.value > 0:
+            steps[0] = _flow(task, None)
+        steps[1] = _flow(task, float(slack.value))
+    found = verify.colocation_fair(task.case({}, *steps))
+    names = ("slack", "penalty")
+    levels = [
+        Level(n, "min", one.value, one.bound, tuple(s))
+        for n, one, s in zip(names, found, steps, strict=True)
+    ]
+    return Proof("colocation", "fair", tuple(levels), {}, task.witness)
+
+
+def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
+    """The multipliers of the program of least slack, or of least penalty at a slack; none if time is up first."""
+    instance: Colocation = task.instance
+    program = fair_program(instance, slack)
+    whole = program.program
+    relaxed = replace(whole, integer=np.zeros(whole.columns, dtype=bool))
+    answer = None if task.clock.over else LivingProgram(relaxed).solve(task.clock.share())
+    if answer is None or answer.status is not Status.OPTIMAL or answer.row_dual is None:
+        return []
+    dual, present = answer.row_dual, np.flatnonzero(instance.count > 0)
+    carried = np.zeros(instance.types)
+    for rows in (program.below, program.above):
+        carried[rows >= 0] -= dual[rows[rows >= 0]] * instance.count[rows >= 0]
+    flow = _along(carried, instance)
+    prices = np.zeros(instance.types)
+    prices[present] = dual[: len(present)]
+    rent = -float(dual[len(present)]) if 0 < instance.singles_allowed < instance.agents else 0.0
+    given = verify.Colocation(task.case({}, []))
+    times = math.lcm(*(n for n in given.count if n)) * given.unit * GRID
+    step = {
+        "over": 1,
+        "prices": on_grid(prices, times),
+        "rent": max(0, on_grid(rent, times)[0]),
+        "sets": [],
+    }
+    return (
+        [{"kind": "dual", **step, "flow": proof_multipliers(flow, GRID)}]
+        if slack is not None or any(flow)
+        else []
+    )
+
+
+def _along(carried: Floats, instance: Colocation) -> list[int]:
+    """A flow in whole numbers near to one in floats: what leaves a type goes to the next types of larger bandwidth."""
+    assert instance.bandwidth is not None
+    flow = [0] * instance.types
+    waiting: list[tuple[int, int]] = []
+    order = np.argsort(instance.bandwidth, kind="stable").tolist()
+    band = instance.bandwidth.tolist()
+    for a in order:
+        amount = on_grid(carried[a], GRID)[0]
+        if amount > 0:
+            waiting.append((a, amount))
+        for place, (source, there) in enumerate(waiting):
+            part = min(there, -amount) if band[source] < band[a] else 0
+            if part > 0:
+                flow[source], flow[a], amount = flow[source] + part, flow[a] - part, amount + part
+                waiting[place] = (source, there - part)
+    return flow
 
 
 def _dual(given: verify.Colocation, found: Multipliers) -> dict[str, Any]:

@@ -852,7 +852,7 @@ def colocation_stable(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 5. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+# Part 4. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
 #       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
 # and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
 # s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
@@ -1254,6 +1254,627 @@ def market_leximin(case: Case) -> list[Found]:
     return found
 
 
+# Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
+
+MOST_STEPS = 5_000_000  # of the searches of one proof
+MOST_FOUND = 50_000
+MOST_PRICE = 10**30
+
+
+class Packing:
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
+
+    def __init__(self, case: Case) -> None:
+        others = "initial servers request cost partial resources names"
+        made = fields(case.document, "capacity demand", others, "the instance")
+        self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
+        kinds, wide = len(self.room), len(self.room[0])
+        self.size = [wholes(row, "demand", wide, 0) for row in listed(made["demand"], "rows")]
+        if any(len(row) != wide for row in self.room) or not all(map(any, self.size)):
+            raise Refused("capacities differ in length, or a VM takes nothing")
+        numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
+        self.servers, self.request = (
+            [
+                None if n is None else whole(n, "servers or request", 0)
+                for n in listed(rows, "", length)
+            ]
+            for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
+        )
+        self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
+        self.partial, self.left = made.get("partial") is True, MOST_STEPS
+        self.answered, self.kinds = case.witness is not None, list[int]()
+        self.total = [0] * len(self.size)
+        if self.answered:
+            self._answer(fields(case.witness, "count server_class", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """No server holds more than it has room for, there are so many, and requests are met."""
+        rows = [wholes(row, "count", len(self.size), 0) for row in listed(made["count"], "rows")]
+        self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        for kind, row in zip(self.kinds, rows, strict=True):
+            self.total = [n + more for n, more in zip(self.total, row, strict=True)]
+            for j, most in enumerate(self.room[kind]):
+                if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
+                    raise Refused("a server of the answer holds more than it has room for")
+        for kind, number in enumerate(self.servers):
+            if number is not None and self.kinds.count(kind) > number:
+                raise Refused(f"the answer uses more servers of class {kind} than there are")
+        for placed, wanted in zip(self.total, self.request, strict=True):
+            if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
+                raise Refused("the answer does not place the VMs that are requested")
+
+    def fillings(self, kind: int, items: list[tuple[int, int | None, list[int]]],
+                 weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+        """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
+
+        Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
+        filling weighs no more than the room. So what can still be added is worth no more than if
+        the items of least weight per price fill what is left of it, the last in part (Dantzig
+        1957).
+        """
+        room, line, found = self.room[kind], [], []
+        for i, (price, most, size) in enumerate(items):
+            fits = [r // d for r, d in zip(room, size, strict=True) if d]
+            heavy = sum(u * d for u, d in zip(weights, size, strict=True))
+            if copies := min(fits if most is None else [most, *fits]):
+                line.append((Fraction(heavy, price), i, price, copies, heavy, size))
+        line.sort(key=lambda item: item[:2])
+        space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
+        stack = [(0, 0, room, space, nothing)]
+        while stack:
+            at, worth, free, space, counts = stack.pop()
+            if at == len(line):
+                found.append((worth, counts))
+                for _, i, _, most, _, size in line:
+                    more = counts.get(i, 0) < most
+                    if more and all(d <= f for d, f in zip(size, free, strict=True)):
+                        found.pop()  # it is not maximal
+                        break
+                continue
+            _, i, price, most, heavy, size = line[at]
+            fits = [f // d for f, d in zip(free, size, strict=True) if d]
+            for copies in range(min(most, *fits), -1, -1):
+                reach, left = worth + copies * price, space - copies * heavy
+                for _, _, p, m, w, _ in line[at + 1 :]:
+                    self.left -= 1
+                    if m * w > left:
+                        reach += p * left // w
+                        break
+                    reach, left = reach + m * p, left - m * w
+                self.left -= 1
+                if self.left < 0 or len(found) > MOST_FOUND:
+                    raise Refused("the search for fillings is longer than it may be")
+                if reach < least:
+                    break
+                rest = [f - copies * d for f, d in zip(free, size, strict=True)]
+                added = {**counts, i: copies} if copies else counts
+                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
+        return found
+
+
+class Priced:
+    """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
+
+    Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
+    server of any class c (with up to `most` VMs of each type) be worth more than cost_c t + r_c. An
+    answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
+    times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
+    rounded up. If t is 0 and gain above 0 there is no answer (bound None).
+    With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
+    What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
+    All fillings as good are listed. The answer takes each of them a whole number of times, x: they
+    serve what is owed with at most n_c servers and cost at most target. Each node asks whether the
+    sum of x over the fillings of a class (null: any) that hold so many copies of some items is at
+    most k ("low") or at least k + 1 ("high"). Each leaf adds these rows up with multipliers (of
+    items, classes, target, nodes) to a contradiction; so there is no such answer.
+    """
+
+    def __init__(self, given: Packing, most: list[int | None], owed: list[int], cost: list[int],
+                 step: object) -> None:  # fmt: skip
+        _, made = step_of(step, prices="prices scale rents weights|target tree")
+        self.given, self.cost, classes = given, cost, len(given.room)
+        prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
+        rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
+        self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
+        self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
+        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+        for i, size in enumerate(given.size):
+            if prices[i] and most[i] != 0:
+                alike.setdefault((prices[i], tuple(size)), []).append(i)
+        limits = [[most[i] for i in same] for same in alike.values()]
+        copies = [None if None in limit else sum(n or 0 for n in limit) for limit in limits]
+        items = [(y, n, list(size)) for (y, size), n in zip(alike, copies, strict=True)]
+        self.owed = [sum(owed[i] for i in same) for same in alike.values()]
+        gain = self.gain([y for y, _, _ in items], rents)
+        reach = max(self.target * scale - gain, -1) if "tree" in made else -1
+        self.found = list[tuple[int, dict[int, int]]]()
+        for c, row in enumerate(listed(made["weights"], "weights", classes)):
+            weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
+            limit, least = cost[c] * scale + rents[c], cost[c] * scale + rents[c] - reach
+            usable = (
+                given.fillings(c, items, weights, max(1, least)) if given.servers[c] != 0 else []
+            )
+            for worth, filling in usable:
+                if worth > limit:
+                    raise Refused(
+                        f"a server of class {c} can hold what is worth more than it costs"
+                    )
+                self.found.append((c, filling))
+        if "tree" in made:
+            self.close(made["tree"], [])
+        elif not scale and gain <= 0:
+            raise Refused("the prices prove nothing")
+        self.bound = None if not scale else self.target + 1 if "tree" in made else -(-gain // scale)
+
+    def gain(self, prices: list[int], rents: list[int]) -> int:
+        """What is owed, at prices by item, less the rent of all servers."""
+        if any(r and n is None for r, n in zip(rents, self.given.servers, strict=True)):
+            raise Refused("servers of which there are as many as needed have a rent")
+        paid = sum(r * (n or 0) for r, n in zip(rents, self.given.servers, strict=True))
+        return sum(y * n for y, n in zip(prices, self.owed, strict=True)) - paid
+
+    def close(self, node: object, rows: list[tuple[int, int, object, list[list[int]]]]) -> None:
+        """Every leaf below a node is a contradiction; rows: (sign, bound, class, what is held)."""
+        if isinstance(node, dict):
+            made = fields(node, "class holds most low high", what="a node")
+            held = [wholes(pair, "holds", 2, 0) for pair in listed(made["holds"], "holds")]
+            most = whole(made["most"], "most", 0)
+            self.close(made["low"], [*rows, (-1, most, made["class"], held)])
+            self.close(made["high"], [*rows, (1, most + 1, made["class"], held)])
+            return
+        items, classes = len(self.owed), len(self.cost)
+        leaf = wholes(node, "a leaf", items + classes + 1 + len(rows), 0, MOST_PRICE)
+        y, r, (of_target, *signs) = leaf[:items], leaf[items:][:classes], leaf[items + classes :]
+        total = self.gain(y, r) - of_target * self.target
+        total += sum(m * sign * bound for m, (sign, bound, _, _) in zip(signs, rows, strict=True))
+        if total <= 0 or (of_target and not self.scale):
+            raise Refused("a leaf is no contradiction")
+        for c, filling in self.found:
+            worth = sum(y[i] * n for i, n in filling.items()) - r[c] - of_target * self.cost[c]
+            for m, (sign, _, kind, held) in zip(signs, rows, strict=True):
+                if kind in (None, c) and all(filling.get(i, 0) >= n for i, n in held):
+                    worth += m * sign
+            if worth > 0:
+                raise Refused("a leaf is no contradiction: a filling is worth more")
+
+
+def packing_servers(case: Case, costs: bool = False) -> list[Found]:
+    """The fewest servers that hold all that is requested, or (`costs`) the cheapest."""
+    given, found = Packing(case), Found()
+    owed = [whole(n, "what is requested") for n in given.request]
+    cost = given.cost if costs else [1] * len(given.room)
+    if given.partial:
+        raise Refused("not everything has to be served: the fewest servers are none")
+    if given.answered:
+        found.value = Fraction(sum(cost[kind] for kind in given.kinds))
+    for step in case.steps[0]:
+        bound = Priced(given, given.request, owed, cost, step).bound
+        found.infeasible = found.infeasible or bound is None
+        found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
+    return [found]
+
+
+def packing_cost(case: Case) -> list[Found]:
+    """The cheapest servers that hold all that is requested."""
+    return packing_servers(case, costs=True)
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 6. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+
+
+class Admission:
+    """An instance and its answer; speeds are whole numbers over `unit`."""
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "cores threads speed", "length", "the instance")
+        self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
+        self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
+        rows = listed(made["speed"], "speed", len(self.threads))
+        flat = [value for row in rows for value in listed(row, "speed", self.wide)]
+        numbers, self.unit = scaled(flat, "speed")
+        parts = range(0, len(flat), self.wide)
+        self.speed = [[whole(v, "speed", 1) for v in numbers[k:][: self.wide]] for k in parts]
+        self.served: int | None = None
+        self.total: Fraction | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "machine cores", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """One VM a job, at most its threads, no core used twice."""
+        machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
+        rows = listed(made["cores"], "cores", len(machine))
+        held = [wholes(row, "cores", self.wide, 0) for row in rows]
+        left, total = [list(row) for row in self.cores] + [[0] * self.wide], 0
+        for vm, row, most, fast in zip(machine, held, self.threads, self.speed, strict=True):
+            left[vm] = [n - used for n, used in zip(left[vm], row, strict=True)]
+            if min(left[vm]) < 0 or sum(row) > most or (vm >= 0) != any(row):
+                raise Refused("a job of the answer holds cores that it may not hold")
+            total += sum(s * n for s, n in zip(fast, row, strict=True))
+        self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
+
+    def bound(self, step: object) -> Fraction:
+        """The most total speed, by a step of "prices".
+
+        Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
+        VM. If F(S) - p(S) <= top_k for all S on a VM of kind k (VMs of a kind have the same cores),
+        no assignment has more speed than sum p + the tops of all VMs. At rents q >= 0 of the cores
+        F(S) <= q.cores + what each job of S would gain on the VM alone, paying the rents. A tree
+        over whether a job is in S or out, with rents at its leaves, proves a top: an undecided job
+        counts where it would gain more than its price.
+        """
+        _, made = step_of(step, prices="jobs over kinds")
+        over = whole(made["over"], "over", 1, MOST_PRICE)
+        prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
+        total, kinds = (
+            sum(prices) * self.unit,
+            {tuple(row): self.cores.count(row) for row in self.cores},
+        )
+        trees = listed(made["kinds"], "kinds", len(kinds))
+        for (cores, number), tree in zip(kinds.items(), trees, strict=True):
+            total += number * max(0, self.top(tree, cores, prices, over, {}))
+        return Fraction(total, self.unit * over)
+
+    def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
+            held: dict[int, bool]) -> int:  # fmt: skip
+        """What no set of jobs on a VM is worth more than beyond its price, times `over` and
+        `unit`.
+        """
+        if isinstance(node, dict):
+            made = fields(node, "job in out", what="a node")
+            job = whole(made["job"], "job", 0, len(prices) - 1)
+            sides = [(made["in"], True), (made["out"], False)]
+            return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
+        rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
+        total = sum(q * n for q, n in zip(rents, cores, strict=True))
+        for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
+            if held.get(j, True):
+                left, net = threads, -prices[j] * self.unit
+                gains = [s * over - q for s, q in zip(fast, rents, strict=True)]
+                for gain, number in sorted(zip(gains, cores, strict=True), reverse=True):
+                    taken = min(number, left) if gain > 0 else 0
+                    left, net = left - taken, net + taken * gain
+                total += net if j in held else max(net, 0)
+        return total
+
+
+def admission_speed(case: Case) -> list[Found]:
+    """The most total speed."""
+    given = Admission(case)
+    bounds = [given.bound(step) for step in case.steps[-1]]
+    return [Found(given.total, min(bounds, default=None))]
+
+
+def admission_jobs(case: Case) -> list[Found]:
+    """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
+    given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
+    for step in case.steps[0]:
+        step_of(step, witness="")
+    jobs, cores = len(given.threads), sum(map(sum, given.cores))
+    served = None if given.served is None else Fraction(given.served, jobs)
+    return [Found(served, Fraction(min(jobs, cores), jobs)), second]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 7. NUMA: long-run flows of tasks from the memory of their data to processors.
+
+
+class Flows:
+    """Tasks of class k with data in memory l are share_k share_l of all; they may run anywhere.
+
+    At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
+    energy[k][d] on it. The answer says what parts of them go to which processor; else they run
+    where their data is. `work`: the seconds that one task a second gives each processor.
+    """
+
+    def __init__(self, case: Case) -> None:
+        shape, shares = "blades rows columns cores", "class_share location_share"
+        others = "rate refusal_limit law scv arrival_law arrival_scv queues names"
+        needed = f"{shape} {shares} service_mean ht1 pcie bandwidth"
+        made = fields(case.document, needed, others, "the instance")
+        blades, rows, columns, self.cores = (whole(made[n], n, 1, 10**5) for n in shape.split())
+        self.processors, far = range(blades * rows * columns), rows + columns - 1
+        lists = [[exact(v, n) for v in listed(made[n], n)] for n in needed.split()[4:]]
+        kinds, places, *rest = lists
+        if len(kinds) * len(self.processors) ** 2 > 10**6 or len(places) != len(self.processors):
+            raise Refused("so many processors that this would take too long, or other shares")
+        if min(min(part) for part in lists) < 0:
+            raise Refused("a number of the instance is below 0")
+        self.share = [[a * b for b in places] for a in kinds]
+        defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
+        ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
+        joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
+        self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
+        for mean, near, blade, rate in zip(*rest, strict=True):
+            slow = [1 + (near - 1) * (1 + Fraction(3 * (d - 1), 10)) for d in range(1, far)]
+            self.time.append([mean * factor for factor in (1, *slow, blade)])
+            self.energy.append([rate * mean * 8 * joule / 10**6 for joule in joules])
+        at = [(p // (rows * columns), p // columns % rows, p % columns) for p in self.processors]
+        self.away = [
+            [abs(i - k) + abs(j - n) if a == b else far for b, k, n in at] for a, i, j in at
+        ]
+        self.work, self.joules = [Fraction(0)] * len(at), Fraction(0)
+        if case.witness is not None:
+            self._answer(fields(case.witness, "split", what="the answer")["split"])
+
+    def _answer(self, split: object) -> None:
+        parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for entry in listed(split, "split"):
+            k, memory, p, number = wholes(entry, "split", 4, 0)
+            parts.setdefault((k, memory), []).append((p, number))
+        for k, row in enumerate(self.share):
+            for memory, share in enumerate(row):
+                here = parts.pop((k, memory), [(memory, 1)])
+                for p, number in here:
+                    part = share * Fraction(number, sum(n for _, n in here))
+                    self.work[p] += part * self.time[k][self.away[memory][p]]
+                    self.joules += part * self.energy[k][self.away[memory][p]]
+        if parts:
+            raise Refused("the answer splits tasks that there are not")
+
+    def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
+        """At prices of a second of a core: what all cores earn, and what a task costs at least.
+
+        Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
+        least of time y (+ energy) over the processors, v; and all cores together earn no more than
+        cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
+        """
+        _, made = step_of(step, dual="prices")
+        prices, over = rationals(made["prices"], "prices", len(self.processors))
+        if min(prices) < 0:
+            raise Refused("a price is below 0")
+        cost = Fraction(0)
+        for k, row in enumerate(self.share):
+            for share, far in zip(row, self.away, strict=True):
+                paid = [
+                    self.time[k][d] * price / over for d, price in zip(far, prices, strict=True)
+                ]
+                extra = [self.energy[k][d] * joules for d in far]
+                cost += share * min(a + b for a, b in zip(paid, extra, strict=True))
+        return Fraction(self.cores * sum(prices), over), cost
+
+
+def numa_fluid(case: Case) -> list[Found]:
+    """The most tasks a second; then the least link power at the answer's rate."""
+    given, found = Flows(case), [Found() for _ in case.steps]
+    rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found[0].bound = min(earned / cost, found[0].bound or earned / cost)
+    found[0].value = rate
+    for step in case.steps[1] if len(found) > 1 else []:
+        if rate is None:
+            raise Refused("the second level is about an answer, and there is none")
+        earned, cost = given.priced(step, joules=True)
+        found[1].value = rate * given.joules
+        found[1].bound = max(rate * cost - earned, found[1].bound or Fraction(0))
+    return found
+
+
+def numa_power(case: Case) -> list[Found]:
+    """The least link power at a rate, or that no placement sustains it."""
+    given, found = Flows(case), Found(None, Fraction(0))
+    rate = exact(case.document["rate"], "rate")
+    rate = rational(case.options.get("throughput", str(rate)), "throughput")
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found.infeasible = found.infeasible or rate * cost > earned
+        earned, cost = given.priced(step, joules=True)
+        found.bound = max(rate * cost - earned, found.bound or Fraction(0))
+    if case.witness is not None:
+        if rate * max(given.work) > given.cores:
+            raise Refused("the answer gives a processor more work than it can do")
+        found.value = rate * given.joules
+    return [found]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 8. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
+# ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
+
+
+class Scheduling:
+    """An instance and its answer; `queues`: the jobs of each organization in the order they
+    start.
+    """
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "machines job horizon", "names", "the instance")
+        self.machines = wholes(made["machines"], "machines", None, 0)
+        job = fields(made["job"], "organization release processing", what="job")
+        self.horizon, most = whole(made["horizon"], "horizon", 1), len(self.machines) - 1
+        self.owner = wholes(job["organization"], "organization", None, 0, most)
+        self.release = wholes(job["release"], "release", len(self.owner), 0)
+        self.length = wholes(job["processing"], "processing", len(self.owner), 1)
+        self.queues: list[list[int]] = [[] for _ in self.machines]
+        for j in sorted(range(len(self.owner)), key=lambda j: (self.release[j], j)):
+            self.queues[self.owner[j]] += [j] * (self.release[j] < self.horizon)
+        self.start: list[int] | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "start machine", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """Jobs run between release and horizon, in their order, one at a time on each machine."""
+        jobs, most = len(self.owner), sum(self.machines) - 1
+        self.start = start = wholes(made["start"], "start", jobs, -1, self.horizon - 1)
+        machine = wholes(made["machine"], "machine", jobs, -1, most)
+        for begin, place, release in zip(start, machine, self.release, strict=True):
+            if (begin < 0) != (place < 0) or 0 <= begin < release:
+                raise Refused("a job of the answer starts nowhere, or before its release")
+        for queue in self.queues:
+            begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
+            if begins != sorted(begins):
+                raise Refused("jobs of an organization start out of order")
+        runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
+        free = dict[int, int]()
+        for place, begin, j in runs:
+            if begin < free.get(place, 0):
+                raise Refused("two jobs of the answer overlap on a machine")
+            free[place] = begin + self.length[j]
+
+    def worth(self, start: list[int]) -> tuple[int, list[int]]:
+        """The units of work done before the horizon, and the utility of each organization."""
+        units, utility = 0, [0] * len(self.machines)
+        for begin, length, u in zip(start, self.length, self.owner, strict=True):
+            if begin >= 0:
+                left = self.horizon - begin
+                done = min(length, left)
+                units, utility[u] = units + done, utility[u] + done * (2 * left - done + 1) // 2
+        return units, utility
+
+    def fluid(self) -> tuple[int, int]:
+        """What units of work, and total utility, no schedule passes.
+
+        If jobs may be cut anywhere and run on all machines at once, working whenever there is work
+        is best for both at all times. Job j brings at most min(length, horizon - release).
+        """
+        arrives: dict[int, int] = {}
+        for j in [j for queue in self.queues for j in queue]:
+            work = min(self.length[j], self.horizon - self.release[j])
+            arrives[self.release[j]] = arrives.get(self.release[j], 0) + work
+        times, most = sorted(arrives), sum(self.machines)
+        waiting = units = utility = 0
+        for now, then in zip(times, [*times[1:], self.horizon], strict=True):
+            waiting += arrives[now]
+            full = min(waiting // most, then - now)  # moments at which all machines work
+            rest = min(waiting - full * most, most) if full < then - now else 0
+            waiting, units = waiting - full * most - rest, units + full * most + rest
+            utility += most * full * (2 * (self.horizon - now) - full + 1) // 2
+            utility += rest * (self.horizon - now - full)
+        return units, utility
+
+
+class Shapley:
+    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, small ones first.
+
+    A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
+    fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
+    Shapley value in the game of what the schedules of the sub-coalitions are worth. `later`: 0, all
+    is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included
+    ("definition").
+    """
+
+    def __init__(self, given: Scheduling, later: int) -> None:
+        self.given, self.later, self.left = given, later, MOST_STEPS
+        self.past: dict[int, list[tuple[int, list[int]]]] = {}
+        self.start = list[int]()
+        if len(given.machines) > 13:
+            raise Refused("so many organizations that playing all coalitions would take too long")
+        for coalition in range(1, 1 << len(given.machines)):
+            self.past[coalition] = []
+            self.start = self.play(coalition)
+
+    @staticmethod
+    def ages(sums: list[int], t: int) -> int:
+        """The sum of age(t - x), given the number of the times x, their sum, and that of
+        squares.
+        """
+        return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
+
+    def phi(self, members: list[int], t: int) -> dict[int, int]:
+        """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
+        size, phi = len(members), dict.fromkeys(members, 0)
+        unit = math.lcm(*range(1, size + 1))
+        weight = [unit // (size * math.comb(size - 1, held)) for held in range(size)]
+        whole_coalition = sum(1 << u for u in members)
+        part = (whole_coalition - 1) & whole_coalition
+        while part:
+            past, low, high = self.past[part], 0, len(self.past[part])
+            while low < high:  # the last entry up to t
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
+            worth, held = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
+            for u in members:
+                phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
+            part = (part - 1) & whole_coalition
+            self.left -= size
+        return phi
+
+    def play(self, coalition: int) -> list[int]:
+        """The start of each job in a coalition's schedule, -1 for none; its worth goes to
+        `past`.
+        """
+        given, members = self.given, [u for u in range(13) if coalition >> u & 1]
+        start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
+        past, running = self.past[coalition], list[tuple[int, int]]()
+        own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
+        unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
+
+        def count(u: int, x: int, sign: int) -> None:
+            for key in (u, -1):
+                own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
+            past.append((x, own[-1]))
+
+        while machines and t < given.horizon:
+            for end, u in sorted([entry for entry in running if entry[0] <= t]):
+                count(u, end, -1)
+            running = [entry for entry in running if entry[0] > t]
+            free = machines - len(running)
+            ready = {u: given.queues[u][heads[u] :][:free] for u in members}
+            ready = {u: [j for j in jobs if given.release[j] <= t] for u, jobs in ready.items()}
+            several = (
+                sum(map(len, ready.values())) > free
+                and [*ready.values()].count([]) < len(members) - 1
+            )
+            phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
+            while free and any(ready.values()):
+                rank = [
+                    (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
+                ]
+                u = min(rank)[1]
+                j, free, heads[u] = ready[u].pop(0), free - 1, heads[u] + 1
+                start[j] = t
+                running.append((t + given.length[j], u))
+                count(u, t, 1)
+            self.left -= len(running) + len(members)
+            if self.left < 0:
+                raise Refused("playing all coalitions takes longer than it may")
+            queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
+            if not queued:
+                break
+            t = max(t, min(given.release[j] for j in queued)) if free else min(running)[0]
+        for end, u in sorted(running):
+            count(u, end, -1)
+        return start
+
+
+def scheduling_ref(case: Case) -> list[Found]:
+    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its
+    work.
+    """
+    given, found = Scheduling(case), Found()
+    reading = case.options.get("reading", "figure")
+    if reading not in ("figure", "definition"):
+        raise Refused("reading is neither figure nor definition")
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
+        if given.start is not None and units:
+            _, utility = given.worth(given.start)
+            off = sum(abs(a - b) for a, b in zip(utility, fair, strict=True))
+            found = Found(Fraction(off, units), Fraction(0))
+    return [found]
+
+
+def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
+    """The most work done before the horizon, as a share of all machines' time; or most utility."""
+    given, found = Scheduling(case), Found()
+    unit = 1 if utility else sum(given.machines) * given.horizon
+    if given.start is not None:
+        units, worth = given.worth(given.start)
+        found.value = Fraction(sum(worth) if utility else units, unit)
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        found.bound = Fraction(given.fluid()[utility], unit)
+    return [found]
+
+
+def scheduling_utility(case: Case) -> list[Found]:
+    """The most total utility."""
+    return scheduling_most(case, utility=True)
+
+
 # -------------------------------------------------------------------------------------------------
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
@@ -1269,6 +1890,21 @@ METHODS = {
     ("market", "leximin"): (
         "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
     ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
+    ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
+    ("admission", "most-jobs"): (
+        "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
+    ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
+    ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
+    ("scheduling", "max-utility"): ("", (("utility", "max"),), scheduling_utility),
+    ("numa", "fluid"): (
+        "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
+        numa_fluid),
+    ("numa", "fluid-power"): (
+        "throughput ht_energy pcie_energy pcie_hops", (("link_power", "min"),), numa_power),
 }  # fmt: skip
 
 

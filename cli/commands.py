@@ -245,7 +245,15 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
     problems = list(dict.fromkeys(instance.problem for instance in given.instances))
     if len(problems) > 1 or len(given.files) > 1:
         say(f"comparing {given.count}")
-    if method:
+    if not method:
+        lacking: dict[tuple[str, str], list[Any]] = {}
+        for instance in given.instances:
+            for needed, names in catalog.left_out(instance).items():
+                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
+        for (needed, them), instances in lacking.items():
+            where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
+            say(f"left out on {where}: {them}; expected {needed}")
+    else:
         idle = [
             problem
             for problem in problems
@@ -406,7 +414,11 @@ def show(
 def generate(
     problem: Annotated[str, typer.Argument(help="A problem.")],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --seeds, a folder.",
+        ),
     ],
     option: Annotated[
         list[str] | None,
@@ -425,8 +437,12 @@ def generate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
+    ] = None,
 ) -> None:
-    """Generate an instance."""
+    """Generate an instance, or a folder of them."""
     import numpy as np
 
     from ..instances.problem import UnknownName, problem_named, write
@@ -439,29 +455,54 @@ def generate(
         raise UnknownName(f"{problem} generator", chosen, generators)
     function = resolve(generators[chosen])
     options = parse_options(function, option or [], f"generator {chosen!r}")
-    require_writable(out)
-    instance = function(rng=np.random.default_rng(seed), **options)
-    named = instance.replace(
-        name=f"{instance.name}-seed-{seed}",
-        source=f"{instance.source}; generator {chosen}, seed {seed}",
-    )
-    _said(named, write, out)
+
+    def drawn(seed: int) -> Any:
+        instance = function(rng=np.random.default_rng(seed), **options)
+        return instance.replace(
+            name=f"{instance.name}-seed-{seed}",
+            source=f"{instance.source}; generator {chosen}, seed {seed}",
+        )
+
+    if seeds is None:
+        require_writable(out)
+        _said(drawn(seed), write, out)
+        return
+    require_folder(out)
+    for each in range(seed, seed + seeds):
+        instance = drawn(each)
+        write(instance, out / f"{instance.name}.json")
+    typer.echo(f"{out}: {seeds} instances, seeds {seed} to {seed + seeds - 1}")
 
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(help="File in a foreign format.")],
+    source: Annotated[str, typer.Argument(help="File in a foreign format, or a folder of tables.")],
     form: Annotated[
-        str, typer.Option("--from", metavar="FORMAT", help="Its format, such as penalty-csv.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
+            "they are.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
     ],
     option: Options = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="predict|forbid",
+            help="What to do with pairs that are missing: predict them from the others, or forbid "
+            "them.",
+        ),
+    ] = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..instances.problem import UnknownName, problem_named, write
-    from ..instances.problem.options import parse_options
+    from ..instances.problem.options import accepts, parse_options
+    from ..instances.problem.plain import plain_form
     from ..instances.problem.registry import resolve
 
     formats = {
@@ -469,12 +510,32 @@ def convert(
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
     }
+    if form == "csv":
+        form = plain_form(source)
     if form not in formats:
-        raise UnknownName("format", form, formats)
+        raise UnknownName("format", form, [*formats, "csv"])
     function = resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
+    if fill is not None:
+        options["missing"] = _filling(fill, form, accepts(function, "missing"))
     require_writable(out, source)
-    _said(function(source, **options), write, out)
+    instance = function(source, **options)
+    _said(instance, write, out)
+    say(f"{instance.problem}: {instance.source}")
+
+
+def _filling(fill: str, form: str, taken: bool) -> Any:
+    """What a reader is given for its missing pairs."""
+    from ..analysis.colocation.prediction import predicted_penalties
+    from ..instances.problem import InvalidOption
+
+    if fill not in ("predict", "forbid"):
+        raise InvalidOption(f"fill is {fill!r}; expected predict or forbid")
+    if not taken:
+        raise InvalidOption(
+            f"fill is {fill}; format {form!r} has no pairs to fill in; leave it out"
+        )
+    return predicted_penalties if fill == "predict" else fill
 
 
 @app.command()

@@ -145,8 +145,11 @@ class Grid:
                 "metrics"
             )
         if not cells:
+            lacking = sorted({need for each in instances for need in catalog.left_out(each)})
             raise InvalidOption(
                 "no method given works on an instance given; see cotenant.methods()"
+                if methods is not None
+                else f"no method works on an instance given; expected {', or '.join(lacking)}"
             )
         return list({cell.key: cell for cell in cells}.values())
 

@@ -453,6 +453,11 @@ def check(instance: Colocation, pairing: Pairing) -> None:
         )
 
 
+def has_bandwidth(instance: Colocation) -> bool:
+    """Whether the demands are given by which some policies order the types."""
+    return instance.bandwidth is not None
+
+
 def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
     """Refuse NaN and values below -1 or above 1; a diagonal entry nobody looks at is left as it is,
     NaN there becomes inf.

@@ -225,8 +225,10 @@ def checked(function: Function) -> Function:
     return typing.cast("Function", call)
 
 
-HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed"})
-"""Parameters that `solve` fills itself; no options of methods, generators and readers."""
+HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed", "missing"})
+"""Parameters that `solve`, `generate` and `convert` fill themselves; no options of methods,
+generators and readers.
+"""
 
 
 def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Range | None]]:

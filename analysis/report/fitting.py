@@ -4,8 +4,8 @@ number and no word is ever broken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,15 +34,18 @@ class Fitted:
     left_out: tuple[str, ...]
 
 
-def fitted(table: Table, width: int | None) -> Fitted:
+def fitted(
+    table: Table, width: int | None, letters: Callable[[str], str] = lambda text: text
+) -> Fitted:
     """The table in `width` columns of a terminal, or as wide as it comes without one.
 
     Columns with a rank are left out first, the highest rank before the others; what is still too
-    wide then is stacked: each row becomes a block of names and values.
+    wide then is stacked: each row becomes a block of names and values. `letters` writes a text in
+    those that the terminal has.
     """
-    places = [place for place, column in enumerate(table.columns) if column.people]
-    texts = [[table.text(row, place) for place in places] for row in table.rows]
-    columns = [table.columns[place] for place in places]
+    texts = [[letters(text) for text in line] for line in table.texts()]
+    columns = [replace(column, name=letters(column.name)) for column in table.headings]
+    table = replace(table, title=letters(table.title), caption=letters(table.caption))
     cells = [
         _Cells(column, [column.name] if table.heading else [], [line[number] for line in texts])
         for number, column in enumerate(columns)

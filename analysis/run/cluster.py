@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ...instances.problem.errors import CotenantError, EngineError, InvalidOption
@@ -98,16 +97,11 @@ class Cluster:
                 self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant"
             )
         except Exception as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise _nobody(self._address, str(error)) from None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         if self._client is not None:
             with suppress(Exception):
                 _within(

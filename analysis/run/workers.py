@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from ...instances.problem.errors import EngineError, InvalidOption
@@ -221,12 +220,7 @@ class Interrupts:
         self._before = take_over(self._hear)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         give_back(self._before)
 
     def _hear(self, number: int, frame: object) -> None:
@@ -258,12 +252,7 @@ class Processes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         self._waiting.clear()
         for worker in self._workers:
             worker.end()

@@ -204,8 +204,8 @@ class Worker:
 
 
 class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only told (`heard`, and `wake` is called)
-    and the second ends all.
+    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`heard`, and `wake` is
+    called) and the second ends all.
 
     Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes
     nothing.
@@ -271,16 +271,16 @@ class Processes:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
         KeyboardInterrupt.
         """
-        came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
+        outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
         going = len(self._workers)
-        with Interrupts(lambda: came.put(None)) as interrupts:
+        with Interrupts(lambda: outcomes.put(None)) as interrupts:
             for worker in self._workers:
                 self._threads.append(
-                    start_thread(partial(self._work, worker, came), "cotenant-worker")
+                    start_thread(partial(self._work, worker, outcomes), "cotenant-worker")
                 )
             while going:
                 try:
-                    entry = came.get(timeout=_POLL)
+                    entry = outcomes.get(timeout=_POLL)
                 # a signal that the system gave to another thread is heard between two waits only
                 except Empty:
                     continue
@@ -303,7 +303,7 @@ class Processes:
             worker.interrupt()
 
     def _work(
-        self, worker: Worker, came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
+        self, worker: Worker, outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
     ) -> None:
         """One worker's thread: cells until there are none."""
         try:
@@ -313,12 +313,12 @@ class Processes:
                 except IndexError:
                     break
                 limit = limit_of(cell, self._limit)
-                came.put(
+                outcomes.put(
                     (cell, worker.run(frame, pickle.dumps(cell.instance), limit, cell.time_limit))
                 )
         except BaseException as error:
-            came.put(error)
-        came.put(_Done())
+            outcomes.put(error)
+        outcomes.put(_Done())
         worker.end()  # here, so that many children leave at the same time
 
 
@@ -326,9 +326,9 @@ class _Done(Exception):
     """A worker's thread has no more cells."""
 
 
-def row_of(cell: Cell, came: CellOutcome) -> Row | None:
+def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
-    what, value = came
+    what, value = outcome
     if what == "row":
         row: Row = value
         return row

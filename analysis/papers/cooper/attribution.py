@@ -1,4 +1,4 @@
-"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): do the contentious pay?
+"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): does penalty follow bandwidth?
 
 The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
 contentiousness" is tested by Spearman's coefficient of penalty and demand over the types: a link is

@@ -83,7 +83,7 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
 
 
 def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:
-    """Stable policies on penalties predicted from a quarter, claim on the true ones."""
+    """Stable policies on penalties predicted from a quarter, judged on the true ones."""
     for name in ("SMR", "SR"):
         table: dict[str, list[tuple[float, float, float]]] = {"known": [], "predicted": []}
         for draw in range(draws):

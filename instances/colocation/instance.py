@@ -258,9 +258,9 @@ class Colocation(Instance):
 
     def _validate_partners(self) -> None:
         present = self.count > 0
-        lonely = present & ~(self.allowed & present[None, :]).any(axis=1)
-        if lonely.any() and self.count[lonely].sum() > self.singles_allowed:
-            place = int(np.argmax(lonely))
+        unpairable = present & ~(self.allowed & present[None, :]).any(axis=1)
+        if unpairable.any() and self.count[unpairable].sum() > self.singles_allowed:
+            place = int(np.argmax(unpairable))
             raise InvalidInstance(
                 f"penalty[{place}]",
                 f"inf with every possible partner of type {self.names[place]!r}",

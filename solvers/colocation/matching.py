@@ -298,8 +298,8 @@ class _Search:
         return found
 
     def _odd_groups(self) -> list[Booleans]:
-        """Groups of an odd number of agents that may share with nobody outside: one of each runs
-        alone.
+        """Groups of an odd number of agents that may not share with agents outside: one of each
+        runs alone.
         """
         from scipy.sparse.csgraph import connected_components
 

@@ -27,7 +27,7 @@ def run_apart(*arguments: str, **environment: str) -> subprocess.CompletedProces
         command,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, **environment},
         check=False,
     )
@@ -419,7 +419,7 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
     while process.poll() is None and not (log.exists() and log.read_text()):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=600)
     assert "Traceback" not in stderr
     assert process.returncode in (0, 130)
     result = Result.read(out)

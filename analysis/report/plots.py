@@ -71,7 +71,7 @@ def plot(
     >>> tiny = cotenant.read("packing/tiny")
     >>> shown = cotenant.plot(tiny, cotenant.solve(tiny, "min-servers"))
     >>> shown.picture.title
-    'How full the servers are'
+    'How full the servers are: CPU'
     """
     found = {picture.name: picture for picture in pictures_of(instance, answer, **options)}
     if not found:

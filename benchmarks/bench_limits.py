@@ -1,8 +1,8 @@
 """How far every method passes its time limit, and how much memory it takes, on instances far larger
 than the default ones.
 
-    python benchmarks/bench_limits.py [--problem P]... [--method M]... [--size NAME]...
-    [--time-limit 3] [--json FILE]
+    python benchmarks/bench_limits.py [--problem P]... [--method M]... [--size NAME]... \
+        [--time-limit 3] [--json FILE]
 
 The sizes are those that `cotenant generate` makes by default, times a hundred, and some that were
 seen to overrun. Every run has a process of its own: it makes the instance, runs the method for a
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from form import parser
 
 import cotenant
 from cotenant.instances.problem import Instance
@@ -153,21 +154,18 @@ SIZES = (
 
 def main() -> None:
     """Run what is asked for and print a line for each."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--problem", action="append", help="only this problem; repeat for more")
-    parser.add_argument("--method", action="append", help="only this method; repeat for more")
-    parser.add_argument(
+    command = parser(__doc__)
+    command.add_argument("--problem", action="append", help="only this problem; repeat for more")
+    command.add_argument("--method", action="append", help="only this method; repeat for more")
+    command.add_argument(
         "--size",
         action="append",
         choices=[size.name for size in SIZES],
         help="only this size; repeat for more",
     )
-    parser.add_argument("--time-limit", type=float, default=3.0)
-    parser.add_argument("--json", type=Path, help="write every line here too")
-    parser.add_argument("--child", nargs=2, metavar=("SIZE", "METHOD"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
+    command.add_argument("--time-limit", type=float, default=3.0)
+    command.add_argument("--child", nargs=2, metavar=("SIZE", "METHOD"), help=argparse.SUPPRESS)
+    asked = command.parse_args()
     if asked.child:
         print(
             json.dumps(

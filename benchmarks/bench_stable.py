@@ -1,22 +1,24 @@
 """How long `stable` takes to prove the fewest blocking pairs, beside the policies it is compared
 with.
 
-Run `python benchmarks/bench_stable.py [--seeds N] [--limit S] [--family F]...`; every line is a
-family, with how many runs were proved, the fewest blocking pairs seen, and seconds (median and
-worst, after one warm-up), and the most seconds of the processor, its solvers' processes included.
+    python benchmarks/bench_stable.py [--seeds N] [--limit S] [--family F]...
+
+Every row is a family, with how many runs were proved, the fewest blocking pairs seen, and seconds
+(median and worst, after one warm-up), and the most seconds of the processor, its solvers' processes
+included.
 Strict instances, and ties without the second level, have a bench of their own,
 `bench_roommates.py`.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Callable
 from statistics import median
 
 import numpy as np
+from form import Rows, parser, timed
 
 import cotenant
 from cotenant.instances.colocation import Colocation
@@ -84,19 +86,14 @@ def processor_seconds() -> float:
 
 def main() -> None:
     """Run the families and the policies."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=20.0)
-    parser.add_argument("--family", action="append", choices=list(FAMILIES))
-    chosen = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--seeds", type=int, default=3)
+    command.add_argument("--limit", type=float, default=20.0)
+    command.add_argument("--family", action="append", choices=list(FAMILIES))
+    chosen = command.parse_args()
+    rows = Rows(chosen.json)
     cotenant.solve(cotenant.read("colocation/no-stable-4"), "stable", alpha=0.01)
     cotenant.solve(cotenant.read("colocation/cooper-1000"), "stable")
-    print(
-        f"{'family':38} {'proved':>8} {'fewest':>8} {'both levels':>12} {'median s':>10} "
-        f"{'worst s':>10} {'cpu s':>8}"
-    )
     for name in chosen.family or FAMILIES:
         make, alpha = FAMILIES[name]
         seconds, spent, values, proved, both = [], [], [], 0, 0
@@ -111,17 +108,15 @@ def main() -> None:
             values.append(int(result.objective or 0))
             proved += result.status.value == "optimal"
             both += all(level["status"] == "optimal" for level in result.certificate["levels"])
-        runs = len(seconds)
-        span = f"{min(values)}-{max(values)}"
-        line = (
-            f"{name:38} {f'{proved}/{runs}':>8} {span:>8} {f'{both}/{runs}':>12} "
-            f"{median(seconds):10.3f} {max(seconds):10.3f}"
-        )
-        print(f"{line} {max(spent):8.3f}", flush=True)
-    print("\npolicies, 20 types, 10,000 agents (target 5 s)")
+        rows.add(
+            "stable", family=name, runs=len(seconds), proved=proved, both_levels=both,
+            fewest=f"{min(values)}-{max(values)}", wall=median(seconds), most_wall=max(seconds),
+            most_cpu=max(spent),
+        )  # fmt: skip
     large = population(agents=10_000, rng=np.random.default_rng(0))
     for name in ("SMR", "GR", "SMP", "CO"):
-        print(f"  {name:6} {min(cotenant.solve(large, name).seconds for _ in range(3)):.4f} s")
+        _, wall, cpu = timed(lambda name=name: cotenant.solve(large, name), 3)  # type: ignore[misc]
+        rows.add("policies, 20 types, 10,000 agents", policy=name, wall=wall, cpu=cpu, target=5.0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A quick peer for each problem in the same run, as ratios that a stored baseline is compared with.
 
-    python benchmarks/ratios.py                                 # the table, beside
-    benchmarks/baseline.json python benchmarks/ratios.py --json now.json --only market   # ... and
-    as JSON python benchmarks/ratios.py --json benchmarks/baseline.json # a new baseline
+    python benchmarks/ratios.py                                   # the table, beside baseline.json
+    python benchmarks/ratios.py --json now.json --only market     # ... and as JSON
+    python benchmarks/ratios.py --json benchmarks/baseline.json   # a new baseline
 
 Ours and the peer take turns, so that whatever else runs slows both; a ratio is the median of the
 peer's processor seconds over the median of ours. Exits with 1 when a ratio fell below half of the
@@ -11,7 +11,6 @@ baseline's. The detailed tables are those of bench_*.py.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from form import parser
 
 import cotenant
 
@@ -132,14 +132,11 @@ def measured(pair: Callable[[], Pair], repeats: int) -> dict[str, Any]:
 
 def main() -> int:
     """Measure, print, compare."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", action="append", choices=[pair.__name__ for pair in PAIRS])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write the rows here")
-    parser.add_argument("--baseline", type=Path, default=BASELINE)
-    asked = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--only", action="append", choices=[pair.__name__ for pair in PAIRS])
+    command.add_argument("--repeats", type=int, default=5)
+    command.add_argument("--baseline", type=Path, default=BASELINE)
+    asked = command.parse_args()
     stored = (
         {row["name"]: row for row in json.loads(asked.baseline.read_text())}
         if asked.baseline.exists()

@@ -1,10 +1,11 @@
 """Whether two checkouts answer the same: every bundled instance by every method that suits it,
 comparisons, reports, experiments.
 
-    python benchmarks/same_answers.py --out before.json               # in the checkout before a
-    change (some minutes) python benchmarks/same_answers.py --against before.json           # in the
-    checkout after it; every difference is a line python benchmarks/same_answers.py --against
-    before.json --quick   # the tiny instances and three experiments of it
+    python benchmarks/same_answers.py --out before.json      # in the checkout before a change
+    python benchmarks/same_answers.py --against before.json  # in the one after it, some minutes;
+                                                             # every difference is a line
+    python benchmarks/same_answers.py --against before.json --quick   # tiny instances, and three
+                                                                      # experiments
 
 Only the public face and the command line are used, so that the checkouts may be laid out
 differently. What is compared: values, bounds, statuses, metrics, digests of solutions, rows of

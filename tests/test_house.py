@@ -10,6 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,11 +56,23 @@ def sources() -> list[Path]:
     return [*found, ROOT / "catalog.py", ROOT / "verify.py", ROOT / "__init__.py"]
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Every import of a file, wherever it stands."""
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported_modules(path: Path) -> list[str]:
     """Relative imports of a file as dotted paths from the package's root."""
     inside = path.relative_to(ROOT).parts[:-1]
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = inside[: len(inside) - node.level + 1]
             module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
@@ -79,7 +92,7 @@ def imported_files(path: Path) -> set[Path]:
     followed.
     """
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue
         place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
@@ -216,7 +229,7 @@ def test_a_problem_never_imports_another_problem() -> None:
 def test_imports_inside_the_package_are_relative() -> None:
     absolute = []
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in imports(path):
             named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             named += (
                 [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
@@ -264,8 +277,8 @@ def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
 
 
 def test_the_root_module_is_inert() -> None:
-    tree = ast.parse((ROOT / "__init__.py").read_text())
-    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    body = tree(ROOT / "__init__.py").body
+    top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert [ast.unparse(node) for node in top] == ["from __future__ import annotations"]
 
 
@@ -330,7 +343,7 @@ def test_every_experiment_is_real(experiment: object) -> None:
 def test_public_functions_and_classes_have_a_docstring() -> None:
     mute = []
     for path in sources():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path).body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
             signature = any(

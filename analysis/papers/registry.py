@@ -4,17 +4,20 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.registry import resolve
 from ...solvers.outcome import Clock
 from ..report.picture import Picture
 from . import variations as left_open
+
+P = ParamSpec("P")
+Part = TypeVar("Part")
 
 Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
 
@@ -54,30 +57,43 @@ class Finding:
 _NO_CAUSE = "no cause was tested"
 
 
-def judged(good: bool) -> Verdict:
-    """The verdict on a claim of the paper."""
-    return "reproduced" if good else "differs"
+def compare(
+    what: str, paper: str, ours: str, holds: bool | Verdict | None, note: str = "", cause: str = ""
+) -> Finding:
+    """What the paper says beside what came out: reproduced when it holds, else it differs, for
+    `cause` where one was found; `holds` is None for what the paper does not say, or says of data
+    that cannot judge it.
+    """
+    if holds is None:
+        return Finding(what, paper, ours, "not in the paper", note)
+    verdict = holds if isinstance(holds, str) else _judged(holds)
+    return Finding(what, paper, ours, verdict, note, cause if verdict == "differs" else "")
+
+
+def _judged(holds: bool) -> Verdict:
+    return "reproduced" if holds else "differs"
+
+
+def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
+    """A number of the paper, reproduced when ours reads the same."""
+    return compare(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
 def decided(holds: bool, low: float, high: float) -> Verdict:
     """The verdict on the sign of a mean: undecided while its interval from `low` to `high` holds
     0.
     """
-    return "undecided" if low <= 0 <= high else judged(holds)
+    return "undecided" if low <= 0 <= high else _judged(holds)
 
 
-def claim(
-    what: str, paper: str, ours: str, holds: bool, note: str = "", cause: str = ""
-) -> Finding:
-    """A claim of the paper beside what came out: reproduced when it holds, else it differs, for
-    `cause` where one was found.
-    """
-    return Finding(what, paper, ours, judged(holds), note, "" if holds else cause)
+def experiment(function: Callable[P, Iterator[Part]]) -> Callable[P, list[Part]]:
+    """An experiment written as a generator: a function that returns the list of what it yields."""
 
+    @wraps(function)
+    def run(*arguments: P.args, **options: P.kwargs) -> list[Part]:
+        return list(function(*arguments, **options))
 
-def beyond(what: str, ours: str, note: str = "", paper: str = "") -> Finding:
-    """What the paper does not say, or says of data that cannot judge it."""
-    return Finding(what, paper, ours, "not in the paper", note)
+    return run
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class Row(TypedDict, total=False):
     of its cell.
 
     A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and
-    `instance_named`, and `gaps.with_gaps` adds `bounds` and `gaps`.
+    `instance_named`, and `gaps.with_gaps` adds `bounds`, `scales`, `gaps` and `differences`.
 
     Attributes
     ----------
@@ -32,8 +32,9 @@ class Row(TypedDict, total=False):
     frontiers : documents of `PriceFrontier`.
     reading : what the metrics were told, see `gaps.reading`.
     named, instance_named : method and instance before they were told apart by options.
-    bounds, scales, gaps : by metric, the best proved bound on the instance, what agreement with it
-        is relative to, how far the row is from it.
+    bounds, scales, gaps, differences : by metric, the best proved bound on the instance, what
+        agreement with it is relative to, how far the row is from it as a fraction (None where the
+        bound is 0) and in the metric's unit.
     """
 
     key: str
@@ -71,6 +72,7 @@ class Row(TypedDict, total=False):
     bounds: dict[str, float]
     scales: dict[str, float]
     gaps: dict[str, float | None]
+    differences: dict[str, float | None]
 
 
 class Line(TypedDict, total=False):
@@ -82,8 +84,9 @@ class Line(TypedDict, total=False):
     status : of the runs, joined by "+".
     equilibrium : whether a run's claim is an equilibrium's, within its tolerance.
     proof : how the claims of the runs stand: certified only where those of all are.
-    metrics, gaps : means over the seeds that have an answer; None where one of them has no such
-        value.
+    metrics, gaps, differences : means over the seeds that have an answer; None where one of them
+        has no such value.
+    spreads : standard deviations of the metrics over those seeds; None of fewer than two.
     errors : reasons of failures, with how often each occurred.
     """
 
@@ -104,6 +107,8 @@ class Line(TypedDict, total=False):
     scales: dict[str, float]
     metrics: dict[str, float | None]
     gaps: dict[str, float | None]
+    differences: dict[str, float | None]
+    spreads: dict[str, float | None]
     seconds: float | None
     errors: dict[str, int]
 

@@ -26,6 +26,11 @@ MOST_DIGITS = 60
 less.
 """
 
+MOST_EXACT = 3_900
+"""The same where value and bound are one number and must stay so; the verifier reads no more than
+4,000 digits.
+"""
+
 Says = Literal["optimal", "gap", "infeasible", "equilibrium"]
 
 
@@ -64,12 +69,12 @@ class Level:
 
     def document(self) -> dict[str, Any]:
         """The claim and the steps as JSON values."""
-        up = self.sense == "min"
+        up, most = self.sense == "min", MOST_EXACT if self.says == "optimal" else MOST_DIGITS
         claim: dict[str, Any] = {
             "objective": self.objective,
             "sense": self.sense,
-            "value": None if self.value is None else written(self.value, up=up),
-            "bound": None if self.bound is None else written(self.bound, up=not up),
+            "value": None if self.value is None else written(self.value, up=up, most=most),
+            "bound": None if self.bound is None else written(self.bound, up=not up, most=most),
             "says": self.says,
         }
         if self.epsilon is not None:
@@ -125,11 +130,11 @@ class Proof:
         return write_text(path, text + "\n")
 
 
-def written(value: Fraction, *, up: bool) -> int | str:
+def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
     """A fraction as it stands in a proof, rounded up or down when it is long (by less than the
     verifier allows).
     """
-    if value.denominator >= 10**MOST_DIGITS:
+    if value.denominator >= 10**most:
         over = 10 ** (MOST_DIGITS // 2) * (value.denominator // abs(value.numerator) + 1)
         low = value.numerator * over // value.denominator
         value = Fraction(low + 1 if up else low, over)

@@ -15,15 +15,17 @@ from ....instances.problem.rules import checked
 from ....instances.scheduling.formats import read_swf
 from ....instances.scheduling.log import By, Log, Settings
 from ....solvers.scheduling.plain import Reading
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Picture
 from ...scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
-from ..registry import Finding, Verdict, beyond, claim, decided
+from ..charts import chart
+from ..registry import Finding, Verdict, compare, decided, experiment
 from .printed import MACHINES, PRINTED, TABLE_1, Row
 
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
 Start = Literal["both", "empty", "warm"]
 
 
+@experiment
 def table(
     number: str,
     *,
@@ -38,7 +40,7 @@ def table(
     by: By = "user",
     initial: Start = "both",
     reading: Reading = "figure",
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
     seconds long; with table 2 how much windows of a tenth of their length are less unfair.
 
@@ -64,7 +66,6 @@ def table(
         by=by,
     )
     drawn: dict[str, Any] = {"windows": windows, "reading": reading, "seed": seed}
-    findings: list[Finding | Picture] = []
     starts: tuple[Literal["empty", "warm"], ...] = (
         ("empty", "warm") if initial == "both" else (initial,)
     )
@@ -73,24 +74,19 @@ def table(
     studies = {start: study(opened, replace(settings, initial=start), **drawn) for start in starts}
     for start, found in studies.items():
         others = {other: one for other, one in studies.items() if other != start}
-        findings += _rows(found, start, paper, {o: summaries(one) for o, one in others.items()})
-        findings += _differences(found, start, paper, others)
+        yield from _rows(found, start, paper, {o: summaries(one) for o, one in others.items()})
+        yield from _differences(found, start, paper, others)
         means[start] = {name: float(found.distance[name].mean()) for name in printed}
-        findings += _conclusions(start, means[start], printed)
+        yield from _conclusions(start, means[start], printed)
     bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
-    said = "; ".join(
-        f"{label}: " + ", ".join(f"{name} {_short(value)}" for name, value in row.items())
-        for label, row in bars.items()
+    yield chart(
+        f"scheduling-table-{number}",
+        f"Unfairness in windows of {length} s of {trace}",
+        "rule",
+        "mean of delta psi / p_tot",
+        bars,
+        y_scale="symlog",
     )
-    findings.append(
-        Chart(
-            f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}", "rule",
-            "mean of delta psi / p_tot",
-            tuple(Series(name, tuple(row), tuple(row.values()), "bars")
-                  for name, row in bars.items()),
-            alt=f"Bars of each rule's mean, printed and measured. {said}.", y_scale="symlog",
-        )
-    )  # fmt: skip
     if number == "2":
         shorter = study(
             opened, replace(settings, length=length // 10, initial=starts[0]),
@@ -107,14 +103,14 @@ def table(
             f"mean unfairness from windows of {length // 10} to {length} seconds, {starts[0]} start"
         )
         note = f"grows for {len(grown)} of {len(paper)} rules"
-        findings.append(claim(what, "increasing", ours, len(grown) == len(paper), note))
-    return findings
+        yield compare(what, "increasing", ours, len(grown) == len(paper), note)
 
 
 table_1 = partial(table, "1", length=50_000)
 table_2 = partial(table, "2", length=500_000)
 
 
+@experiment
 def figure_10(
     *,
     seed: int = 0,
@@ -126,7 +122,7 @@ def figure_10(
     split: str = "zipf",
     initial: Literal["empty", "warm"] = "empty",
     length: int = 50_000,
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """Figure 10: unfairness grows with the number of organizations (the figure's values are not
     printed).
     """
@@ -136,7 +132,6 @@ def figure_10(
         )
     opened = open_log("LPC-EGEE", log)
     samples: dict[str, list[Floats]] = {name: [] for name in TABLE_RULES}
-    findings: list[Finding | Picture] = []
     for k in range(least, most + 1):
         settings = Settings(
             length=length, organizations=k, machines=machines, split=split, initial=initial
@@ -148,15 +143,7 @@ def figure_10(
             f"{name} {_short(float(samples[name][-1].mean()))}" for name in TABLE_RULES
         )
         note = f"{found.contended_windows} of {found.windows} windows contended"
-        findings.append(
-            Finding(
-                f"mean unfairness, {k} organizations",
-                "only a picture",
-                ours,
-                "not in the paper",
-                note,
-            )
-        )
+        yield compare(f"mean unfairness, {k} organizations", "only a picture", ours, None, note)
     for name in TABLE_RULES:
         s = summarize(samples[name][-1] - samples[name][0])
         printed = name in TABLE_1["LPC-EGEE"]
@@ -168,14 +155,12 @@ def figure_10(
             if s.low > 0
             else "the interval holds 0"
         )
-        findings.append(
-            Finding(
-                f"{name}: from {least} to {most} organizations, window by window",
-                "grows" if printed else "",
-                f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
-                verdict if printed else "not in the paper",
-                note,
-            )
+        yield compare(
+            f"{name}: from {least} to {most} organizations, window by window",
+            "grows" if printed else "",
+            f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
+            verdict if printed else None,
+            note,
         )
     numbers = tuple(range(least, most + 1))
     lines = {name: [summarize(sample) for sample in samples[name]] for name in TABLE_RULES}
@@ -186,25 +171,26 @@ def figure_10(
         "most less least of the rules' means; windows drawn again: it grows by "
         f"{_short(low)} to {_short(high)}"
     )
-    spreads = Finding(
-        f"difference between the rules, {least} against {most} organizations", "more significant",
+    spreads = compare(
+        f"difference between the rules, {least} against {most} organizations",
+        "more significant",
         grown,
-        decided(_apart(last) > _apart(first), low, high), note,
-    )  # fmt: skip
-    ends = ", ".join(
-        f"{name} {_short(line[0].mean)} to {_short(line[-1].mean)}" for name, line in lines.items()
+        decided(_apart(last) > _apart(first), low, high),
+        note,
     )
-    picture = Chart(
-        "scheduling-figure-10", "Unfairness against the number of organizations", "organizations",
+    yield spreads
+    yield chart(
+        "scheduling-figure-10",
+        "Unfairness against the number of organizations",
+        "organizations",
         "mean of delta psi / p_tot",
-        tuple(Series(name, numbers, tuple(entry.mean for entry in line), "line+points") for name,
-        line in lines.items()),
-        alt=f"A line for each rule, from {least} to {most} organizations: {ends}.",
+        {name: [entry.mean for entry in line] for name, line in lines.items()},
+        x=numbers,
+        style="line+points",
         y_scale="symlog",
-        note="means over few contended windows: their 95 % intervals overlap, see the "
-             "differences window by window",
-    )  # fmt: skip
-    return [*findings, spreads, picture]
+        note="means over few contended windows: their 95 % intervals overlap, see the differences "
+        "window by window",
+    )
 
 
 def _apart(distance: Floats) -> float:
@@ -246,7 +232,7 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
     ) -> Finding:
         own = "" if holds(paper) else "the printed column does not bear it out"
         note = f"by the means; {own}" if own and holds(ours) else "by the means"
-        return claim(
+        return compare(
             f"{what}, {start} start", text, words, holds(ours), note, own and f"{own} either"
         )
 
@@ -288,7 +274,7 @@ def _rows(
         )
         what, counts = f"{name}, {start} start", "" if place else counted
         if name not in paper:
-            yield beyond(what, ours, counts)
+            yield compare(what, "", ours, None, counts)
             continue
         mean, deviation = paper[name]
         inside = s.low <= mean <= s.high
@@ -306,7 +292,7 @@ def _rows(
             cause = f"the start: the printed mean lies between ours, {ends}"
         note = "" if inside else "its mean is outside our interval"
         note += f", also from {', '.join(others)}" if others and not inside and not cures else ""
-        yield claim(
+        yield compare(
             what,
             f"mean {mean:g}, sd {deviation:g}",
             ours,
@@ -349,7 +335,7 @@ def _differences(
                 cause = f"{known} ({_mean(there)})"
         note = f"farther in {more} windows, nearer in {less}"
         note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
-        yield Finding(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note, cause)
+        yield compare(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note, cause)
 
 
 def _mean(s: Summary) -> str:

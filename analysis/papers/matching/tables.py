@@ -4,7 +4,7 @@ by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,8 @@ from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
 from ...admission.metrics import metrics
 from ...report.picture import Chart, HeatMap, Picture, Series
-from ..registry import Finding, Verdict, judged
+from ..charts import chart
+from ..registry import Finding, Verdict, compare, experiment
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -225,9 +226,10 @@ _RANGED = ("machines", "jobs", "types", "cores", "threads")
 
 
 @checked
+@experiment
 def frontier_table(
     *, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """The frontier of total speed against blocking pairs on a small instance, every point proved or
     with its bound.
 
@@ -241,19 +243,19 @@ def frontier_table(
     )
     schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
     points = frontier(one, time_limit=time_limit)
-    findings: list[Finding | Picture] = [
-        Finding(
+    yield from [
+        compare(
             f"at most {point.blocking_pairs} blocking pairs",
             "",
             f"total speed {point.total_speed:.2f}",
-            "not in the paper",
+            None,
             "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}",
         )
         for point in points
     ]
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
-        findings.append(Finding(name, "", text, "not in the paper"))
+        yield compare(name, "", text, None)
     best = Series(
         "most possible",
         tuple(point.blocking_pairs for point in points),
@@ -273,35 +275,29 @@ def frontier_table(
         "below the line."
     )
     title = "Total speed against blocking pairs, 8 jobs on 3 VMs"
-    return [
-        *findings,
-        Chart(
-            "admission-frontier",
-            title,
-            "blocking pairs at most",
-            "total speed",
-            (best, *clouds),
-            alt,
-        ),
-    ]
+    yield Chart(
+        "admission-frontier",
+        title,
+        "blocking pairs at most",
+        "total speed",
+        (best, *clouds),
+        alt,
+    )
 
 
+@experiment
 def words(
     comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What sections IV.A to D say of a comparison in words, on our figures, and whether the printed
     table bears it out.
     """
-    found = []
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = holds(_by_scheme(ours)), holds(_by_scheme(printed))
         note = "on the figures above"
         note += "; the printed ones do not bear it out" if here and not there else ""
         cause = "" if here or there else "the printed figures do not bear it out either"
-        found.append(
-            Finding(what, claim, "holds" if here else "does not hold", judged(here), note, cause)
-        )
-    return found
+        yield compare(what, claim, "holds" if here else "does not hold", here, note, cause)
 
 
 def _by_scheme(rows: Mapping[str, Sequence[float]]) -> Figures:
@@ -334,14 +330,8 @@ def _pictures(
     """
     name = f"admission-table-{NUMBER[comparison].lower()}"
     title = f"Comparison {comparison} (Table {NUMBER[comparison]})"
-    bars = [
-        Series("printed", SCHEMES, tuple(printed["speed_score"]), "bars"),
-        Series("here", SCHEMES, tuple(ours["speed_score"]), "bars"),
-    ]
-    said = ", ".join(
-        f"{s} {p:.0f} and {o:.0f}"
-        for s, p, o in zip(SCHEMES, printed["speed_score"], ours["speed_score"], strict=True)
-    )
+    speed = {"printed": printed["speed_score"], "here": ours["speed_score"]}
+    label = "average speed score"
     shares = [metric for metric in WORDS if metric not in ("speed_score", "change")]
     apart = {
         metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)]
@@ -352,14 +342,7 @@ def _pictures(
         key=lambda cell: abs(apart[cell[0]][cell[1]]),
     )
     return [
-        Chart(
-            f"{name}-speed",
-            f"{title}: average speed score",
-            "scheme",
-            "average speed score",
-            tuple(bars),
-            alt=f"Bars of the average speed score, printed and here: {said}.",
-        ),
+        chart(f"{name}-speed", f"{title}: {label}", "scheme", label, speed, x=SCHEMES),
         HeatMap(
             f"{name}-shares",
             f"{title}: shares, here less printed",
@@ -380,20 +363,13 @@ def _pictures(
 
 def _near_optimum(name: str, title: str, optimum: Mapping[str, Sequence[float]]) -> Chart:
     """Each scheme's total speed over the proved bound on the optimum, simulation by simulation."""
-    mean = [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES]
-    worst = [100 * min(optimum[scheme]) for scheme in SCHEMES]
-    words = ", ".join(
-        f"{scheme} {value:.0f} %" for scheme, value in zip(SCHEMES, mean, strict=True)
-    )
-    return Chart(
-        f"{name}-optimum", f"{title}: total speed over the optimum", "scheme",
-        "share of the optimum's bound [%]",
-        (Series("mean", SCHEMES, tuple(mean), "bars"),
-        Series("worst simulation", SCHEMES, tuple(worst), "bars")),
-        alt="Bars of each scheme's total speed as a share of the proved bound on the "
-            "optimum, mean and worst of "
-        f"{len(optimum['SM'])} simulations. Means: {words}.",
-    )  # fmt: skip
+    rows = {
+        "mean": [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES],
+        "worst simulation": [100 * min(optimum[scheme]) for scheme in SCHEMES],
+    }
+    title, label = f"{title}: total speed over the optimum", "share of the optimum's bound [%]"
+    words = f"Over {len(optimum['SM'])} simulations."
+    return chart(f"{name}-optimum", title, "scheme", label, rows, x=SCHEMES, words=words)
 
 
 def _optima(
@@ -441,17 +417,9 @@ def _optima(
         best,
         shares,
         [
-            Finding(
-                "total speed, mean share of the optimum [%]", "", text, "not in the paper", note
-            ),
-            Finding("the same, worst simulation [%]", "", worst, "not in the paper", note),
-            Finding(
-                "blocking pairs, mean",
-                "",
-                blocking,
-                "not in the paper",
-                f"first {len(draws)} simulations",
-            ),
+            compare("total speed, mean share of the optimum [%]", "", text, None, note),
+            compare("the same, worst simulation [%]", "", worst, None, note),
+            compare("blocking pairs, mean", "", blocking, None, f"first {len(draws)} simulations"),
         ],
     )
 
@@ -464,7 +432,7 @@ def _finding(
     text = " / ".join(_figure(value, speed) for value in ours)
     if best is not None:
         text += f"; optimum {_figure(best, speed)} (first {optima})"
-    return Finding(
+    return compare(
         WORDS[name], " / ".join(_figure(value, speed) for value in printed), text, verdict, note
     )
 

@@ -316,7 +316,7 @@ def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
     for name, (content, proof) in {
         "sets": proved(odd, "optimal"),
         "flow": proved(odd, "fair"),
-        "prop": proved(json.loads(read_bytes(locate("colocation/cooper-1000"))), "stable"),
+        "prop": proved(json.loads(read_bytes(locate("colocation/cooper-gaussian-1000"))), "stable"),
         "partition": proved(json.loads(read_bytes(locate("colocation/no-stable-4"))), "stable"),
         "alone": proved({**odd, "machines": 4}, "optimal"),
     }.items():
@@ -373,6 +373,8 @@ FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
         "flow",
         lambda d: dual(d)["flow"].update(numbers=[-5, 0, 0, 0, 0, 5]),
     ),
+    "a tree that ends early": ("prop", lambda d: prop(d)["tree"].pop()),
+    "a tree of nothing": ("prop", lambda d: prop(d).update(tree=[])),
     "a tree without its cut": ("prop", lambda d: prop(d).pop("cuts")),
     "a tree that goes on": ("prop", lambda d: prop(d)["tree"].append(-1)),
     "a leaf of nothing": ("prop", lambda d: prop(d).update(cuts=[], tree=[-1], leaves=[[]])),

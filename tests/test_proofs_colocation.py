@@ -375,7 +375,6 @@ FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     ),
     "a tree that ends early": ("prop", lambda d: prop(d)["tree"].pop()),
     "a tree of nothing": ("prop", lambda d: prop(d).update(tree=[])),
-    "a tree without its cut": ("prop", lambda d: prop(d).pop("cuts")),
     "a tree that goes on": ("prop", lambda d: prop(d)["tree"].append(-1)),
     "a leaf of nothing": ("prop", lambda d: prop(d).update(cuts=[], tree=[-1], leaves=[[]])),
     "a cut divided by 0": ("prop", lambda d: _set(prop(d)["cuts"][0], 0, 0)),
@@ -413,6 +412,18 @@ def test_a_forged_proof_is_refused(
     assert forged != document
     with pytest.raises((verify.Refused, ArithmeticError, LookupError, ValueError)):
         verify.verify(content, json.dumps(forged).encode())
+
+
+@pytest.mark.parametrize("source", ["sets", "flow", "prop", "partition", "alone", "tree"])
+def test_a_producer_that_writes_a_wrong_bound_is_found_out(
+    source: str, valid: dict[str, tuple[bytes, dict[str, Any]]]
+) -> None:
+    content, document = valid[source]
+    for level in range(1 + len(document["levels"])):
+        forged = copy.deepcopy(document)
+        _raise(forged, level)
+        with pytest.raises(verify.Refused, match="claimed"):
+            verify.verify(content, json.dumps(forged).encode())
 
 
 def test_a_proof_of_fair_needs_bandwidths_and_one_of_partitions_different_agents() -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from proof_cases import Truth, answers, case_of, cases, proved, written
+from proof_cases import Truth, answers, case_of, cases, preferences, proved, written
 
 from cotenant import verify
 from cotenant.instances.problem.files import locate
@@ -183,25 +183,6 @@ def _holds(program: verify.Program, fixed: dict[int, int]) -> bool:
     left = program.tighten(low, high, list(range(len(program.rows))))
     assert not left or low == high
     return left
-
-
-def preferences(seed: int) -> dict[str, Any]:
-    """Four to six agents with strict lists, and where they are five, one without partner."""
-    rng = random.Random(seed)
-    agents = rng.choice([4, 5, 6])
-    rows = []
-    for i in range(agents):
-        others = [j for j in range(agents) if j != i]
-        rng.shuffle(others)
-        rows.append([None if i == j else (others.index(j) + 1) / 10 for j in range(agents)])
-    document = {
-        "cotenant": 1,
-        "problem": "colocation",
-        "name": "lists",
-        "penalty": rows,
-        "count": [1] * agents,
-    }
-    return document | ({"unpaired": 1} if agents == 5 else {})
 
 
 def test_every_stable_partition_of_few_agents_bounds_the_fewest_blocking_pairs() -> None:

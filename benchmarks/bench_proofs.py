@@ -29,7 +29,7 @@ from cotenant.instances.colocation.generators import (
     random_preferences,
     score_preferences,
 )
-from cotenant.instances.problem import Instance, read, write
+from cotenant.instances.problem import Instance, InvalidOption, read, write
 from cotenant.instances.problem.files import bundled, locate
 from cotenant.instances.problem.proof import Proof
 from cotenant.instances.problem.reading import read_bytes
@@ -63,8 +63,12 @@ def families(folder: Path) -> Iterator[Case]:
             if method.prover and method.suits(read(name)):
                 exact = (problem, method.name) == ("colocation", "optimal")
                 yield "bundled", method.name, partial(locate, name), Mark(5.0, None, exact)
+    different: dict[str, Callable[..., Instance]] = {
+        "lists": random_preferences,
+        "scores": score_preferences,
+    }
     for agents in (100, 400, 1000):
-        for label, make in (("lists", random_preferences), ("scores", score_preferences)):
+        for label, make in different.items():
             yield (
                 "different",
                 "optimal",
@@ -82,8 +86,8 @@ def families(folder: Path) -> Iterator[Case]:
     for seed in range(4):
         for noise in (0.15, 0.05):
             name = f"scores-300-{noise}-{seed}"
-            make = partial(drawn, name, score_preferences, seed, agents=300, noise=noise)
-            yield "blocking", "stable", make, Mark(1.0, 1000)
+            file = partial(drawn, name, score_preferences, seed, agents=300, noise=noise)
+            yield "blocking", "stable", file, Mark(1.0, 1000)
 
 
 def left(proof: Proof) -> str:
@@ -128,10 +132,13 @@ def main() -> None:
             if arguments.only not in (None, instance.problem):
                 continue
             method = catalog.find(instance.problem, name)
-            begun = time.perf_counter()
-            result = cotenant.solve(instance, name, time_limit=arguments.limit)
-            solved = time.perf_counter()
             label = f"{instance.problem}/{instance.name}"[:31]
+            begun = time.perf_counter()
+            try:
+                result = cotenant.solve(instance, name, time_limit=arguments.limit)
+            except InvalidOption:  # not for this instance
+                continue
+            solved = time.perf_counter()
             try:
                 task = Task.of(content, instance, {}, result.outcome, Clock(arguments.limit))
                 proof: Proof = resolve(method.prover)(task)

@@ -187,7 +187,14 @@ METHODS: tuple[Method, ...] = (
         "joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact", "disutility", f"{_FUGA} eq. 14, summed"
     ),
     _shared(
-        "max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact", "dominant_share_min", "leximin", ("DRF",)
+        "max-min-share",
+        "packing",
+        "solvers.packing.shares:max_min_share",
+        "exact",
+        "dominant_share_min",
+        "leximin",
+        ("DRF",),
+        prover="solvers.proofs.prices:max_min_share",
     ),
     _shared(
         "max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact", "utilization", f"{_FUGA} 4.2", ("DRF",)

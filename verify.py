@@ -890,8 +890,8 @@ class Packing:
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
 
-    def fillings(self, kind: int, items: list[tuple[int, int | None, list[int]]],
-                 weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+    def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
+                 least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
         """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
         Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
@@ -899,10 +899,11 @@ class Packing:
         items of least weight per price fill what is left of it, the last in part (Dantzig 1957).
         """
         room, line, found = self.room[kind], [], []
+        items = [] if self.servers[kind] == 0 else items
         for i, (price, most, size) in enumerate(items):
             fits = [r // d for r, d in zip(room, size, strict=True) if d]
             heavy = sum(u * d for u, d in zip(weights, size, strict=True))
-            if copies := min(fits if most is None else [most, *fits]):
+            if copies := min(most, *fits):
                 line.append((Fraction(heavy, price), i, price, copies, heavy, size))
         line.sort(key=lambda item: item[:2])
         space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
@@ -942,7 +943,7 @@ class Priced:
     """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
-    server of any class c (with up to `most` VMs of each type) be worth more than cost_c t + r_c. An
+    server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An
     answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
     times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
     rounded up. If t is 0 and gain above 0 there is no answer (bound None).
@@ -955,36 +956,29 @@ class Priced:
     items, classes, target, nodes) to a contradiction; so there is no such answer.
     """
 
-    def __init__(self, given: Packing, most: list[int | None], owed: list[int], cost: list[int],
-                 step: object) -> None:  # fmt: skip
+    def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
         _, made = step_of(step, prices="prices scale rents weights|target tree")
         self.given, self.cost, classes = given, cost, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
         self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
         self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
-        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        for i, size in enumerate(given.size):
-            if prices[i] and most[i] != 0:
-                alike.setdefault((prices[i], tuple(size)), []).append(i)
-        limits = [[most[i] for i in same] for same in alike.values()]
-        copies = [None if None in limit else sum(n or 0 for n in limit) for limit in limits]
-        items = [(y, n, list(size)) for (y, size), n in zip(alike, copies, strict=True)]
-        self.owed = [sum(owed[i] for i in same) for same in alike.values()]
-        gain = self.gain([y for y, _, _ in items], rents)
+        alike: dict[tuple[int, tuple[int, ...]], int] = {}
+        for price, number, size in zip(prices, owed, given.size, strict=True):
+            if price and number:
+                alike[price, tuple(size)] = alike.get((price, tuple(size)), 0) + number
+        items = [(price, number, list(size)) for (price, size), number in alike.items()]
+        self.owed = list(alike.values())
+        gain = self.gain([price for price, _, _ in items], rents)
         reach = max(self.target * scale - gain, -1) if "tree" in made else -1
         self.found = list[tuple[int, dict[int, int]]]()
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
-            limit, least = cost[c] * scale + rents[c], cost[c] * scale + rents[c] - reach
-            usable = (
-                given.fillings(c, items, weights, max(1, least)) if given.servers[c] != 0 else []
-            )
-            for worth, filling in usable:
+            limit = cost[c] * scale + rents[c]
+            least = max(1, limit - reach)
+            for worth, filling in given.fillings(c, items, weights, least):
                 if worth > limit:
-                    raise Refused(
-                        f"a server of class {c} can hold what is worth more than it costs"
-                    )
+                    raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
         if "tree" in made:
             self.close(made["tree"], [])
@@ -1034,7 +1028,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = Priced(given, given.request, owed, cost, step).bound
+        bound = Priced(given, owed, cost, step).bound
         found.infeasible = found.infeasible or bound is None
         found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
     return [found]
@@ -1043,6 +1037,38 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
 def packing_cost(case: Case) -> list[Found]:
     """The cheapest servers that hold all that is requested."""
     return packing_servers(case, costs=True)
+
+
+def packing_share(case: Case) -> list[Found]:
+    """The largest least dominant share of the users who want something.
+
+    A user's share is that of the resource of which it has most. If there is no room for so many VMs
+    of each that all shares are above some share (or somebody does not want as many), that is a bound.
+    """
+    given, found = Packing(case), Found()
+    there = [0] * len(given.room[0])
+    for room, number in zip(given.room, given.servers, strict=True):
+        if number is None:
+            raise Refused("the number of servers is not fixed")
+        there = [n + number * r for n, r in zip(there, room, strict=True)]
+    parts = [
+        [Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)] for row in given.size
+    ]
+    unit, wanted = [max(part) for part in parts], given.request
+    users = [i for i, most in enumerate(wanted) if most != 0]
+    if not given.partial and any(wanted):
+        raise Refused("a request is no cap")
+    if given.answered:
+        found.value = min(given.total[i] * unit[i] for i in users)
+    for step in case.steps[0]:
+        _, made = step_of(step, share="above|prices")
+        share = rational(made["above"], "above")
+        owed = [int(share // unit[i]) + 1 if i in users else 0 for i in range(len(unit))]
+        content = any(most is not None and most < owed[i] for i, most in enumerate(wanted))
+        if share < 0 or (not content and Priced(given, owed, given.cost, made.get("prices")).scale):
+            raise Refused("it is not shown that nothing gives everybody more")
+        found.bound = share if found.bound is None else min(share, found.bound)
+    return [found]
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1463,6 +1489,7 @@ METHODS = {
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
     ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),

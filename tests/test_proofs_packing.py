@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -212,5 +213,58 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: P
     wanted = zip(step["prices"], drawn(1).wanted.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
     proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
-    with pytest.raises(verify.Refused, match="worth more than it costs"):
+    with pytest.raises(verify.Refused, match="worth more than the server"):
+        judged(content, proof | {"witness": None})
+
+
+def shared(seed: int) -> Packing:
+    """Two or three servers for users who want as many VMs as they get, or up to a cap."""
+    rng = np.random.default_rng(seed)
+    instance = drawn(seed)
+    caps = np.where(rng.random(instance.types) < 0.6, np.inf, rng.integers(0, 4, instance.types))
+    caps[0] = np.inf
+    return Packing(
+        capacity=instance.capacity,
+        demand=instance.demand,
+        request=caps,
+        servers=np.full(instance.classes, 3 - instance.classes // 2).astype(float),
+        partial=True,
+        name=f"shared-{seed}",
+    )
+
+
+def largest_least_share(instance: Packing) -> Fraction:
+    """Over all placements, by the totals that can be reached server by server."""
+    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
+    unit = [
+        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
+    ]
+    reached = {(0,) * instance.types}
+    for c in np.repeat(np.arange(instance.classes), instance.available.astype(int)):
+        most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
+        rows = [
+            row
+            for row in itertools.product(*(range(n + 1) for n in most))
+            if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+        ]
+        reached = {tuple(map(sum, zip(a, row, strict=True))) for a in reached for row in rows}
+    users = [i for i, n in enumerate(instance.wanted) if n]
+    cap = instance.wanted
+    return max(min(Fraction(min(vms[i], cap[i])) * unit[i] for i in users) for vms in reached)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_largest_least_share_is_certified(tmp_path: Path, seed: int) -> None:
+    content, proof = proof_of(tmp_path, shared(seed), "max-min-share")
+    assert judged(content, proof).endswith("optimal")
+    bound = verify.rational(proof["claim"]["bound"], "bound")
+    assert bound == largest_least_share(shared(seed))
+
+
+def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, shared(1), "max-min-share")
+    low = verify.rational(proof["claim"]["bound"], "bound") / 2
+    proof["steps"][0]["above"] = str(low)
+    proof["claim"] |= {"value": None, "bound": str(low), "says": "gap"}
+    with pytest.raises(verify.Refused):
         judged(content, proof | {"witness": None})

@@ -5,6 +5,7 @@ What prices prove, and a tree besides, stands above `priced` in `verify.py`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ... import verify
-from ...instances.packing.instance import Integers, fits
+from ...instances.packing.game import FairShare
+from ...instances.packing.instance import Integers, Placement, fits
 from ...instances.problem.proof import Level, Proof
 from ..outcome import Clock, Status
 from ..packing.generation import Prices, generate, prices_of
@@ -20,6 +22,7 @@ from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.reduction import UNLIMITED, Reduced, reduce
 from . import Claimed, Task
 from .filling_tree import Fillings, refuted
+from .rounding import option
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
@@ -54,6 +57,31 @@ def arc_flow(task: Task) -> Proof:
 def min_cost(task: Task) -> Proof:
     """Of `min-cost`."""
     return _cheapest(task, "min-cost", costs=True)
+
+
+def max_min_share(task: Task) -> Proof:
+    """Of `max-min-share`, its first level: that there is no room for VMs that give everybody a larger share."""
+    given, solution = task.instance, task.outcome.solution
+    if not isinstance(solution, Placement):
+        raise Claimed("no placement was found")
+    unit = FairShare.of(given).unit
+    total = solution.totals(given.types).tolist()
+    users = np.flatnonzero(given.wanted > 0).tolist()
+    share = min(total[i] * unit[i] for i in users)
+    owed = [math.floor(share / unit[i]) + 1 if i in users else 0 for i in range(given.types)]
+    step: dict[str, Any] = {"kind": "share", "above": option(share)}
+    if not any(owed[i] > given.wanted[i] for i in users):
+        wanted = given.replace(request=np.array(owed, dtype=float), partial=False)
+        prices = no_answer(reduce(wanted), task.clock)
+        steps = () if prices is None else ({**step, "prices": prices},)
+    else:
+        steps = (step,)
+    try:
+        [found] = verify.packing_share(task.case({}, steps))
+    except verify.Refused as why:
+        raise Claimed(str(why)) from None
+    level = Level("dominant_share_min", "max", found.value, found.bound, steps)
+    return Proof("packing", "max-min-share", (level,), {}, task.witness)
 
 
 def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:

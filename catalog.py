@@ -178,8 +178,24 @@ METHODS: tuple[Method, ...] = (
         ("FFD", "dot"),
         prover="solvers.proofs.prices:arc_flow",
     ),
-    _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility", f"{_FUGA} 4.3, played exactly"),
-    _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium", "disutility", f"{_FUGA} 4.3, fig. 3"),
+    _shared(
+        "FUGA",
+        "packing",
+        "solvers.packing.game.play:fuga",
+        "equilibrium",
+        "disutility",
+        f"{_FUGA} 4.3, played exactly",
+        prover="solvers.proofs.recompute:fuga",
+    ),
+    _shared(
+        "FUGA-tree",
+        "packing",
+        "solvers.packing.game.tree:fuga_tree",
+        "equilibrium",
+        "disutility",
+        f"{_FUGA} 4.3, fig. 3",
+        prover="solvers.proofs.recompute:fuga_tree",
+    ),
     _shared(
         "FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic", "disutility", f"{_FUGA} Algorithm 1"
     ),

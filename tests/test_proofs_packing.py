@@ -300,7 +300,7 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
     assert proof["witness"] != other
     with pytest.raises(Claimed, match="subgame"):
         proof_of(tmp_path, instance, "FUGA", given)
-    with pytest.raises(verify.Refused, match="equilibrium"):
+    with pytest.raises(verify.Refused, match="regret"):
         judged(content, proof | {"witness": other})
 
 

@@ -24,11 +24,13 @@ import numpy as np
 
 import cotenant
 from cotenant import catalog, verify
+from cotenant.instances.admission.generators import table_i
 from cotenant.instances.colocation.generators import (
     population,
     random_preferences,
     score_preferences,
 )
+from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.problem import Instance, InvalidOption, read, write
 from cotenant.instances.problem.files import bundled, locate
 from cotenant.instances.problem.proof import Proof
@@ -75,6 +77,14 @@ def families(folder: Path) -> Iterator[Case]:
                 partial(drawn, f"{label}-{agents}", make, 1, agents=agents),
                 Mark(2.0, None, True),
             )
+    for number in range(1, 11):
+        for items in (30, 60):
+            name = f"caprara-toth-{number}-{items}"
+            file = partial(drawn, name, caprara_toth, 1, number=number, items=items)
+            yield "caprara", "min-servers", file, Mark(4.0, None, True)
+    for comparison in ("I", "II", "III"):
+        file = partial(drawn, f"table-{comparison}", table_i, 1, comparison=comparison)
+        yield "hines", "optimal", file, Mark(5.0)
     yield "cooper", "stable", partial(locate, "colocation/cooper-1000"), Mark(1.0, 10, True)
     for seed in range(6):
         yield (
@@ -115,7 +125,9 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=float, default=20.0)
     parser.add_argument(
-        "--family", action="append", choices=["bundled", "different", "cooper", "blocking"]
+        "--family",
+        action="append",
+        choices=["bundled", "different", "caprara", "hines", "cooper", "blocking"],
     )
     parser.add_argument("--only")
     arguments = parser.parse_args()

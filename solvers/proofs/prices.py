@@ -91,7 +91,9 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     if task.outcome.status is Status.INFEASIBLE:
         step = no_answer(problem, task.clock)
     else:
-        step = bounded(problem, int(np.ceil((task.outcome.bound or 0) - 1e-6)), task.clock)
+        shown = checker(task.case({}, ()))[0].value
+        told = math.ceil((task.outcome.bound or 0) - 1e-6)
+        step = bounded(problem, told, int(shown or told), task.clock)
     steps = ((step,),) if step else ((),)
     [found] = checker(task.case({}, *steps))
     if task.outcome.status is Status.INFEASIBLE and not found.infeasible:
@@ -102,10 +104,13 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     return Proof("packing", method, (level,), {}, task.witness)
 
 
-def bounded(problem: Reduced, cost: int, clock: Clock) -> dict[str, Any] | None:
-    """A step that proves that no answer costs less than this, or as near to it as can be; None for nothing."""
-    relaxation = generate(problem, Pool(problem.types), clock, upper=cost)
-    prices = relaxation.prices
+def bounded(problem: Reduced, told: int, upper: int, clock: Clock) -> dict[str, Any] | None:
+    """A step that proves that no answer costs less than a method told, or more (up to `upper`) where prices show it.
+
+    As near to it as can be, where they do not; None for nothing.
+    """
+    relaxation = generate(problem, Pool(problem.types), clock, upper=max(told, upper))
+    prices, cost = relaxation.prices, min(max(told, relaxation.bound), max(told, upper))
     if prices.value > cost - 1:
         share = (cost - 1 + MARGIN * (prices.value - cost + 1)) / prices.value
         for scale in SCALES:

@@ -115,10 +115,8 @@ def left(proof: Proof) -> str:
         elif level.value is None or level.bound is None:
             parts.append("infeasible" if level.infeasible else "open")
         else:
-            parts.append(
-                f"{float(abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)):.1e}"
-            )
-            parts[-1] = "0" if level.value == level.bound else parts[-1]
+            off = abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)
+            parts.append(f"{float(off):.1e}" if off else "0")
     return ", ".join(parts)
 
 

@@ -89,7 +89,7 @@ def console(width: int | None = None) -> Console:
 
 
 def say(words: object) -> None:
-    """A line for people, on stderr; when nothing can be written there, there is nobody to tell."""
+    """Print a line on stderr; nothing happens where stderr cannot be written."""
     text = printable(str(words))
     try:
         sys.stderr.write(f"{text if _has_unicode(sys.stderr) else in_ascii(text)}\n")

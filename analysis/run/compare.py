@@ -21,6 +21,7 @@ from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
 from .outlook import Outlook, outlook
+from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, runner_of, validate_place
@@ -29,8 +30,6 @@ TIME_LIMIT = 60.0
 """Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for
 ever.
 """
-
-Progress = Callable[[int, int, Row], None]
 
 
 def compare(
@@ -48,7 +47,7 @@ def compare(
     dask: str | None = None,
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     running: Callable[[Outlook], None] | None = None,
     stopping: Callable[[], None] | None = None,
 ) -> Comparison:
@@ -78,7 +77,8 @@ def compare(
         `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; cells it already holds are skipped. One process at a time
         adds to a file.
-    progress : called with (done, total, row).
+    progress : called with (done, total, row). True shows a line in a terminal or a notebook once
+        two seconds have passed, False none.
     running : called with what runs now and how long the rest may take, before the first run and
         after each.
     stopping : called when processes or a cluster were asked to stop, before the rows that they
@@ -116,6 +116,7 @@ def compare(
     ]
     rows: list[Row] = []
     interrupted = False
+    shown = watched() if progress is True else progress or None
     try:
         with locked(out):
             finished = finished_rows(out)
@@ -133,8 +134,8 @@ def compare(
                         if file is not None:
                             file.add(row)
                         rows.append(row)
-                        if progress is not None:
-                            progress(len(rows), len(cells), row)
+                        if shown is not None:
+                            shown(len(rows), len(cells), row)
                         if running is not None:
                             running(outlook(cells, rows, processes))
     except KeyboardInterrupt:

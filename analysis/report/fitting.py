@@ -144,7 +144,8 @@ def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
     rows: list[tuple[str, str]] = []
     for row in zip(*(cell.texts for cell in cells), strict=True):
         rows += [("", "")] if rows else []
-        rows += [(cell.column.name, text) for cell, text in zip(cells, row, strict=True)]
+        named = zip(cells, row, strict=True)
+        rows += [(cell.column.name, text) for cell, text in named if text]
     columns = (Column("name", bold=True, wrap=False), Column("value"))
     stack = Table(table.name, table.title, columns, tuple(rows), table.caption, heading=False)
     return fitted(stack, width).drawn

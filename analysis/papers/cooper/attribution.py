@@ -60,26 +60,16 @@ def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
     )
     rank, _ = linked(greedy_bars, given.demands)
     said = "by type" if other == "index" else "at random"
-    yield compare(
-        f"GR with tasks that come {said}",
-        "",
-        f"rank correlation {rank:.2f}",
-        None,
-        "the papers do not say in which order",
-    )
+    yield compare(f"GR with tasks that come {said}", "", f"rank correlation {rank:.2f}", None,
+        "the papers do not say in which order")  # fmt: skip
     negative = np.mean(
         [_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]]
     )
     what = "some jobs run better colocated than alone (footnote 3)"
     ours = f"{100 * negative:.1f} % of placements"
     if given.synthetic:
-        yield compare(
-            what,
-            "occasionally",
-            ours,
-            None,
-            "the contention model has noise of 0.2 points, made for this",
-        )
+        yield compare(what, "occasionally", ours, None,
+            "the contention model has noise of 0.2 points, made for this")  # fmt: skip
     else:
         note = f"the least penalty is {100 * float(given.base.penalty.min()):.1f} %"
         yield compare(what, "occasionally", ours, bool(0 < negative < 0.5), note)
@@ -127,13 +117,8 @@ def figure_8(
         rank, link = linked(bars[name], given.demands)
         said = "yes" if FAIR[name] else "no (unfair: unrelated)"
         ours = f"{'yes' if link else 'no'}: {spread(found[name])}"
-        yield compare(
-            f"{name}, ranked penalties follow ranked demands",
-            said,
-            ours,
-            link == FAIR[name],
-            _why(name, rank, given),
-        )
+        yield compare(f"{name}, ranked penalties follow ranked demands", said, ours,
+            link == FAIR[name], _why(name, rank, given))  # fmt: skip
     fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(
         found[name].mean() for name in ("GR", "CO", "SMP")
     )
@@ -260,13 +245,8 @@ def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> Iterator[Finding]
         place = {p: 1 + int((bars[p] < bars[p][names.index(job)]).sum()) for p in POLICIES}
         ours = ", ".join(f"{policy} {value}" for policy, value in place.items())
         hit = any(place[policy] == penalty for policy in ("SMR", "SR"))
-        yield compare(
-            f"{job}, rank of penalty",
-            str(penalty),
-            ours,
-            hit,
-            "under which policy is not said: SMR or SR",
-        )
+        yield compare(f"{job}, rank of penalty", str(penalty), ours, hit,
+            "under which policy is not said: SMR or SR")  # fmt: skip
 
 
 def _least_slack(population: Colocation, seconds: float) -> Finding:
@@ -336,15 +316,9 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
         "Rank correlations with it: "
         f"{', '.join(f'{policy} {value:.2f}' for policy, value in rank.items())}."
     )
-    return Chart(
-        "colocation-figure-8-ranks",
-        "Ranks of penalty and of demand",
-        f"job type, {given.demand}",
-        "rank (1 is least)",
-        tuple(series),
-        alt,
-        note=given.note,
-    )
+    return Chart("colocation-figure-8-ranks", "Ranks of penalty and of demand",
+        f"job type, {given.demand}", "rank (1 is least)", tuple(series), alt, note=given.note,
+    )  # fmt: skip
 
 
 def _correlation_chart(found: dict[str, Floats]) -> Chart:
@@ -354,15 +328,10 @@ def _correlation_chart(found: dict[str, Floats]) -> Chart:
     low, high = (
         [mean[name] + sign * float(found[name].std()) for name in names] for sign in (-1, 1)
     )
-    return chart(
-        "colocation-figure-8-correlation",
-        "Rank correlation of penalty with demand",
-        "policy",
-        "Spearman's coefficient",
-        {"rank correlation": mean},
+    return chart("colocation-figure-8-correlation", "Rank correlation of penalty with demand",
+        "policy", "Spearman's coefficient", {"rank correlation": mean},
         ends={"rank correlation": (low, high)},
-        note="intervals: one standard deviation over populations",
-    )
+        note="intervals: one standard deviation over populations")  # fmt: skip
 
 
 def _percent(values: Floats) -> tuple[float | None, ...]:

@@ -51,13 +51,8 @@ def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> Iterator[Find
             "formulas are not in the text)"
         )
         what = f"preferences right with {100 * share:.0f} % sampled"
-        yield compare(
-            what,
-            f"{100 * paper:.0f} %",
-            ours,
-            abs(point.mean - paper) <= WITHIN,
-            f"{note}; within 3 points",
-        )
+        yield compare(what, f"{100 * paper:.0f} %", ours, abs(point.mean - paper) <= WITHIN,
+            f"{note}; within 3 points")  # fmt: skip
     yield _fall(points)
     yield from _desiderata(given, draws)
     yield compare("what this ran on", "", given.note, None)
@@ -73,13 +68,8 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
         f"{100 * slow:.2f} from 30 to 50 %"
     )
     holds = quick >= QUICKLY * slow
-    return compare(
-        "error falls quickly from 20 to 25 % sampled, slowly beyond 30 %",
-        "yes",
-        ours,
-        holds,
-        "quickly: twice as fast",
-    )
+    return compare("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes", ours,
+        holds, "quickly: twice as fast")  # fmt: skip
 
 
 def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:

@@ -154,14 +154,9 @@ def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
         Column("U(1)", numeric=True),
     )
     title = "The game tree of the worked example, with its equilibrium path"
-    yield compare(
-        "equilibrium",
-        "(c, e)",
-        f"({', '.join(play)})",
-        play == ["c", "e"],
+    yield compare("equilibrium", "(c, e)", f"({', '.join(play)})", play == ["c", "e"],
         f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and "
-        f"{payoffs[1]:.4f}",
-    )
+        f"{payoffs[1]:.4f}")  # fmt: skip
     yield compare(
         "leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"
     )

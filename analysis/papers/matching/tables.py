@@ -275,14 +275,8 @@ def frontier_table(
         "below the line."
     )
     title = "Total speed against blocking pairs, 8 jobs on 3 VMs"
-    yield Chart(
-        "admission-frontier",
-        title,
-        "blocking pairs at most",
-        "total speed",
-        (best, *clouds),
-        alt,
-    )
+    yield Chart("admission-frontier", title, "blocking pairs at most", "total speed",
+        (best, *clouds), alt)  # fmt: skip
 
 
 @experiment

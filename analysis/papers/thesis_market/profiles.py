@@ -111,13 +111,8 @@ def figure_3_4(
     low, high = min(mean, key=mean.__getitem__), max(mean, key=mean.__getitem__)
     ours = f"{mean[low]:.2f} ({low}) to {mean[high]:.2f} ({high})"
     inside = round(mean[low], 2) >= LEAST_FRACTION and round(mean[high], 2) <= MOST_FRACTION
-    found = given.claim(
-        "expected parallel fractions",
-        f"{LEAST_FRACTION} to {MOST_FRACTION}",
-        ours,
-        inside,
-        "of 22 Spark and PARSEC workloads; judged: ours lie inside",
-    )
+    found = given.claim("expected parallel fractions", f"{LEAST_FRACTION} to {MOST_FRACTION}", ours,
+        inside, "of 22 Spark and PARSEC workloads; judged: ours lie inside")  # fmt: skip
     picture = _bars(
         "market-figure-3.4",
         "Expected parallel fraction by workload",
@@ -140,13 +135,9 @@ def figure_3_5(
     given = _given(seed, profile, where, most_cores)
     variance = _by_workload(given, lambda entry: entry[1])
     fitting = [name for name, value in variance.items() if value < FITS]
-    yield given.claim(
-        "Karp-Flatt models parallel performance accurately",
-        "most applications",
-        f"{len(fitting)} of {len(variance)} workloads",
-        2 * len(fitting) > len(variance),
-        f"accurately: variance of F below {FITS:g}; most: more than half",
-    )
+    yield given.claim("Karp-Flatt models parallel performance accurately", "most applications",
+        f"{len(fitting)} of {len(variance)} workloads", 2 * len(fitting) > len(variance),
+        f"accurately: variance of F below {FITS:g}; most: more than half")  # fmt: skip
     middle = float(np.median(list(variance.values())))
     for poor in POORLY_MODELLED:
         found = {
@@ -202,24 +193,15 @@ def figure_3_10(
         low <= every <= high,
         f"mean over workloads; held out: {holdout}",
     )
-    yield given.claim(
-        "error in the worst case",
-        f"{100 * WORST_ERROR:.0f} %",
-        f"{100 * errors[worst].max():.1f} % ({worst})",
-        float(errors[worst].max()) <= WORST_ERROR,
-        f"judged: no more; {_without(errors, worst)}",
-    )
+    yield given.claim("error in the worst case", f"{100 * WORST_ERROR:.0f} %",
+        f"{100 * errors[worst].max():.1f} % ({worst})", float(errors[worst].max()) <= WORST_ERROR,
+        f"judged: no more; {_without(errors, worst)}")  # fmt: skip
     if "canneal" in mean:
         place = 1 + sum(value > mean["canneal"] for value in mean.values())
         ours = f"{100 * mean['canneal']:.1f} %, place {place} of {len(mean)}"
         holds = 2 * place <= len(mean)
-        yield given.claim(
-            "canneal is poorly modeled",
-            "yes",
-            ours,
-            holds,
-            "among the worse half by mean error",
-        )
+        yield given.claim("canneal is poorly modeled", "yes", ours, holds,
+            "among the worse half by mean error")  # fmt: skip
     yield compare("what this ran on", "", given.note, None)
     yield _errors_chart(errors, given)
 
@@ -320,15 +302,10 @@ def _curves_chart(
         if len(drawn) == len(ordered)
         else f"the five that vary least and the five that vary most; {given.note}"
     )
-    return Chart(
-        "market-figure-3.3",
-        "Parallel fraction calculated from each core count",
-        "cores",
-        "parallel fraction F",
-        series,
+    return Chart("market-figure-3.3", "Parallel fraction calculated from each core count", "cores",
+        "parallel fraction F", series,
         f"Curves of the parallel fraction of {len(drawn)} workloads over core counts. {words}",
-        note=note,
-    )
+        note=note)  # fmt: skip
 
 
 def _bars(name: str, title: str, label: str, values: dict[str, float], given: _Given) -> Chart:
@@ -343,14 +320,6 @@ def _errors_chart(errors: dict[str, np.ndarray], given: _Given) -> Chart:
         "median, quartiles": middle,
         "largest": [float(100 * values.max()) for values in errors.values()],
     }
-    return chart(
-        "market-figure-3.10",
-        "Errors of predicted run times by workload",
-        "workload",
-        "relative error [%]",
-        rows,
-        x=list(errors),
-        ends={"median, quartiles": (low, high)},
-        styles={"largest": "points"},
-        note=given.note,
-    )
+    return chart("market-figure-3.10", "Errors of predicted run times by workload", "workload",
+        "relative error [%]", rows, x=list(errors), ends={"median, quartiles": (low, high)},
+        styles={"largest": "points"}, note=given.note)  # fmt: skip

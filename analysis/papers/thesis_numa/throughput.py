@@ -195,13 +195,9 @@ def figure_4_9(
                 max(lows[kind]),
                 0.2 if kind == "memory" else max([0.2, *lows["memory"]]) / 2,
             )
-            yield compare(
-                f"low load, {kind}-intensive: what IB and IP-2 lose against Local",
-                claim,
-                f"at most {100 * worst:.2f} %",
-                worst < limit,
-                "an arriving task finds a core near its data nearly always",
-            )
+            yield compare(f"low load, {kind}-intensive: what IB and IP-2 lose against Local", claim,
+                f"at most {100 * worst:.2f} %", worst < limit,
+                "an arriving task finds a core near its data nearly always")  # fmt: skip
     for kind, won in wins.items():
         better = [key for key, good in won.items() if good]
         yield compare(
@@ -212,13 +208,9 @@ def figure_4_9(
             "those of small penalties, if any",
         )
     if tolerant:
-        yield compare(
-            "high load, compute-intensive: IB",
-            "without penalty",
-            f"at most {100 * max(tolerant):.1f} % above the best",
-            max(tolerant) < 0.08,
-            "within 8 % counts as none",
-        )
+        yield compare("high load, compute-intensive: IB", "without penalty",
+            f"at most {100 * max(tolerant):.1f} % above the best", max(tolerant) < 0.08,
+            "within 8 % counts as none")  # fmt: skip
         yield compare(
             "high load, compute-intensive: Local",
             "can harm response time",

@@ -11,7 +11,7 @@ from ....instances.colocation.instance import Floats
 from ....instances.colocation.objective import type_penalties
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import AtLeast, checked
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
 from ..charts import chart
 from ..registry import Finding, compare
 from .links import Rows, correlations, linked
@@ -131,29 +131,20 @@ def _by_size(values: dict[int, float] | dict[int, int], form: str) -> str:
 
 
 def _scaling_chart(policy: str, found: dict[int, Floats], exact: dict[int, Floats]) -> Chart:
-    series = []
-    for name, values, strong in ((policy, found, False), (UNBLOCKED, exact, True)):
+    rows, ends = {}, {}
+    for name, values in ((policy, found), (UNBLOCKED, exact)):
         kept = {size: entry for size, entry in values.items() if len(entry)}
-        if not kept:
-            continue
-        mean = [float(entry.mean()) for entry in kept.values()]
-        error = [float(entry.std()) for entry in kept.values()]
-        low, high = (
-            tuple(m + sign * e for m, e in zip(mean, error, strict=True)) for sign in (-1, 1)
-        )
-        series.append(
-            Series(name, tuple(kept), tuple(mean), "line+points", low=low, high=high, strong=strong)
-        )
-    words = "; ".join(
-        f"{entry.name}: "
-        + ", ".join(f"{y:.2f} at {x}" for x, y in zip(entry.x, entry.y, strict=True))
-        for entry in series
-    )
-    return Chart("colocation-figure-13",
+        if kept:
+            rows[name] = {size: float(entry.mean()) for size, entry in kept.items()}
+            low, high = (
+                [rows[name][size] + sign * float(entry.std()) for size, entry in kept.items()]
+                for sign in (-1, 1)
+            )
+            ends[name] = (low, high)
+    return chart("colocation-figure-13",
         "Rank correlation of penalty with demand as populations grow", "agents",
-        "Spearman's coefficient", tuple(series),
-        f"Mean rank correlation by number of agents. {words}.", x_scale="log",
-        note="intervals: one standard deviation over populations")  # fmt: skip
+        "Spearman's coefficient", rows, style="line+points", strong=[UNBLOCKED], ends=ends,
+        x_scale="log", note="intervals: one standard deviation over populations")  # fmt: skip
 
 
 def _deviation_chart(policy: str, rows: dict[int, Rows]) -> Chart:

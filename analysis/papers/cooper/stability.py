@@ -16,7 +16,7 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.stability import blocking_pairs
 from ....solvers.roommates import irving
 from ...colocation.satisfaction import Coupling, Satisfaction, satisfaction
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
 from ..charts import chart
 from ..registry import Finding, compare
 from .populations import (
@@ -289,31 +289,15 @@ def _switch_chart(shares: dict[str, dict[str, float]], given: Setting) -> Chart:
 
 
 def _alpha_chart(counts: dict[str, Floats], given: Setting, possible: int) -> Chart:
-    percent = tuple(100 * alpha for alpha in _ALPHAS)
-    series = []
-    for name, values in counts.items():
-        low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
-        line = tuple(middle.tolist())
-        series.append(
-            Series(
-                name,
-                percent,
-                line,
-                "line+points",
-                low=tuple(low.tolist()),
-                high=tuple(high.tolist()),
-            )
-        )
-    draws = len(counts["GR"])
-    if possible:
-        series.append(Series(UNBLOCKED, percent, (0.0,) * len(percent), "line", strong=True))
-    words = ", ".join(f"{entry.name} {entry.y[0]:.0f}" for entry in series)
-    note = (
-        f"points: medians, intervals: quartiles over {draws} populations; proved in "
-        f"{possible} of them"
-    )
-    return Chart("colocation-figure-10",
+    quartiles = {
+        name: np.percentile(values, [25, 50, 75], axis=0).tolist()
+        for name, values in counts.items()
+    }
+    proved = {UNBLOCKED: [0.0] * len(_ALPHAS)} if possible else {}
+    note = f"points: medians, intervals: quartiles over {len(counts['GR'])} populations"
+    return chart("colocation-figure-10",
         "Blocking pairs by the least gain that makes an agent leave", "alpha [points]",
-        "blocking pairs", tuple(series),
-        f"Median blocking pairs fall as alpha grows from 0 to 5 points. At 0: {words}.",
-        y_scale="symlog", note=f"{note}; {given.note}")  # fmt: skip
+        "blocking pairs", {name: row[1] for name, row in quartiles.items()} | proved,
+        x=[100 * alpha for alpha in _ALPHAS], style="line+points", styles={UNBLOCKED: "line"},
+        strong=[UNBLOCKED], ends={name: (row[0], row[2]) for name, row in quartiles.items()},
+        y_scale="symlog", note=f"{note}; proved in {possible} of them; {given.note}")  # fmt: skip

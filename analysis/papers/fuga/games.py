@@ -24,8 +24,9 @@ from ....solvers.packing.game.tree import game_tree
 from ...packing.audits import audit
 from ...packing.drawing import draw_tree, equilibrium_path
 from ...packing.metrics import metrics
-from ...report.picture import Chart, Drawing, Picture, Series
+from ...report.picture import Chart, Drawing, Picture
 from ...report.table import Column, Table
+from ..charts import chart
 from ..registry import Finding, compare, experiment
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
@@ -263,29 +264,16 @@ def _combinations(instance: Packing) -> Chart:
     """What each combination leaves least used on each server (eq. 10), as fig. 2's example ranks
     them.
     """
-    series = []
+    rows = {}
     for server, name in enumerate(("server 1", "server 2")):
         table = pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))
         value = min_utilization(
             instance.capacity[server], instance.start[server], table @ instance.demand
         )
         order = np.lexsort((*table.T[::-1], -value))
-        series.append(
-            Series(
-                name,
-                tuple(_angle(table[row].tolist()) for row in order),
-                tuple(value[order].round(6).tolist()),
-                "bars",
-            )
-        )
-    best = ", ".join(f"{one.name} {one.x[0]} at {one.y[0]:.3g}" for one in series)
-    return Chart(
-        "packing-figure-2", "Least utilization of each combination of VMs (eq. 10)", "combination",
-        "least utilization",
-        tuple(series),
-        alt="Bars of the least utilization of every combination that fits each of the two "
-            f"servers; the best: {best}.",
-    )  # fmt: skip
+        rows[name] = {_angle(table[row].tolist()): round(float(value[row]), 6) for row in order}
+    return chart("packing-figure-2", "Least utilization of each combination of VMs (eq. 10)",
+        "combination", "least utilization", rows)  # fmt: skip
 
 
 def _angle(row: list[int]) -> str:

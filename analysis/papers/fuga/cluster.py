@@ -142,10 +142,8 @@ def figure_6(
         first = [value for value in curves[resource]["first-fit"].values() if value is not None]
         if fuga:
             text = f"{min(fuga):.3f} to {max(fuga):.3f}"
-            fixed, there = (
-                max(fuga) - min(fuga) <= STEADY,
-                max(abs(value - level) for value in fuga) <= NEAR,
-            )
+            fixed = max(fuga) - min(fuga) <= STEADY
+            there = max(abs(value - level) for value in fuga) <= NEAR
             yield compare(
                 f"FUGA: {resource} allocated stays fixed from {least} servers",
                 "yes",
@@ -212,10 +210,8 @@ def figure_7(
             alpha=alpha,
             eta=eta,
         )
-    cpu, mean_memory = (
-        [entry.utilization[0] for entry in runs["FUGA-algorithm-1"].slots],
-        runs["FUGA-algorithm-1"].mean_utilization[1],
-    )
+    cpu = [entry.utilization[0] for entry in runs["FUGA-algorithm-1"].slots]
+    mean_memory = runs["FUGA-algorithm-1"].mean_utilization[1]
     over = float(np.mean([value > 0.75 for value in cpu]))
     instead = (
         f"{what} instead of the Google trace, {servers} servers, {slots} slots of "
@@ -243,10 +239,8 @@ def _cluster(
     seed: int, trace: str, nodes: str, servers: int, cores: int, memory: float
 ) -> tuple[str, VmTrace, Integers, Integers]:
     """What is simulated, in words; the trace; the classes of servers, and how many of each."""
-    own, number = (
-        np.array([[cores, int(memory * 1024)]], dtype=np.int64),
-        np.array([servers], dtype=np.int64),
-    )
+    own = np.array([[cores, int(memory * 1024)]], dtype=np.int64)
+    number = np.array([servers], dtype=np.int64)
     if not trace:
         return "a synthetic trace", _synthetic_trace(np.random.default_rng(seed)), own, number
     if not nodes:

@@ -196,10 +196,8 @@ def theorems(
     play_ratio, printed_ratio = [], []
     for _ in range(games):
         instance = _random_game(rng, servers, size)
-        right, printed = (
-            fuga(instance, eta=eta, alpha=alpha),
-            fuga_algorithm_1(instance, eta=eta, alpha=alpha),
-        )
+        right = fuga(instance, eta=eta, alpha=alpha)
+        printed = fuga_algorithm_1(instance, eta=eta, alpha=alpha)
         found = audit(instance, right.solution, eta=eta, alpha=alpha)  # type: ignore[arg-type]
         split += bool(found.below_server_split)
         pooled += bool(found.below_pooled_split)

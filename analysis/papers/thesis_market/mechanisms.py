@@ -263,10 +263,8 @@ def _sharing_claims(table: dict[int, dict[str, float]]) -> Iterator[Finding]:
     yield compare(f"FM's index is the largest at {smallest} users", "yes", first, first == "FM")
     for name in ("G-I", "G-II"):
         below = {n: row[name] for n, row in table.items() if row[name] < 1}
-        what, note = (
-            f"{name} does not satisfy sharing incentives",
-            "a sparse market pays for everybody",
-        )
+        what = f"{name} does not satisfy sharing incentives"
+        note = "a sparse market pays for everybody"
         ours = f"below 1 at {', '.join(map(str, below)) or 'no size'} users, against endowment"
         yield compare(what, "yes", ours, bool(below), note)
     last, row = max(table), table[max(table)]

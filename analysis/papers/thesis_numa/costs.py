@@ -136,10 +136,8 @@ def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
         name: float(spearmanr(bandwidth, values).statistic)
         for name, values in _penalties(BENCHMARKS).items()
     }
-    least, most = (
-        min(one.bandwidth for one in MEMORY_INTENSIVE),
-        max(one.bandwidth for one in COMPUTE_INTENSIVE),
-    )
+    least = min(one.bandwidth for one in MEMORY_INTENSIVE)
+    most = max(one.bandwidth for one in COMPUTE_INTENSIVE)
     slow = [one.pcie for one in SPARK]
     load = {
         one.key: 256 * one.bandwidth * 0.75 / 1000 for one in BENCHMARKS if one.key in ("P12", "S6")

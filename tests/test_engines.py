@@ -141,7 +141,7 @@ def test_all_libraries_share_a_process_in_either_order(order: int) -> None:
 
 def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
     infeasible = 0
-    for seed in range(120):
+    for seed in range(60):
         program = small_program(seed)
         expected = enumerated(program)
         for engine in ("highs", "cp-sat"):
@@ -155,7 +155,7 @@ def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
             assert answer.bound is not None
             assert answer.bound <= expected + 1e-12, (seed, engine)
             assert program.holds(answer.point)
-    assert 10 < infeasible < 200
+    assert 5 < infeasible < 100
 
 
 def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
@@ -267,7 +267,7 @@ def test_the_translated_bound_never_passes_the_true_optimum() -> None:
     """Costs that are no decimals, up to a scale that int64 must cut down, with columns below
     zero.
     """
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         size = 10.0 ** rng.integers(-3, 14)
         builder = ProgramBuilder()

@@ -63,8 +63,13 @@ weight = rng.integers(50, 150, (15, 90)).astype(float)
 x = builder.columns(90, upper=1, cost=-(weight.mean(axis=0) + rng.integers(0, 9, 90)).round(), integer=True)
 for row in weight:
     builder.row(x, row, upper=float(row.sum() // 2))
-threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-answer = solve_program(builder.build(), engine=sys.argv[1], time_limit=60)
+ctrl_c = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+def report(seconds, objective, bound, text):
+    if objective is not None and not ctrl_c.is_alive() and not ctrl_c.finished.is_set():
+        ctrl_c.start()  # a point is there
+
+answer = solve_program(builder.build(), engine=sys.argv[1], time_limit=600, report=report)
 assert answer.stop == "interrupted", answer
 assert answer.status == "feasible" and answer.point is not None, answer
 assert answer.bound <= answer.objective

@@ -71,7 +71,9 @@ def stability(rows: Rows) -> None:
 
 def penalty(rows: Rows) -> None:
     """The least mean penalty: by types, and as a least matching of half a million pairs."""
-    cases = [(f"20 types, {agents:,} agents", twenty(agents), 0.1) for agents in (1_000, 1_000_000)]
+    cases: list[tuple[str, Colocation, float | None]] = [
+        (f"20 types, {agents:,} agents", twenty(agents), 0.1) for agents in (1_000, 1_000_000)
+    ]
     cases += [
         (f"{agents} different, {family}", different(agents, family), None)
         for family in ("uniform", "scores", "plane")

@@ -30,7 +30,10 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
+from . import proofs
+from .arguments import As, Json, Options, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
+from .functions import given_method
 
 app = typer.Typer(
     name="cotenant",
@@ -45,18 +48,6 @@ app = typer.Typer(
 NARROW = 120
 """Columns of a terminal below which seven columns of text cannot be read."""
 
-Options = Annotated[
-    list[str] | None,
-    typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more."),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")
-]
-As = Annotated[Form, typer.Option("--format", help="How tables are printed.")]
-TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
-]
-
 
 @app.command()
 def solve(
@@ -64,7 +55,10 @@ def solve(
         str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")
     ],
     method: Annotated[
-        str, typer.Option("-m", "--method", help="A method; see `cotenant methods`.")
+        str,
+        typer.Option(
+            "-m", "--method", help="A method, see `cotenant methods`; or your own, module:function."
+        ),
     ],
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
@@ -88,15 +82,20 @@ def solve(
     instance = read(file)
     require_writable(out, file)
     require_writable(log, file)
-    entry = catalog.find(instance.problem, method)
-    takers = (entry.resolve(), analysis_of(instance.problem).metrics)
-    options = parse_options(takers, option or [], f"method {entry.name!r}")
+    chosen = given_method(method)
+    if isinstance(chosen, str):
+        entry = catalog.find(instance.problem, chosen)
+        function, name = entry.resolve(), entry.name
+    else:
+        function, name = chosen, getattr(chosen, "__name__", method)
+    takers = (function, analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {name!r}")
     with ExitStack() as whole:
-        with progress(f"{entry.name} on {instance.name}", log) as report:
+        with progress(f"{name} on {instance.name}", log) as report:
             result = run(
-                instance, method, seed=seed, time_limit=time_limit, report=report, **options
+                instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
             )
-            came = whole.enter_context(
+            put_off = whole.enter_context(
                 deferred()
             )  # what is known now is written and printed, whatever comes
             if out is not None:  # before the log, which may not find room
@@ -108,7 +107,7 @@ def solve(
             from ..analysis.report.tables import result_table
 
             print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
-        interrupted |= came.interrupted
+        interrupted |= put_off.interrupted
     if interrupted:
         _interrupted(
             "no answer was known yet"
@@ -126,7 +125,11 @@ def compare(
     ],
     method: Annotated[
         list[str] | None,
-        typer.Option("-m", "--method", help="A method; repeat for more; all when none."),
+        typer.Option(
+            "-m",
+            "--method",
+            help="A method, or your own as module:function; repeat for more; all when none.",
+        ),
     ] = None,
     option: Options = None,
     seeds: Annotated[
@@ -153,6 +156,10 @@ def compare(
             help="Also find the proved frontiers of efficiency against fairness; --report "
             "does unless told not to."
         ),
+    ] = None,
+    prove: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write and verify a proof of each answer there."),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -189,19 +196,21 @@ def compare(
         frontier = report is not None and any(
             analysis_of(instance.problem).frontiers for instance in given.instances
         )
-    options = parse_comparison_options(given.instances, method, option or [], frontier=frontier)
-    _say_what_is_compared(given, method)
+    chosen = None if not method else [given_method(each) for each in method]
+    options = parse_comparison_options(given.instances, chosen, option or [], frontier=frontier)
+    _say_what_is_compared(given, chosen)
     with ExitStack() as whole:
         with counter("comparing") as step:
             result = run(
                 given.instances,
-                method,
+                chosen,
                 seeds=range(seeds),
                 time_limit=time_limit,
                 hard_limit=hard_limit,
                 options=options,
                 predict=predict,
                 frontier=frontier,
+                prove=prove,
                 files={
                     fingerprint(instance): name for name, instance in reversed(given.files.items())
                 },
@@ -210,18 +219,18 @@ def compare(
                 else jobs or 1,  # in processes of their own: only those have a hard limit
                 dask=dask,
                 out=out,
-                progress=step,
+                progress=step or False,
                 stopping=lambda: say(
                     "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
                 ),
             )
-            came = whole.enter_context(deferred())
+            put_off = whole.enter_context(deferred())
         if as_json:
             print_json(result.rows)
         elif result.rows or not result.interrupted:
             sources = {fingerprint(instance): instance.source for instance in given.instances}
             print_tables(overview_tables(result, sources), form)
-        interrupted = result.interrupted | came.interrupted
+        interrupted = result.interrupted | put_off.interrupted
     kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
     if report is not None and any(row["metrics"] for row in result.rows):
         try:
@@ -235,7 +244,7 @@ def compare(
         raise typer.Exit(NO_ANSWER)
 
 
-def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
+def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
     """On stderr: what a folder held, how several problems are grouped, and instances that no method
     named works on.
     """
@@ -247,11 +256,20 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
     problems = list(dict.fromkeys(instance.problem for instance in given.instances))
     if len(problems) > 1 or len(given.files) > 1:
         say(f"comparing {given.count}")
-    if method:
+    if chosen is None:
+        lacking: dict[tuple[str, str], list[Any]] = {}
+        for instance in given.instances:
+            for needed, names in catalog.left_out(instance).items():
+                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
+        for (needed, them), instances in lacking.items():
+            where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
+            say(f"left out on {where}: {them}; expected {needed}")
+    elif names := [name for name in chosen if isinstance(name, str)]:
         idle = [
             problem
             for problem in problems
-            if not any(problem in catalog.find_among(problems, name) for name in method)
+            if len(names) == len(chosen)
+            and not any(problem in catalog.find_among(problems, name) for name in names)
         ]
         for problem in idle:
             say(f"left out: no method named works on {problem} instances")
@@ -375,6 +393,8 @@ def methods(
     else:
         narrow = form is Form.TABLE and console().width < NARROW
         print_tables(methods_in_words(found) if narrow else [methods_table(found)], form)
+    if not as_json and (words := proofs.proof_words(found)):
+        console().print(words, highlight=False)
 
 
 @app.command()
@@ -406,7 +426,11 @@ def show(
 def generate(
     problem: Annotated[str, typer.Argument(help="A problem.")],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --seeds, a folder.",
+        ),
     ],
     option: Annotated[
         list[str] | None,
@@ -425,8 +449,12 @@ def generate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
+    ] = None,
 ) -> None:
-    """Generate an instance."""
+    """Generate an instance, or a folder of them."""
     import numpy as np
 
     from ..instances.problem import UnknownName, problem_named, write
@@ -439,29 +467,54 @@ def generate(
         raise UnknownName(f"{problem} generator", chosen, generators)
     function = resolve(generators[chosen])
     options = parse_options(function, option or [], f"generator {chosen!r}")
-    require_writable(out)
-    instance = function(rng=np.random.default_rng(seed), **options)
-    named = instance.replace(
-        name=f"{instance.name}-seed-{seed}",
-        source=f"{instance.source}; generator {chosen}, seed {seed}",
-    )
-    _said(named, write, out)
+
+    def drawn(seed: int) -> Any:
+        instance = function(rng=np.random.default_rng(seed), **options)
+        return instance.replace(
+            name=f"{instance.name}-seed-{seed}",
+            source=f"{instance.source}; generator {chosen}, seed {seed}",
+        )
+
+    if seeds is None:
+        require_writable(out)
+        _said(drawn(seed), write, out)
+        return
+    require_folder(out)
+    for each in range(seed, seed + seeds):
+        instance = drawn(each)
+        write(instance, out / f"{instance.name}.json")
+    typer.echo(f"{out}: {seeds} instances, seeds {seed} to {seed + seeds - 1}")
 
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(help="File in a foreign format.")],
+    source: Annotated[str, typer.Argument(help="File in a foreign format, or a folder of tables.")],
     form: Annotated[
-        str, typer.Option("--from", metavar="FORMAT", help="Its format, such as penalty-csv.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
+            "they are.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
     ],
     option: Options = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="predict|forbid",
+            help="What to do with pairs that are missing: predict them from the others, or forbid "
+            "them.",
+        ),
+    ] = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..instances.problem import UnknownName, problem_named, write
-    from ..instances.problem.options import parse_options
+    from ..instances.problem.options import accepts, parse_options
+    from ..instances.problem.plain import plain_form
     from ..instances.problem.registry import resolve
 
     formats = {
@@ -469,12 +522,32 @@ def convert(
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
     }
+    if form == "csv":
+        form = plain_form(source)
     if form not in formats:
-        raise UnknownName("format", form, formats)
+        raise UnknownName("format", form, [*formats, "csv"])
     function = resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
+    if fill is not None:
+        options["missing"] = _filling(fill, form, accepts(function, "missing"))
     require_writable(out, source)
-    _said(function(source, **options), write, out)
+    instance = function(source, **options)
+    _said(instance, write, out)
+    say(f"{instance.problem}: {instance.source}")
+
+
+def _filling(fill: str, form: str, taken: bool) -> Any:
+    """What a reader is given for its missing pairs."""
+    from ..analysis.colocation.prediction import predicted_penalties
+    from ..instances.problem import InvalidOption
+
+    if fill not in ("predict", "forbid"):
+        raise InvalidOption(f"fill is {fill!r}; expected predict or forbid")
+    if not taken:
+        raise InvalidOption(
+            f"fill is {fill}; format {form!r} has no pairs to fill in; leave it out"
+        )
+    return predicted_penalties if fill == "predict" else fill
 
 
 @app.command()
@@ -710,12 +783,16 @@ def warm() -> None:
         draw = resolve(problem_named(problem).generators[generator]) if generator else None
         made.append(read(text) if draw is None else draw(rng=np.random.default_rng(0)))
     with counter("compiling") as step:
-        done = run(made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step)
+        done = run(
+            made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step or False
+        )
     kept = f"{sum(1 for _ in folder.rglob('*.nbc'))} compiled kernels are kept in {folder}"
     if done.interrupted:
         _interrupted(kept)
     typer.echo(kept)
 
+
+proofs.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True

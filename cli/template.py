@@ -124,30 +124,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from ..problem.base_document import InstanceDocument
 from ..problem.documents import Entries
 from .instance import NewProblem
 
 
-class NewProblemDocument(BaseModel):
+class NewProblemDocument(InstanceDocument):
     """Items with a value and a weight, of which some fit."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant newproblem instance"
-    )
+    model_config = ConfigDict(title="cotenant newproblem instance")
+    made = NewProblem
 
-    cotenant: Literal[1]
     problem: Literal["newproblem"]
-    name: str = ""
-    source: str = Field(default="", description="where the numbers come from")
     value: Entries[int] = Field(description="value of each item")
     weight: Entries[int] = Field(description="weight of each item")
     capacity: int = Field(description="weights that fit in all")
-
-    def build(self) -> NewProblem:
-        """The validated instance."""
-        return NewProblem(**self.model_dump(exclude={"cotenant", "problem"}))
 ''',
     "instances/newproblem/generators.py": '''\
 """Generators."""

@@ -210,7 +210,7 @@ def test_values_better_than_the_bound_are_counted_and_said() -> None:
     assert any("1 values are better than the bound" in note for note in table.notes)
 
 
-def test_equilibria_are_certified_and_no_proof_of_an_optimum() -> None:
+def test_equilibria_are_told_apart_and_are_no_proof_of_an_optimum() -> None:
     lines = lines_of(
         [
             row(
@@ -224,7 +224,7 @@ def test_equilibria_are_certified_and_no_proof_of_an_optimum() -> None:
         ]
     )
     assert aggregate.proof_seconds(lines) == {}
-    assert aggregate.scores(lines, analysis_of("market").metric_table)[0].certified
+    assert aggregate.scores(lines, analysis_of("market").metric_table)[0].equilibrium
 
 
 def test_the_win_table_counts_by_method_and_metric() -> None:

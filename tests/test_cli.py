@@ -288,7 +288,7 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     assert "agents 50" in done.stdout
     assert "synthetic" in run("show", str(made)).stdout
     matrix = tmp_path / "m.csv"
-    matrix.write_text("job,a,b\na,0.1,0.2\nb,,0.3\n")
+    matrix.write_text("job,a,b\na,0.1,0.2\nb,forbidden,0.3\n")
     done = run(
         "convert",
         str(matrix),
@@ -335,6 +335,40 @@ def test_the_same_seed_generates_the_same_file(tmp_path: Path) -> None:
             str(tmp_path / name),
         )
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_many_seeds_make_a_folder_that_compare_takes(tmp_path: Path) -> None:
+    folder = tmp_path / "drawn"
+    make = ("generate", "colocation", "-o", "agents=8", "--seed", "5", "--seeds", "3", "--out")
+    done = run(*make, str(folder))
+    assert "3 instances, seeds 5 to 7" in done.stdout
+    assert len(list(folder.glob("*-seed-*.json"))) == 3
+    single = tmp_path / "one.json"
+    run("generate", "colocation", "-o", "agents=8", "--seed", "6", "--out", str(single))
+    assert single.read_bytes() in {path.read_bytes() for path in folder.iterdir()}
+    rows = json.loads(run("compare", str(folder), "-m", "GR", "--json").stdout)
+    assert len({row["instance"] for row in rows}) == 3
+    assert "cannot be made" in run(*make, str(single)).stderr
+
+
+def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_path: Path) -> None:
+    instance = cotenant.read("colocation/tiny").replace(bandwidth=None)
+    cotenant.write(instance, tmp_path / "x.json")
+    done = run("compare", str(tmp_path / "x.json"), "--json")
+    assert "left out on tiny: fair, SMP, CO; expected bandwidth, the demand of each" in done.stderr
+    rows = json.loads(done.stdout)
+    assert not [row for row in rows if row.get("error")]
+    assert "optimal" in {row["method"] for row in rows}
+    open_end = cotenant.read("packing/tiny")
+    open_end = open_end.replace(
+        servers=[float("inf")] * open_end.classes, request=[float("inf")] * open_end.types
+    )
+    cotenant.write(open_end, tmp_path / "x.json")
+    done = run("compare", str(tmp_path / "x.json"))
+    assert done.returncode == 2
+    assert (
+        "error: no method works on an instance given; expected a number of servers" in done.stderr
+    )
 
 
 def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_path: Path) -> None:

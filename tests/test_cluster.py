@@ -352,13 +352,13 @@ def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_
             raise KilledWorker("cotenant-1", None, 3)
 
     there = cluster.Cluster("tcp://127.0.0.1:1")
-    assert there._came(Future()) == (
+    assert there._outcome(Future()) == (
         "failed",
         "every Dask worker that ran it died; see the workers' logs (out of memory?)",
     )
     Future.status = "cancelled"
     with pytest.raises(EngineError, match=r"tcp://127\.0\.0\.1:1 went away"):
-        there._came(Future())
+        there._outcome(Future())
 
 
 def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

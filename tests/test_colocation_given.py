@@ -126,12 +126,12 @@ def test_a_penalty_matrix_is_read_by_names_not_by_order(tmp_path: Path) -> None:
 
 def test_slowdowns_and_bandwidths_are_read(tmp_path: Path) -> None:
     put(tmp_path, "name,GB/s\na,1.5\nb,20\n", "bandwidth.csv")
-    matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,\n")
+    matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,forbidden\n")
     instance = slowdown_csv(
         matrix, copies=2, machines=4.0, bandwidth=str(tmp_path / "bandwidth.csv")
     )
     assert instance.penalty[0].tolist() == [0.0, 0.5]
-    assert np.isinf(instance.penalty[1, 1]), "an empty cell forbids the pair"
+    assert np.isinf(instance.penalty[1, 1])
     assert instance.bandwidth is not None
     assert instance.bandwidth.tolist() == [1.5, 20.0]
 
@@ -150,9 +150,10 @@ FOREIGN = [
     (
         "a word",
         "x,a,b\na,.1,?\nb,.1,.2\n",
-        r"line 2, column 'b' is '\?'; expected a number\. Leave the cell empty",
+        r"line 2, column 'b' is '\?'; expected a number\. Write forbidden",
     ),
-    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "line 2, column 'b' is 'nan'"),
+    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "1 of 2 pairs is missing .'a' beside 'b'."),
+    ("slowdowns", "x,a,b\na,1,1.2\nb,1.1,1.3\n", "Slowdowns are read by slowdown-csv"),
     ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "names the row 'a' twice"),
     ("empty", "", "has no rows"),
 ]
@@ -169,6 +170,8 @@ def test_a_broken_matrix_is_refused_with_its_place(text: str, words: str, tmp_pa
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="a slowdown is 0"):
         slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
+    with pytest.raises(InvalidFile, match="Penalties are read by penalty-csv"):
+        slowdown_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.3\n"))
     with pytest.raises(InvalidFile, match="a run time is -1"):
         fair_co2(put(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n"))
     with pytest.raises(InvalidOption, match="copies is 0"):

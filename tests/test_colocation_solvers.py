@@ -340,7 +340,7 @@ def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(
     """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
     looked at.
     """
-    monkeypatch.setattr(matching._Search, "_delta_for", lambda self, number: 1e-9)
+    monkeypatch.setattr(matching._Search, "delta_for", lambda self, number: 1e-9)
     if not cuts:
         monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
     for seed in range(25):

@@ -27,6 +27,7 @@ from cotenant.instances.problem.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = {
+    "verify": 0,
     "instances": 1,
     "catalog": 2,
     "models": 3,
@@ -52,7 +53,7 @@ COMMON = {
 
 def sources() -> list[Path]:
     found = [path for folder in FLOORS for path in (ROOT / folder).rglob("*.py")]
-    return [*found, ROOT / "catalog.py", ROOT / "__init__.py"]
+    return [*found, ROOT / "catalog.py", ROOT / "verify.py", ROOT / "__init__.py"]
 
 
 @cache

@@ -55,11 +55,11 @@ def test_a_second_interrupt_does_not_wait() -> None:
 
 
 def test_whoever_put_it_off_may_take_it_for_done() -> None:
-    with deferred() as came:
-        assert not came.interrupted
+    with deferred() as put_off:
+        assert not put_off.interrupted
         interrupt()
-        assert came.interrupted
-        assert not came.interrupted
+        assert put_off.interrupted
+        assert not put_off.interrupted
 
 
 def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so() -> None:
@@ -70,12 +70,12 @@ def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so()
 
     signal.signal(signal.SIGTERM, own)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with deferred() as came:
+    with deferred() as put_off:
         interrupt(signal.SIGTERM)
         interrupt(signal.SIGINT)
         assert heard == []
     assert heard == [signal.SIGTERM]
-    assert not came.interrupted
+    assert not put_off.interrupted
     assert signal.getsignal(signal.SIGTERM) is own
 
 

@@ -47,7 +47,7 @@ TINY = {
     "penalty": [[0.1, 0.2], [0.3, 0.4]],
     "count": [2, 2],
 }
-NEEDED = {"alibaba-openb": {"nodes": "nodes.csv"}}
+NEEDED = {"alibaba-openb": {"nodes": "nodes.csv"}, "classes-csv": {"rate": 1.0}}
 """Options that a format cannot do without."""
 
 FORMATS = {

@@ -23,10 +23,9 @@ from cotenant.analysis.papers.registry import (
     NOT_DETERMINED,
     Experiment,
     Finding,
-    claim,
+    compare,
     decided,
     experiment_named,
-    judged,
 )
 from cotenant.analysis.papers.run import Task, run_tasks, tasks
 from cotenant.analysis.papers.variations import Copy
@@ -46,7 +45,7 @@ def good(*, seed: int = 0, size: int = 3) -> list[Finding | Picture]:
     ran.append("good")
     line = Series("line", (1, 2), (1.0, float(size)))
     return [
-        Finding("size", "3", str(size), judged(size == 3), "drawn"),
+        compare("size", "3", str(size), size == 3, "drawn"),
         Chart("toy-good", "A toy", "x", "y", (line,), alt="A line that rises."),
     ]
 
@@ -54,7 +53,7 @@ def good(*, seed: int = 0, size: int = 3) -> list[Finding | Picture]:
 def other(*, seed: int = 0) -> list[Finding | Picture]:
     ran.append("other")
     return [
-        Finding("claim", "always", "never", judged(False)),
+        compare("claim", "always", "never", False),
         Finding("beside it", "", "1", "not in the paper"),
     ]
 
@@ -71,7 +70,7 @@ def interrupted(*, seed: int = 0) -> list[Finding | Picture]:
 def reader(*, seed: int = 0, log: str | None = None) -> list[Finding | Picture]:
     ran.append("reader")
     text = Path(log or "").read_text() if log else "nothing"
-    return [Finding("what the file holds", "five", text, judged(text == "five"))]
+    return [compare("what the file holds", "five", text, text == "five")]
 
 
 class Toy(Experiment):
@@ -389,22 +388,22 @@ def test_what_differs_has_a_cause_that_was_tested(row: dict[str, Any]) -> None:
 
 def test_a_difference_names_its_cause_or_says_that_none_was_tested() -> None:
     assert (
-        claim("x", "1", "2", False, "counted twice", "1 counts nobody").why
+        compare("x", "1", "2", False, "counted twice", "1 counts nobody").why
         == "counted twice; cause: 1 counts nobody"
     )
-    assert claim("x", "1", "2", False).why == "no cause was tested"
-    assert claim("x", "1", "1", True, "exact", "never shown").why == "exact"
+    assert compare("x", "1", "2", False).why == "no cause was tested"
+    assert compare("x", "1", "1", True, "exact", "never shown").why == "exact"
 
 
 def leaning(*, seed: int = 0, order: str = "given", size: float = 1.0) -> list[Finding | Picture]:
     ran.append(f"leaning {seed} {order} {size:g}")
     return [
-        claim("hangs on the draw", "yes", f"{seed}", seed == 2),
-        claim("hangs on the order", "yes", order, order == "other"),
-        claim("about 4", "about 4", f"{3 * size:g} of 9", False),
-        claim("hangs on nothing", "9", f"{0.5 + seed / 100:.2f} and {size:g}", False),
-        claim("moves by nothing", "9", "5; best 7" if size == 1 else "5", False),
-        claim("known", "9", "8", False, "", "counted twice"),
+        compare("hangs on the draw", "yes", f"{seed}", seed == 2),
+        compare("hangs on the order", "yes", order, order == "other"),
+        compare("about 4", "about 4", f"{3 * size:g} of 9", False),
+        compare("hangs on nothing", "9", f"{0.5 + seed / 100:.2f} and {size:g}", False),
+        compare("moves by nothing", "9", "5; best 7" if size == 1 else "5", False),
+        compare("known", "9", "8", False, "", "counted twice"),
         Finding("no claim", "", str(seed), "not in the paper"),
     ]
 
@@ -482,7 +481,7 @@ def refusing(*, seed: int = 0, size: int | None = 1, log: str = "") -> list[Find
     ran.append(f"refusing {size}")
     if size is None:
         raise InvalidOption("size is None")
-    return [claim("claim", "yes", "no", False)]
+    return [compare("claim", "yes", "no", False)]
 
 
 def test_a_variation_reads_the_users_copy_and_the_row_says_so(

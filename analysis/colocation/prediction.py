@@ -63,6 +63,18 @@ def predicted_instance(
     )
 
 
+def predicted_penalties(penalty: Floats) -> Floats:
+    """(T, T) penalties with predictions by the item-based filter where they are NaN; inf is a known
+    impossibility.
+
+    Raises
+    ------
+    InvalidOption
+        No penalty is known.
+    """
+    return fill(penalty, np.isfinite(penalty))
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """The accuracy of the predictor at one share of samples.

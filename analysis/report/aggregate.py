@@ -154,9 +154,9 @@ class Score:
     method : as tables call it.
     instances : on how many it was run.
     answered : on how many of them every run gave an answer.
-    proved : on how many of them every run proved its (first) objective, certified its equilibrium,
+    proved : on how many of them every run proved its (first) objective, found its equilibrium,
         or proved that there is no answer.
-    certified : whether it is an equilibrium that it certifies.
+    equilibrium : whether it is an equilibrium that it finds.
     runs, failed : runs, and those that ended in an error.
     gaps : metric -> mean gap to the best proved bound, as a fraction, or as a difference for the
         metrics of `in_units`.
@@ -171,7 +171,7 @@ class Score:
     failed: int
     gaps: Mapping[str, Mean]
     seconds: Mean
-    certified: bool = False
+    equilibrium: bool = False
 
 
 def label(line: Line) -> str:
@@ -218,7 +218,7 @@ def proof_seconds(
     chosen = [
         line
         for line in lines
-        if objective in (None, line["objective_name"]) and not line["certified"]
+        if objective in (None, line["objective_name"]) and not line["equilibrium"]
     ]
     return _grid(
         chosen,
@@ -270,7 +270,7 @@ def _score(
         seconds=_mean(
             [line["seconds"] for line in good if line["seconds"] is not None], SECONDS_SHIFT
         ),
-        certified=any(line["certified"] for line in lines),
+        equilibrium=any(line["equilibrium"] for line in lines),
     )
 
 

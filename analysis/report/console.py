@@ -21,7 +21,6 @@ from ...instances.problem.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
 
     from ..run.rows import Row
     from .table import Table
@@ -34,6 +33,7 @@ class Form(StrEnum):
     """How a command prints its tables."""
 
     TABLE = "table"
+    WIDE = "wide"
     CSV = "csv"
     LATEX = "latex"
     MARKDOWN = "markdown"
@@ -43,20 +43,18 @@ def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
     """Tables on standard output, for people or as text in one of the formats; notes that CSV has no
     place for go to stderr.
     """
-    screen = console()
+    screen = console() if form is Form.TABLE else console(ANY_WIDTH)
     for number, table in enumerate(tables):
-        if form is Form.TABLE:
-            drawn = table.rich()
-            if (
-                any(column.numeric for column in table.columns)
-                and _width(drawn, screen) > screen.width
-            ):
-                drawn.collapse_padding = (
-                    True  # a narrow gap reads better than a number or a word in pieces
-                )
-            screen.print(drawn)
+        if form in (Form.TABLE, Form.WIDE):
+            shown = table.fitted(screen.width if form is Form.TABLE else None)
+            screen.print(shown.drawn)
             for note in table.notes:
                 screen.print(note)
+            if shown.left_out:
+                screen.print(
+                    f"left out at {screen.width} columns: {', '.join(shown.left_out)} "
+                    "(--format wide shows all)"
+                )
             continue
         sys.stdout.write(("\n" if number else "") + table.write(form.value))
         if form is Form.CSV:
@@ -64,27 +62,28 @@ def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
                 say(note)
 
 
-def _width(drawn: RichTable, screen: Console) -> int:
-    """Columns that a table would take if there were enough."""
-    from rich.measure import Measurement
-
-    return Measurement.get(screen, screen.options.update(max_width=10_000), drawn).maximum
+PIPE_WIDTH = 160
+"""Columns where the output is no terminal and COLUMNS says nothing (rich would assume 80)."""
 
 
-def console() -> Console:
-    """Where tables go: standard output, 160 columns when it is no terminal (rich would assume
-    80).
+ANY_WIDTH = 100_000
+"""Columns that no table needs."""
+
+
+def console(width: int | None = None) -> Console:
+    """Where tables go: standard output, as wide as COLUMNS or the terminal says when no width is
+    given.
     """
     from rich.console import Console
 
     # No markup: "[s]" is a unit, not a style.
-    return Console(
-        file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False
-    )
+    if width is None and not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
+        width = PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, soft_wrap=False, markup=False)
 
 
 def say(words: object) -> None:
-    """A line for people, on stderr; when nothing can be written there, there is nobody to tell."""
+    """Print a line on stderr; nothing happens where stderr cannot be written."""
     try:
         sys.stderr.write(f"{printable(str(words))}\n")
         sys.stderr.flush()

@@ -305,8 +305,8 @@ def _gap_notes(
             f"{100 * GAP_SHIFT:g} %) of "
             f"means over seeds; seconds with shift {SECONDS_SHIFT:g} s."
         )
-    if any(score.certified for score in scores):
-        notes.append("Proved, for an equilibrium: certified within its tolerance.")
+    if any(score.equilibrium for score in scores):
+        notes.append("Proved, for an equilibrium: within its tolerance.")
     if several := [metric.heading for metric in shown if units[metric.name]]:
         notes.append(
             f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, "

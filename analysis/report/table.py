@@ -16,6 +16,8 @@ from ...instances.problem.text import printable
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+    from .fitting import Fitted
+
 
 def words(value: Any) -> str:
     """A value as text: "-" for none, everything else as it is."""
@@ -33,6 +35,8 @@ class Column:
     numeric : set to the right and sorted by value.
     bold, wrap : how it is set on a terminal.
     key : heading for programs (CSV), where every column needs one of its own; the name when empty.
+    rank : when a narrow terminal leaves it out: never at 0, the highest first.
+    people : whether people see it, or CSV alone has it.
     """
 
     name: str
@@ -41,6 +45,8 @@ class Column:
     bold: bool = False
     wrap: bool = True
     key: str = ""
+    rank: int = 0
+    people: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,28 +102,23 @@ class Table:
 
     def texts(self) -> list[list[str]]:
         """Every row as people read it."""
-        return [[self.text(row, place) for place in range(len(self.columns))] for row in self.rows]
+        places = [place for place, column in enumerate(self.columns) if column.people]
+        return [[self.text(row, place) for place in places] for row in self.rows]
 
-    def rich(self) -> RichTable:
-        """The table for a terminal."""
-        from rich import box
-        from rich.table import Table as RichTable
+    @property
+    def headings(self) -> tuple[Column, ...]:
+        """The columns that people see."""
+        return tuple(column for column in self.columns if column.people)
 
-        drawn = RichTable(
-            title=self.title or None, caption=self.caption or None, box=box.SIMPLE_HEAD,
-            show_header=self.heading
-        )  # fmt: skip
-        for column in self.columns:
-            drawn.add_column(
-                column.name,
-                style="bold" if column.bold else None,
-                justify="right" if column.numeric else "left",
-                no_wrap=not column.wrap,
-                overflow="fold",
-            )
-        for line in self.texts():
-            drawn.add_row(*line)
-        return drawn
+    def rich(self, width: int | None = None) -> RichTable:
+        """The table for a terminal of that width; as wide as it comes without one."""
+        return self.fitted(width).drawn
+
+    def fitted(self, width: int | None) -> Fitted:
+        """The table for a terminal, and the headings of the columns it has no room for."""
+        from .fitting import fitted
+
+        return fitted(self, width)
 
     def write(self, form: str) -> str:
         """The table as text in one of the formats: "csv", "latex" or "markdown"."""
@@ -147,11 +148,11 @@ class Table:
         r"""A `table` with a `tabular` in booktabs' rules (needs \usepackage{booktabs}); everything
         is escaped.
         """
-        align = "".join("r" if column.numeric else "l" for column in self.columns)
+        align = "".join("r" if column.numeric else "l" for column in self.headings)
         lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
         if self.heading:
             lines += [
-                " & ".join(_latex(column.name) for column in self.columns) + r" \\",
+                " & ".join(_latex(column.name) for column in self.headings) + r" \\",
                 r"\midrule",
             ]
         lines += [" & ".join(_latex(text) for text in line) + r" \\" for line in self.texts()]
@@ -164,8 +165,8 @@ class Table:
 
     def markdown(self) -> str:
         """A pipe table, the title above it and caption and notes below."""
-        rule = ["---:" if column.numeric else "---" for column in self.columns]
-        body = [[column.name for column in self.columns], rule, *self.texts()]
+        rule = ["---:" if column.numeric else "---" for column in self.headings]
+        body = [[column.name for column in self.headings], rule, *self.texts()]
         lines = ["| " + " | ".join(_pipe(text) for text in line) + " |" for line in body]
         before = [f"**{_pipe(self.title)}**", ""] if self.title else []
         after = [

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal
 
 from ...instances.problem.base import Instance, plain
@@ -15,6 +17,7 @@ from ...solvers.interrupts import deferred
 from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..registry import analysis_of
+from .proving import prove_beside
 from .result import Result, fingerprint, versions
 from .rows import Row
 from .solve import solve
@@ -22,7 +25,9 @@ from .solve import solve
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: an instance, a method and a seed, with the options that method takes."""
+    """One run: an instance, a method and a seed, with the options that method takes; `prove` names
+    the folder for the proof of its answer.
+    """
 
     instance: Instance
     method: str | Callable[..., Any]
@@ -32,6 +37,7 @@ class Cell:
     predict: float | None = None
     file: str | None = None
     kind: Literal["run", "frontier"] = "run"
+    prove: str | None = None
 
     @property
     def name(self) -> str:
@@ -61,9 +67,8 @@ class Cell:
             self.seed,
         ]
         options = sorted([name, repr(value)] for name, value in self.options.items())
-        return json.dumps(
-            [self.kind, *parts, self.time_limit, options, self.predict, versions().get("cotenant")]
-        )
+        how = [self.time_limit, options, self.predict, versions().get("cotenant")]
+        return json.dumps([self.kind, *parts, *how, *(["proved"] if self.prove else [])])
 
 
 def run_cell(cell: Cell) -> Row:
@@ -77,16 +82,31 @@ def run_cell(cell: Cell) -> Row:
         result = solve(
             instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options
         )
-        with deferred() as came:  # the answer is known: its row is made, whatever comes
+        with deferred() as put_off:  # the answer is known: its row is made, whatever comes
             row = {
                 **result.summary(),
+                **_proved(cell, result),
                 **_judged(cell, result),
                 **_recorded(cell, result),
                 **_identity(cell),
             }
-            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if came.interrupted else row)
+            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
     except (Exception, SystemExit) as error:
         return failed_row(cell, error)
+
+
+def _proved(cell: Cell, result: Result) -> Row:
+    """The proof of its answer, made and judged; what fails in it never takes the answer with it."""
+    if cell.prove is None or cell.predict is not None:
+        return {}
+    name = f"{result.problem}-{result.method}-{sha256(cell.key.encode()).hexdigest()[:8]}"
+    try:
+        found = prove_beside(
+            cell.instance, cell.file, result, Path(cell.prove), name, cell.time_limit
+        )
+    except Exception as error:
+        return {"proof": {"standing": "claimed", "says": f"{type(error).__name__}: {error}"}}
+    return {"proof": found.document()}
 
 
 def failed_row(cell: Cell, error: BaseException) -> Row:
@@ -109,7 +129,7 @@ def _as_read(row: Mapping[str, Any]) -> Row:
 
 
 def _option(value: Any) -> Any:
-    """An option as a JSON value; what has none is told by its name."""
+    """An option as a JSON value; its repr where it has none."""
     try:
         return json.loads(json.dumps(plain(value), allow_nan=False))
     except (TypeError, ValueError):

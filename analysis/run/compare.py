@@ -20,6 +20,7 @@ from .documents import require_good
 from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
+from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, runner_of, validate_place
@@ -28,8 +29,6 @@ TIME_LIMIT = 60.0
 """Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for
 ever.
 """
-
-Progress = Callable[[int, int, Row], None]
 
 
 def compare(
@@ -41,12 +40,13 @@ def compare(
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
     frontier: bool = False,
+    prove: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
     jobs: int | None = None,
     dask: str | None = None,
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     stopping: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run every method on every instance with every seed, and measure every gap.
@@ -63,6 +63,8 @@ def compare(
         sample and their answers are judged on the true ones (problems that have a predictor).
     frontier : also find each instance's proved frontiers of efficiency against fairness, a row of
         their own.
+    prove : folder in which the proof of every answer that can have one is written, after the run
+        and in as much time again, and verified; rows then say whether their claims are certified.
     files : where an instance was read from, by its fingerprint; for the commands that the report
         prints.
     jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run
@@ -73,7 +75,8 @@ def compare(
         `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; cells it already holds are skipped. One process at a time
         adds to a file.
-    progress : called with (done, total, row).
+    progress : called with (done, total, row). True shows a line in a terminal or a notebook once
+        two seconds have passed, False none.
     stopping : called when processes or a cluster were asked to stop, before the rows that they
         still hand in.
 
@@ -102,9 +105,14 @@ def compare(
     validate_predict(predict, instances)
     grid = Grid(options or {}, time_limit, predict)
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
-    cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]
+    folder = None if prove is None else os.fspath(prove)
+    cells = [
+        replace(cell, file=(files or {}).get(fingerprint(cell.instance)), prove=folder)
+        for cell in cells
+    ]
     rows: list[Row] = []
     interrupted = False
+    shown = watched() if progress is True else progress or None
     try:
         with locked(out):
             finished = finished_rows(out)
@@ -119,8 +127,8 @@ def compare(
                         if file is not None:
                             file.add(row)
                         rows.append(row)
-                        if progress is not None:
-                            progress(len(rows), len(cells), row)
+                        if shown is not None:
+                            shown(len(rows), len(cells), row)
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from inspect import Signature, signature
+from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
-from ...solvers.outcome import AGREE, agree
+from ...solvers.outcome import agree
 from ..metric import Metric
 from ..registry import analysis_of
 from .rows import Line, Row
@@ -50,8 +51,8 @@ class Comparison:
 
     @property
     def table(self) -> pandas.DataFrame:
-        """One line per run: problem, instance, method, seed, status, seconds, each metric, and its
-        gap.
+        """One line per run: problem, instance, method, seed, status, seconds, each metric, its gap
+        and its difference to the best proved bound; the gap is NaN where that bound is 0.
         """
         import pandas
 
@@ -69,7 +70,7 @@ class Comparison:
             )
             base = {name: row.get(name) for name in names}
             end = {"seconds": row.get("seconds"), "error": row.get("error")}
-            flat.append({**base, **row["metrics"], **row["gaps"], **end})
+            flat.append({**base, **row["metrics"], **row["gaps"], **row["differences"], **end})
         return (
             pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
         )
@@ -113,10 +114,18 @@ class Comparison:
             line["objective_name"] = next(
                 (row["objective_name"] for row in done if row.get("objective_name")), None
             )
-            line["certified"] = any(row.get("tolerance") is not None for row in done)
+            standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
+            order = ("claimed", "partly", "certified")
+            line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}
+            line["equilibrium"] = any(row.get("tolerance") is not None for row in done)
             line["bounds"], line["scales"] = rows[0]["bounds"], rows[0]["scales"]
             line["metrics"] = _means([row["metrics"] for row in answered])
             line["gaps"] = _means([row["gaps"] for row in answered])
+            line["differences"] = _means([row["differences"] for row in answered])
+            line["spreads"] = {
+                name: _spread([row["metrics"].get(name) for row in answered])
+                for name in line["metrics"]
+            }
             line["seconds"] = _mean([row["seconds"] for row in done])
             line["errors"] = dict(
                 sorted(Counter(error for row in rows if (error := row.get("error"))).items())
@@ -133,17 +142,31 @@ def gap_to(
 
     |value - bound| / |bound| when the value is on the worse side of the bound, 0 when they `agree`
     (`scale` is the metric's on the instance). A value better than the bound is negative: the bound
-    was proved for another objective's constraints, or is wrong.
+    was proved for another objective's constraints, or is wrong. None where the bound is 0, of which
+    nothing is a fraction: there `difference_to` tells.
+    """
+    excess = difference_to(metric, value, bound, scale)
+    if not excess:
+        return excess
+    assert bound is not None
+    return None if agree(bound, 0.0, scale) else excess / abs(bound)
+
+
+def difference_to(
+    metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
+) -> float | None:
+    """How far a value of a metric is on the worse side of a proved bound, in the metric's unit; 0
+    when they `agree`.
     """
     if value is None or bound is None or metric.sense == "":
         return None
     excess = value - bound if metric.sense == "min" else bound - value
-    return 0.0 if agree(value, bound, scale) else excess / max(abs(bound), AGREE * scale)
+    return 0.0 if agree(value, bound, scale) else excess
 
 
 def with_gaps(rows: Iterable[Row]) -> list[Row]:
     """The rows with `bounds` (the best that some method of the same instance proved, by metric),
-    their `scales` and `gaps`.
+    their `scales`, `gaps` and `differences`.
 
     Rows of predicted penalties are judged against bounds of the true instance.
     """
@@ -177,7 +200,14 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
             f"gap_{name}": gap_to(metrics[name], row["metrics"].get(name), bound, scale[name])
             for name, bound in bounds.items()
         }
-        result.append(row | {"bounds": bounds, "scales": scale, "gaps": gaps})
+        differences = {
+            f"difference_{name}": difference_to(
+                metrics[name], row["metrics"].get(name), bound, scale[name]
+            )
+            for name, bound in bounds.items()
+        }
+        row = row | {"bounds": bounds, "scales": scale, "gaps": gaps}
+        result.append(row | {"differences": differences})
     return result
 
 
@@ -216,3 +246,9 @@ def _means(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | None
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _spread(values: Sequence[float | None]) -> float | None:
+    """The standard deviation of a sample of two or more; None of fewer."""
+    known = [value for value in values if value is not None]
+    return stdev(known) if len(known) > 1 and len(known) == len(values) else None

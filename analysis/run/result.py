@@ -30,6 +30,9 @@ LOOSEST = 1e-3
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
 
+_CLAIMED = {"standing": "claimed"}
+
+
 @dataclass(frozen=True)
 class Result:
     """An answer and everything that is needed to judge, store and repeat it.
@@ -49,6 +52,8 @@ class Result:
     fingerprint : of the instance's content.
     scale : of the objective on the instance, what gaps and agreement are relative to:
         `instances.problem.scale`.
+    proof : how its claims stand, `proving.Proved.document`: claimed until a proof file of it is
+        accepted.
     stored : the JSON document it was read from, None when it was not read.
     """
 
@@ -65,6 +70,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
     scale: float = 1.0
+    proof: Mapping[str, Any] = field(default_factory=lambda: dict(_CLAIMED))
     stored: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -127,6 +133,7 @@ class Result:
             "tolerance": self.outcome.tolerance,
             "scale": self.scale,
             "levels": self.certificate.get("levels", []),
+            "proof": dict(self.proof),
             "seconds": self.seconds,
             "options": dict(self.options),
             "metrics": dict(self.metrics),
@@ -194,6 +201,7 @@ class Result:
         told = {
             "fingerprint": row.get("fingerprint", ""),
             "scale": row.get("scale", 1.0),
+            "proof": row.get("proof", _CLAIMED),
             "stored": content,
         }
         return cls(outcome=outcome, **told, **{name: row[name] for name in names})
@@ -247,6 +255,9 @@ def _validate(content: Mapping[str, Any]) -> None:
     for name in ("objective", "bound", "gap", "gap_absolute", "tolerance"):
         value = row.get(name)
         _expect(name, value, value is None or _number(value), "a number or null")
+    proof = row.get("proof", _CLAIMED)
+    known = isinstance(proof, dict) and proof.get("standing") in ("claimed", "partly", "certified")
+    _expect("proof", proof, known, "how its claims stand: claimed, partly or certified")
     unit = row.get("scale", 1.0)
     _expect("scale", unit, _number(unit) and 0 < unit < float("inf"), "a number above 0")
     _expect(
@@ -385,7 +396,7 @@ def run(
             problem=instance.problem,
             instance=instance.name,
             method=method,
-            outcome=_consistent(outcome, objective, unit, method),
+            outcome=_traced(_consistent(outcome, objective, unit, method), objective, seconds),
             objective_name=objective_name,
             objective=objective,
             metrics=measured,
@@ -399,6 +410,16 @@ def run(
         if late.interrupted:
             result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
     return result
+
+
+def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcome:
+    """The outcome with a trace that ends where the method did: many prove their answer in one step
+    and note nothing on the way.
+    """
+    end = (objective, outcome.bound)
+    if outcome.bound is None or (outcome.trace and outcome.trace[-1][1:] == end):
+        return outcome
+    return replace(outcome, trace=(*outcome.trace, (seconds, *end)))
 
 
 def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Stop]:

@@ -18,7 +18,7 @@ class Row(TypedDict, total=False):
     of its cell.
 
     A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and
-    `instance_named`, and `gaps.with_gaps` adds `bounds` and `gaps`.
+    `instance_named`, and `gaps.with_gaps` adds `bounds`, `scales`, `gaps` and `differences`.
 
     Attributes
     ----------
@@ -27,12 +27,14 @@ class Row(TypedDict, total=False):
     file : where the instance was read from.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     record : small numbers for the report's pictures, by the problem's `record`.
+    proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.
     frontiers : documents of `PriceFrontier`.
     reading : what the metrics were told, see `gaps.reading`.
     named, instance_named : method and instance before they were told apart by options.
-    bounds, scales, gaps : by metric, the best proved bound on the instance, what agreement with it
-        is relative to, how far the row is from it.
+    bounds, scales, gaps, differences : by metric, the best proved bound on the instance, what
+        agreement with it is relative to, how far the row is from it as a fraction (None where the
+        bound is 0) and in the metric's unit.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Row(TypedDict, total=False):
     tolerance: float | None
     scale: float
     levels: list[dict[str, Any]]
+    proof: dict[str, Any]
     seconds: float
     options: dict[str, Any]
     metrics: Mapping[str, float | None]
@@ -69,6 +72,7 @@ class Row(TypedDict, total=False):
     bounds: dict[str, float]
     scales: dict[str, float]
     gaps: dict[str, float | None]
+    differences: dict[str, float | None]
 
 
 class Line(TypedDict, total=False):
@@ -78,9 +82,11 @@ class Line(TypedDict, total=False):
     ----------
     runs, failed, unanswered : how many runs there were, failed, and ended without an answer.
     status : of the runs, joined by "+".
-    certified : whether a run's claim is an equilibrium's, within its tolerance.
-    metrics, gaps : means over the seeds that have an answer; None where one of them has no such
-        value.
+    equilibrium : whether a run's claim is an equilibrium's, within its tolerance.
+    proof : how the claims of the runs stand: certified only where those of all are.
+    metrics, gaps, differences : means over the seeds that have an answer; None where one of them
+        has no such value.
+    spreads : standard deviations of the metrics over those seeds; None of fewer than two.
     errors : reasons of failures, with how often each occurred.
     """
 
@@ -95,11 +101,14 @@ class Line(TypedDict, total=False):
     status: str
     levels: list[dict[str, Any]]
     objective_name: str | None
-    certified: bool
+    equilibrium: bool
+    proof: dict[str, Any]
     bounds: dict[str, float]
     scales: dict[str, float]
     metrics: dict[str, float | None]
     gaps: dict[str, float | None]
+    differences: dict[str, float | None]
+    spreads: dict[str, float | None]
     seconds: float | None
     errors: dict[str, int]
 

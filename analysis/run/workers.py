@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from ...instances.problem.errors import EngineError, InvalidOption
@@ -44,8 +43,10 @@ def hard_limit(time_limit: float | None) -> float | None:
 
 
 def limit_of(cell: Cell, given: float | None) -> float | None:
-    """The hard limit of a cell: the one given, else the rule's."""
-    return hard_limit(cell.time_limit) if given is None else given
+    """The hard limit of a cell: the one given, else the rule's; a proof takes as long again."""
+    if given is not None or cell.time_limit is None:
+        return given
+    return hard_limit(cell.time_limit * (2 if cell.prove else 1))
 
 
 def overran_text(limit: float, time_limit: float | None) -> str:
@@ -205,8 +206,8 @@ class Worker:
 
 
 class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only told (`heard`, and `wake` is called)
-    and the second ends all.
+    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`heard`, and `wake` is
+    called) and the second ends all.
 
     Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes
     nothing.
@@ -221,12 +222,7 @@ class Interrupts:
         self._before = take_over(self._hear)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         give_back(self._before)
 
     def _hear(self, number: int, frame: object) -> None:
@@ -258,12 +254,7 @@ class Processes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         self._waiting.clear()
         for worker in self._workers:
             worker.end()
@@ -282,16 +273,16 @@ class Processes:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
         KeyboardInterrupt.
         """
-        came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
+        outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
         going = len(self._workers)
-        with Interrupts(lambda: came.put(None)) as interrupts:
+        with Interrupts(lambda: outcomes.put(None)) as interrupts:
             for worker in self._workers:
                 self._threads.append(
-                    start_thread(partial(self._work, worker, came), "cotenant-worker")
+                    start_thread(partial(self._work, worker, outcomes), "cotenant-worker")
                 )
             while going:
                 try:
-                    entry = came.get(timeout=_POLL)
+                    entry = outcomes.get(timeout=_POLL)
                 # a signal that the system gave to another thread is heard between two waits only
                 except Empty:
                     continue
@@ -314,7 +305,7 @@ class Processes:
             worker.interrupt()
 
     def _work(
-        self, worker: Worker, came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
+        self, worker: Worker, outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
     ) -> None:
         """One worker's thread: cells until there are none."""
         try:
@@ -324,12 +315,12 @@ class Processes:
                 except IndexError:
                     break
                 limit = limit_of(cell, self._limit)
-                came.put(
+                outcomes.put(
                     (cell, worker.run(frame, pickle.dumps(cell.instance), limit, cell.time_limit))
                 )
         except BaseException as error:
-            came.put(error)
-        came.put(_Done())
+            outcomes.put(error)
+        outcomes.put(_Done())
         worker.end()  # here, so that many children leave at the same time
 
 
@@ -337,9 +328,9 @@ class _Done(Exception):
     """A worker's thread has no more cells."""
 
 
-def row_of(cell: Cell, came: CellOutcome) -> Row | None:
+def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
-    what, value = came
+    what, value = outcome
     if what == "row":
         row: Row = value
         return row

@@ -4,7 +4,7 @@ and Virtual Machines").
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .instance import Admission, Assignment, check
 from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_on, total_speed
 
@@ -20,6 +20,7 @@ PROBLEM = Problem(
         "uniform": "instances.admission.generators:uniform",
     },
     formats={"admission-csv": "instances.admission.formats:admission_csv"},
+    plain=Plain("admission-csv", "cores.csv", ("vm",), "vm,TYPE,TYPE,..."),
     scale="instances.admission.rules:scale",
 )
 

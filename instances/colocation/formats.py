@@ -18,14 +18,12 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import CsvTable, PathLike, places_of, read_matrix
+from ..problem.tables import AMOUNT, CsvTable, PathLike, places_of, read_matrix
 from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
+from .missing import FORBIDDEN, UNKNOWN, Missing, completed
 
 Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
-
-_FORBIDDEN = {"": np.inf, "null": np.inf}
-"""What stands for infinity in a cell, beside "inf"."""
 
 
 @checked
@@ -35,6 +33,7 @@ def penalty_csv(
     copies: Copies = 1,
     machines: Machines | None = None,
     bandwidth: str | None = None,
+    missing: Missing = None,
 ) -> Colocation:
     """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside
     y, at most 1.
@@ -44,13 +43,21 @@ def penalty_csv(
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with empty cells, see `missing.Missing`.
 
     Notes
     -----
-    An empty cell or "inf" forbids the pair.
+    "forbidden" or "inf" in a cell forbids the pair; an empty one is missing, which is refused
+    unless `missing` says what to do.
     """
     names, matrix, _ = _square(path)
-    return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix")
+    finite = matrix[np.isfinite(matrix)]
+    if finite.size and (finite >= 1).all() and (finite > 1).any():
+        raise InvalidFile(
+            f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
+            "shares of throughput lost, at most 1. Slowdowns are read by slowdown-csv"
+        )
+    return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
 
 
 @checked
@@ -60,6 +67,7 @@ def slowdown_csv(
     copies: Copies = 1,
     machines: Machines | None = None,
     bandwidth: str | None = None,
+    missing: Missing = None,
 ) -> Colocation:
     """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1
     - 1/slowdown.
@@ -69,10 +77,19 @@ def slowdown_csv(
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with empty cells, see `missing.Missing`.
     """
     names, matrix, _ = _square(path)
-    _all_positive(path, names, matrix, "slowdown")
-    return _typed(path, names, _loss(1.0, matrix), copies, machines, bandwidth, "slowdown matrix")
+    _all_positive(path, names, matrix, "slowdown", ". Penalties are read by penalty-csv")
+    finite = matrix[np.isfinite(matrix)]
+    if finite.size and (finite < 1).all():
+        raise InvalidFile(
+            f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
+            "slowdowns, run times beside another over those alone. Penalties are read by "
+            "penalty-csv"
+        )
+    loss = _loss(1.0, matrix)
+    return _typed(path, names, loss, copies, machines, bandwidth, "slowdown matrix", missing)
 
 
 @checked
@@ -82,6 +99,7 @@ def fair_co2(
     copies: Copies = 1,
     machines: Machines | None = None,
     bandwidth: str | None = None,
+    missing: Missing = None,
 ) -> Colocation:
     """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run
     alone.
@@ -93,6 +111,7 @@ def fair_co2(
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with empty cells, see `missing.Missing`.
     """
     names, matrix, alone = _square(path, extra_columns=1)
     if not np.isfinite(alone).all():
@@ -101,9 +120,8 @@ def fair_co2(
             "run alone is missing"
         )
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
-    return _typed(
-        path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times"
-    )
+    loss = _loss(alone, matrix)
+    return _typed(path, names, loss, copies, machines, bandwidth, "Fair-CO2 run times", missing)
 
 
 @checked
@@ -113,19 +131,21 @@ def gavel(
     gpu: Literal["k80", "p100", "v100"] = "v100",
     copies: Copies = 1,
     machines: Machines | None = None,
+    missing: Missing = None,
 ) -> Colocation:
     """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing
     one GPU.
 
     Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`,
     `isolated_throughput` and `corun_throughput_of_row` under `gpus`. A zero is a pair that does not
-    fit in memory: forbidden. A pair that was not measured is forbidden too.
+    fit in memory: forbidden.
 
     Parameters
     ----------
     gpu : whose throughputs.
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
+    missing : what to do with pairs that were not measured, see `missing.Missing`.
     """
     content = parse_json(read_text(path), path)
     tables = content.get("gpus", content)
@@ -145,9 +165,9 @@ def gavel(
     if (alone <= 0).any():
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
-    fits = (shared > 0) & (shared.T > 0)
-    penalty = computed_penalty(np.where(fits, 1 - shared / alone[:, None], np.inf))
-    return _typed(path, jobs, penalty, copies, machines, None, f"Gavel pair table, {gpu}")
+    penalty = computed_penalty(np.where(shared <= 0, np.inf, 1 - shared / alone[:, None]))
+    what = f"Gavel pair table, {gpu}"
+    return _typed(path, jobs, penalty, copies, machines, None, what, missing)
 
 
 def preference_lists(path: PathLike) -> Colocation:
@@ -195,16 +215,16 @@ def preference_lists(path: PathLike) -> Colocation:
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out
-    stays forbidden.
+    """Throughput lost when a run takes `together` instead of `alone`; what is missing or forbidden
+    stays so.
     """
-    return computed_penalty(np.where(np.isfinite(together), 1 - alone / together, np.inf))
+    return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
     """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
     rows, header, values = read_matrix(
-        path, _FORBIDDEN, "Leave the cell empty to forbid the pair", extra_columns
+        path, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair", extra_columns
     )
     columns = header[: len(header) - extra_columns]
     if sorted(columns) != sorted(rows):
@@ -216,12 +236,14 @@ def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Fl
     return tuple(rows), values[:, places_of(rows, columns)], values[:, len(columns) :]
 
 
-def _all_positive(path: PathLike, names: tuple[str, ...], matrix: Floats, what: str) -> None:
+def _all_positive(
+    path: PathLike, names: tuple[str, ...], matrix: Floats, what: str, cure: str = ""
+) -> None:
     if (matrix <= 0).any():
         place = int(np.argwhere(matrix <= 0)[0][0])
         raise InvalidFile(
             f"{os.fspath(path)}, row of {names[place]!r}: a {what} is "
-            f"{matrix[matrix <= 0][0]:g}; expected numbers above 0"
+            f"{matrix[matrix <= 0][0]:g}; expected numbers above 0{cure}"
         )
 
 
@@ -233,21 +255,24 @@ def _typed(
     machines: float | None,
     bandwidth: str | None,
     what: str,
+    missing: Missing = None,
 ) -> Colocation:
+    count = np.full(len(names), copies)
+    penalty, filled = completed(os.fspath(path), names, penalty, count, missing)
     return Colocation(
         penalty=penalty,
-        count=np.full(len(names), copies),
+        count=count,
         bandwidth=None if bandwidth is None else _bandwidths(bandwidth, names),
         names=names,
         machines=machines,
         name=_stem(path) + (f"-x{copies}" if copies > 1 else ""),
-        source=f"{what} of {Path(path).name}",
+        source=f"{what} of {Path(path).name}" + (f"; {filled}" if filled else ""),
     )
 
 
 def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     rows = CsvTable(path, columns=("name", "bandwidth"))
-    table = {row["name"]: row.number("bandwidth", None, _FORBIDDEN) for row in rows}
+    table = {row["name"]: row.number("bandwidth", AMOUNT) for row in rows}
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {', '.join(missing[:4])}")
     return np.array([table[name] for name in names])
@@ -260,14 +285,17 @@ def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...]
                 tuple(table["jobs"]),
                 np.array(table["isolated_throughput"], dtype=float),
                 np.array(
-                    [[value or 0.0 for value in row] for row in table["corun_throughput_of_row"]],
+                    [
+                        [np.nan if value is None else value for value in row]
+                        for row in table["corun_throughput_of_row"]
+                    ],
                     dtype=float,
                 ),
             )
         single = {key: name for key in table for name, scale in [_gavel_key(key)] if scale == 1}
         alone = np.array([float(table[key]["null"]) for key in single])
         shared = np.array(
-            [[float(table[key].get(other, [0.0])[0]) for other in single] for key in single]
+            [[float(table[key].get(other, [np.nan])[0]) for other in single] for key in single]
         )
         return tuple(single.values()), alone, shared
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from ..problem.base_document import InstanceDocument
 from ..problem.documents import Entries
 from .instance import Law, Numa, Queues
 
 
-class NumaDocument(BaseModel):
+class NumaDocument(InstanceDocument):
     """Tasks of K classes on a blade server, each with its data in one memory."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant numa instance"
-    )
+    model_config = ConfigDict(title="cotenant numa instance")
+    made = Numa
 
-    cotenant: Literal[1]
     problem: Literal["numa"]
-    name: str = ""
-    source: str = Field(default="", description="where the numbers come from")
     blades: int = Field(description="blades of the server")
     rows: int = Field(description="rows of a blade's mesh of processors")
     columns: int = Field(description="columns of a blade's mesh of processors")
@@ -57,8 +54,7 @@ class NumaDocument(BaseModel):
     )
     names: Entries[str] = Field(default_factory=list, description="names of the classes")
 
-    def build(self) -> Numa:
-        """The validated instance; a null limit becomes infinity."""
-        content = self.model_dump(exclude={"cotenant", "problem"})
-        content["refusal_limit"] = np.inf if self.refusal_limit is None else self.refusal_limit
-        return Numa(**{**content, "names": tuple(self.names)})
+    def content(self) -> dict[str, Any]:
+        """The fields by name; a null limit becomes infinity."""
+        limit = np.inf if self.refusal_limit is None else self.refusal_limit
+        return super().content() | {"refusal_limit": limit}

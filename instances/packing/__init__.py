@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .instance import Packing, Placement, check
 
 PROBLEM = Problem(
@@ -21,10 +21,12 @@ PROBLEM = Problem(
         "paper-example": "instances.packing.generators:paper_example",
     },
     formats={
+        "vms-csv": "instances.packing.plain:vms_csv",
         "vbp": "instances.packing.formats:vbp",
         "azure-vm": "instances.packing.formats:azure_vm",
         "alibaba-openb": "instances.packing.formats:alibaba_openb",
     },
+    plain=Plain("vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]"),
     scale="instances.packing.game:scale",
 )
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from ..problem.base_document import InstanceDocument
 from ..problem.documents import Entries
 from .instance import Packing
 
 
-class PackingDocument(BaseModel):
+class PackingDocument(InstanceDocument):
     """Virtual machines of s types on servers of p classes with k resources, in whole numbers."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, title="cotenant packing instance"
-    )
+    model_config = ConfigDict(title="cotenant packing instance")
+    made = Packing
 
-    cotenant: Literal[1]
     problem: Literal["packing"]
-    name: str = ""
-    source: str = Field(default="", description="where the numbers come from")
     capacity: Entries[Entries[int]] = Field(
         min_length=1, description="p x k: what one server of each class has free"
     )
@@ -50,24 +47,10 @@ class PackingDocument(BaseModel):
         default=False, description="whether a finite request may be served in part"
     )
 
-    def build(self) -> Packing:
-        """The validated instance; null becomes infinity."""
-
-        def restored(values: list[int | None] | None) -> list[float] | None:
-            return (
-                None if values is None else [np.inf if value is None else value for value in values]
-            )
-
-        return Packing(
-            capacity=self.capacity,  # type: ignore[arg-type]
-            demand=self.demand,  # type: ignore[arg-type]
-            request=restored(self.request),  # type: ignore[arg-type]
-            servers=restored(self.servers),  # type: ignore[arg-type]
-            initial=self.initial,  # type: ignore[arg-type]
-            cost=self.cost,  # type: ignore[arg-type]
-            partial=self.partial,
-            resources=tuple(self.resources),
-            names=tuple(self.names),
-            name=self.name,
-            source=self.source,
-        )
+    def content(self) -> dict[str, Any]:
+        """The fields by name; null becomes infinity."""
+        found = super().content()
+        for name in ("servers", "request"):
+            if found[name] is not None:
+                found[name] = [np.inf if value is None else value for value in found[name]]
+        return found

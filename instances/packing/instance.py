@@ -426,6 +426,11 @@ def fixed_servers(instance: Packing) -> bool:
     return bool(np.isfinite(instance.servers).all())
 
 
+def ends(instance: Packing) -> bool:
+    """Whether VMs stop coming or servers run out."""
+    return fixed_servers(instance) or not instance.elastic.any()
+
+
 def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
     """(n, m) whether each demand (n, k) fits each room (m, k)."""
     result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)

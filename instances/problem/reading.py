@@ -121,7 +121,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidFile(f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV") from None
+        raise InvalidFile(
+            f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV (a spreadsheet saves it as "
+            "CSV UTF-8)"
+        ) from None
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:

@@ -23,6 +23,24 @@ PROBLEM_NAMES: tuple[str, ...] = (
 
 
 @dataclass(frozen=True)
+class Plain:
+    """A problem's own tables with plain headers, which `cotenant convert --from csv` knows by them.
+
+    Attributes
+    ----------
+    form : the format, a key of the problem's `formats`.
+    file : name of the main table in a folder.
+    columns : those by which the main table is known, in lower case.
+    header : all it may have, for people; brackets for what may be missing.
+    """
+
+    form: str
+    file: str
+    columns: tuple[str, ...]
+    header: str
+
+
+@dataclass(frozen=True)
 class Problem:
     """What the house needs to know of a problem to read, write, check, generate and convert it.
 
@@ -43,6 +61,7 @@ class Problem:
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
+    plain: Plain | None = None
     scale: str | None = None
     """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for
     all.

@@ -178,7 +178,8 @@ def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:
     """The rule of each annotated parameter of a function; what it returns may be a name that only
     type checkers know.
     """
-    plain = inspect.unwrap(function)
+    given = function.func if isinstance(function, functools.partial) else function
+    plain = inspect.unwrap(given)
     stated = {
         name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"
     }
@@ -224,8 +225,10 @@ def checked(function: Function) -> Function:
     return typing.cast("Function", call)
 
 
-HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed"})
-"""Parameters that `solve` fills itself; no options of methods, generators and readers."""
+HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed", "missing"})
+"""Parameters that `solve`, `generate` and `convert` fill themselves; no options of methods,
+generators and readers.
+"""
 
 
 def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Range | None]]:

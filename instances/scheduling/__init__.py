@@ -4,7 +4,7 @@ scheduling).
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .feasibility import assign_machines, check, is_greedy
 from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, utilities
@@ -25,9 +25,16 @@ PROBLEM = Problem(
         "subset-sum": "instances.scheduling.gadgets:subset_sum",
     },
     formats={
+        "organizations-csv": "instances.scheduling.plain:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
         "accounting-csv": "instances.scheduling.formats:accounting_csv",
     },
+    plain=Plain(
+        "organizations-csv",
+        "jobs.csv",
+        ("organization", "release", "processing"),
+        "organization,release,processing",
+    ),
 )
 
 __all__ = [

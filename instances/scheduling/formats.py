@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidFile
-from ..problem.reading import read_lines, read_text
+from ..problem.reading import read_lines
 from ..problem.rules import AtLeast
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
@@ -92,7 +92,8 @@ def accounting_csv(
 
     Parameters
     ----------
-    delimiter : between cells; "|" or "," when not given, whichever the header has more of.
+    delimiter : between cells; what the header has when not given: commas, else semicolons, tabs or
+        "|".
     submit, start : the columns of times, whole seconds or YYYY-MM-DDTHH:MM:SS (as UTC: differences
         are what counts).
     elapsed : the column of run times, seconds or [days-]HH:MM:SS.
@@ -179,18 +180,8 @@ def read_accounting(
     delimiter: str = "",
 ) -> Log:
     """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
-    text = read_text(path)
-    first = text.partition("\n")[0]
     submit, start, elapsed, processors, user, group = columns
-    rows = CsvTable(
-        path,
-        submit,
-        start,
-        elapsed,
-        user,
-        text=text,
-        delimiter=delimiter or max("|,", key=first.count),
-    )
+    rows = CsvTable(path, submit, start, elapsed, user, delimiter=delimiter)
     found: list[tuple[int, int, int, int]] = []
     owners: list[str] = []
     accounts: list[str] = []

@@ -48,6 +48,50 @@ class Matched:
     certificate: dict[str, object]
 
 
+@dataclass(frozen=True)
+class Multipliers:
+    """What proves the bound of the linear relaxation: see `verify.pairing_bound` for how.
+
+    Attributes
+    ----------
+    prices : (T,) of the agents of each type.
+    rent : of a job that runs alone, at least 0.
+    sets : types with an odd number of agents together, each (T,), with the price of each, at least
+        0.
+    program : the relaxation over the pairs of small reduced cost, with these sets as rows behind
+        the others.
+    """
+
+    prices: Floats
+    rent: float
+    sets: list[tuple[float, Booleans]]
+    program: PairingProgram
+
+
+def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multipliers | None:
+    """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
+    None when time is up first.
+    """
+    search = _Search(instance, start, clock)
+    search.relax()
+    if not np.isfinite(search.bound):
+        return None
+    prices = np.zeros(instance.types)
+    prices[search.present] = search.prices
+    search.sets = search.sets[: len(search.set_prices)]
+    sets = []
+    for price, members in zip(search.set_prices.tolist(), search.sets, strict=True):
+        full = np.zeros(instance.types, dtype=bool)
+        full[search.present] = members
+        sets.append((price, full))
+    keep = np.triu(search.reduced <= search.delta_for(20 * len(search.present))) & np.isfinite(
+        search.cost
+    )
+    return Multipliers(
+        prices, search.rent, sets, search.with_cuts(penalty_program(instance, search.spread(keep)))
+    )
+
+
 def least_penalty_matching(instance: Colocation, start: Pairing, clock: Clock) -> Matched:
     """Least total penalty, from a feasible start.
 
@@ -73,8 +117,8 @@ class _Search:
         self.present = np.flatnonzero(instance.count > 0)
         self.count = instance.count[self.present].astype(float)
         around = np.ix_(self.present, self.present)
-        together = instance.penalty + instance.penalty.T
-        self.cost: Floats = np.where(instance.allowed, together, np.inf)[around]
+        penalty = instance.penalty[around]
+        self.cost: Floats = np.where(instance.allowed[around], penalty + penalty.T, np.inf)
         self.most = np.minimum(self.count[:, None], self.count[None, :])
         np.fill_diagonal(self.most, self.count // 2)
         self.sets: list[Booleans] = []  # odd sets cut off, over the present types
@@ -91,7 +135,7 @@ class _Search:
         place = np.full(self.instance.types, -1)
         place[self.present] = np.arange(len(self.present))
         chosen[place[self.best.first], place[self.best.second]] = True
-        base = penalty_program(self.instance, self._spread(chosen))
+        base = penalty_program(self.instance, self.spread(chosen))
         self.first, self.second = place[base.first], place[base.second]
         self.alone = place[base.alone]
         program = base.program
@@ -150,7 +194,7 @@ class _Search:
         np.put_along_axis(chosen, nearest, True, axis=1)
         return cast("Booleans", np.triu(chosen | chosen.T) & np.isfinite(self.cost))
 
-    def _spread(self, chosen: Booleans) -> Booleans:
+    def spread(self, chosen: Booleans) -> Booleans:
         """A choice over the present types, over all types."""
         full = np.zeros((self.instance.types, self.instance.types), dtype=bool)
         full[np.ix_(self.present, self.present)] = chosen
@@ -182,6 +226,7 @@ class _Search:
             total += float(np.minimum(alone, 0.0) @ self.count)
         if total >= self.bound:
             self.bound, self.reduced = total, reduced
+            self.prices, self.rent, self.set_prices = y, -capacity, pi
         self._latest = reduced
 
     def _wanted(self, in_set: Booleans) -> tuple[Integers, Integers]:
@@ -253,8 +298,8 @@ class _Search:
         return found
 
     def _odd_groups(self) -> list[Booleans]:
-        """Groups of an odd number of agents that may share with nobody outside: one of each runs
-        alone.
+        """Groups of an odd number of agents that may not share with agents outside: one of each
+        runs alone.
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -284,13 +329,13 @@ class _Search:
         time is up.
         """
         self.relaxation = self.bound
-        delta = self._delta_for(8 * len(self.present))
+        delta = self.delta_for(8 * len(self.present))
         while not self._proved() and not self.clock.over:
             keep = np.triu(self.reduced <= delta) & np.isfinite(self.cost)
             if keep.sum() > _MOST_PAIRS:
                 self.stop = Stop.ITERATION_LIMIT
                 return
-            program = self._with_cuts(penalty_program(self.instance, self._spread(keep)))
+            program = self.with_cuts(penalty_program(self.instance, self.spread(keep)))
             answer = solve_program(
                 program.program, time_limit=self.clock.share(), start=self._start(program)
             )
@@ -316,12 +361,12 @@ class _Search:
             ):
                 return
             delta = max(2 * delta, (self.value - self.relaxation) * (1 + 1e-9) + 1e-12)
-            if self._delta_for(_MOST_PAIRS // 4) > self.value - self.relaxation:
+            if self.delta_for(_MOST_PAIRS // 4) > self.value - self.relaxation:
                 delta = (self.value - self.relaxation) * (1 + 1e-9) + 1e-12
         if not self._proved() and self.clock.over:
             self.stop = Stop.TIME_LIMIT
 
-    def _delta_for(self, number: int) -> float:
+    def delta_for(self, number: int) -> float:
         """The reduced cost up to which there are about so many pairs."""
         values = self.reduced[np.triu_indices(len(self.reduced))]
         values = values[np.isfinite(values)]
@@ -329,7 +374,7 @@ class _Search:
             return float(values.max(initial=0.0)) + 1.0
         return max(1e-9, float(np.partition(values, number)[number]))
 
-    def _with_cuts(self, program: PairingProgram) -> PairingProgram:
+    def with_cuts(self, program: PairingProgram) -> PairingProgram:
         """The integer program with the odd sets as rows, which its own cuts would take long to
         find.
         """

@@ -220,6 +220,23 @@ def _surrogate(
     Returns weights (s,), the room 1.0, the bound rounded up, and types by decreasing profit per
     weight.
     """
+    bound, mix, share, value = surrogate_mix(problem, kind, profit)
+    weight = share @ mix
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
+    order = np.lexsort((-value, -ratio))
+    return weight, 1.0, int(np.ceil(bound * (1 + 1e-9))) + 1, order
+
+
+def surrogate_mix(
+    problem: Reduced, kind: int, profit: Integers
+) -> tuple[float, Floats, Floats, Floats]:
+    """What each resource weighs in one constraint that every pattern satisfies, for a low Dantzig
+    bound.
+
+    Returns the bound, the weights (of the resources the class has; they sum to 1), the sizes (s,
+    resources) as shares of its capacity, and the profits (s,), 0 for what does not fit.
+    """
     capacity = problem.capacity[kind].astype(float)
     own = capacity > 0
     share = problem.demand[:, own] / capacity[own]
@@ -233,8 +250,7 @@ def _surrogate(
     mix = np.full(int(own.sum()), 1.0 / own.sum())
     best = (np.inf, mix)
     for step in range(12 if len(mix) > 1 else 1):
-        weight = share @ mix
-        bound, taken = _dantzig(value, weight, copies)
+        bound, taken = _dantzig(value, share @ mix, copies)
         if bound < best[0]:
             best = (bound, mix)
         excess = taken @ share - 1.0  # how far the relaxed choice overfills each resource
@@ -242,12 +258,7 @@ def _surrogate(
             mix + 0.5 / (1 + step) * excess / max(float(np.abs(excess).max()), 1e-12), 0.0
         )
         mix = mix / mix.sum() if mix.sum() > 0 else np.full(len(excess), 1.0 / len(excess))
-    bound, mix = best
-    weight = share @ mix
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
-    order = np.lexsort((-value, -ratio))
-    return weight, 1.0, int(np.ceil(bound * (1 + 1e-9))) + 1, order
+    return best[0], best[1], share, value
 
 
 def _dantzig(value: Floats, weight: Floats, copies: Floats) -> tuple[float, Floats]:

@@ -175,6 +175,11 @@ class DeletionSearch:
         self.restore(pair)
         return int(self._counts[0] + self._weight * self._counts[1]), trial
 
+    @property
+    def trial(self) -> tuple[Ranks, Ranks, NDArray[np.int64]]:
+        """What `partition` would be after the deletion that `without` tried last."""
+        return self._predecessors[-1].copy(), self._helds[-1].copy(), self._counts[:2].copy()
+
     def reorder(self, agent: int, first: int, others: list[int]) -> None:
         """Put these of the list of an agent, who stand there in another order, at the positions
         from `first` on.

@@ -1,4 +1,4 @@
-"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): do the contentious pay?
+"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): does penalty follow bandwidth?
 
 The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
 contentiousness" is tested by Spearman's coefficient of penalty and demand over the types: a link is
@@ -7,6 +7,7 @@ one that chance would give in fewer than 5 % of cases (one-sided). The papers gi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,8 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ....solvers.colocation import fair
 from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ..charts import chart
+from ..registry import Finding, compare
 from .links import Rows, correlations, linked, mean_bars, spread
 from .populations import (
     CONVENTIONAL,
@@ -38,7 +40,7 @@ CLOSE = 0.10
 
 
 @on_setting(draws=10)
-def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
+def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
     """Mean penalty of each job type under every policy, the types by increasing contentiousness.
 
     Parameters
@@ -49,7 +51,8 @@ def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
     """
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
-    findings = [*_named_jobs(given, bars), *(_rising(given, name, bars[name]) for name in POLICIES)]
+    yield from _named_jobs(given, bars)
+    yield from (_rising(given, name, bars[name]) for name in POLICIES)
     other: Order = "index" if given.order == "random" else "random"
     swapped = replace(given, order=other)
     greedy_bars = mean_bars(
@@ -57,12 +60,12 @@ def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
     )
     rank, _ = linked(greedy_bars, given.demands)
     said = "by type" if other == "index" else "at random"
-    findings.append(
-        beyond(
-            f"GR with tasks that come {said}",
-            f"rank correlation {rank:.2f}",
-            "the papers do not say in which order",
-        )
+    yield compare(
+        f"GR with tasks that come {said}",
+        "",
+        f"rank correlation {rank:.2f}",
+        None,
+        "the papers do not say in which order",
     )
     negative = np.mean(
         [_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]]
@@ -70,17 +73,16 @@ def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
     what = "some jobs run better colocated than alone (footnote 3)"
     ours = f"{100 * negative:.1f} % of placements"
     if given.synthetic:
-        findings.append(
-            beyond(
-                what,
-                ours,
-                "the contention model has noise of 0.2 points, made for this",
-                "occasionally",
-            )
+        yield compare(
+            what,
+            "occasionally",
+            ours,
+            None,
+            "the contention model has noise of 0.2 points, made for this",
         )
     else:
         note = f"the least penalty is {100 * float(given.base.penalty.min()):.1f} %"
-        findings.append(claim(what, "occasionally", ours, bool(0 < negative < 0.5), note))
+        yield compare(what, "occasionally", ours, bool(0 < negative < 0.5), note)
     for name, entries in rows.items():
         mean = (
             float(np.mean([mean_penalty(entry, pairing) for entry, pairing in entries]))
@@ -89,8 +91,8 @@ def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
         )
         ours = f"none in {draws} populations" if mean is None else f"{100 * mean:.2f} %"
         beside = f"{len(entries)} of {draws} populations have one" if name == UNBLOCKED else ""
-        findings.append(beyond(f"mean penalty, {name}", ours, beside))
-    findings.append(beyond("what this ran on", given.note))
+        yield compare(f"mean penalty, {name}", "", ours, None, beside)
+    yield compare("what this ran on", "", given.note, None)
     charts = [
         _bars_chart(
             given, "figure-7-conventional", "conventional policies", [*CONVENTIONAL, LEAST], bars
@@ -103,11 +105,13 @@ def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
             bars,
         ),
     ]
-    return [*findings, *charts]
+    yield from charts
 
 
 @on_setting(draws=10)
-def figure_8(given: Setting, *, draws: int, slack_seconds: float = 10.0) -> list[Finding | Picture]:
+def figure_8(
+    given: Setting, *, draws: int, slack_seconds: float = 10.0
+) -> Iterator[Finding | Picture]:
     """Ranks of penalties against ranks of demands, and their correlation under every policy.
 
     Parameters
@@ -118,37 +122,34 @@ def figure_8(given: Setting, *, draws: int, slack_seconds: float = 10.0) -> list
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
     found = {name: correlations(entries) for name, entries in rows.items() if entries}
-    findings = _printed_ranks(given, bars)
+    yield from _printed_ranks(given, bars)
     for name in POLICIES:
         rank, link = linked(bars[name], given.demands)
         said = "yes" if FAIR[name] else "no (unfair: unrelated)"
         ours = f"{'yes' if link else 'no'}: {spread(found[name])}"
-        findings.append(
-            claim(
-                f"{name}, ranked penalties follow ranked demands",
-                said,
-                ours,
-                link == FAIR[name],
-                _why(name, rank, given),
-            )
+        yield compare(
+            f"{name}, ranked penalties follow ranked demands",
+            said,
+            ours,
+            link == FAIR[name],
+            _why(name, rank, given),
         )
     fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(
         found[name].mean() for name in ("GR", "CO", "SMP")
     )
-    findings.append(
-        claim(
-            "SMR and SR are fairer than GR, CO and SMP",
-            "yes",
-            "yes" if fairer else "no",
-            bool(fairer),
-        )
+    yield compare(
+        "SMR and SR are fairer than GR, CO and SMP",
+        "yes",
+        "yes" if fairer else "no",
+        bool(fairer),
     )
     for name in (LEAST, UNBLOCKED):
         if name in found:
-            findings.append(beyond(f"rank correlation, {name}", spread(found[name])))
-    findings += [_least_slack(rows["GR"][0][0], slack_seconds)] if slack_seconds else []
-    findings.append(beyond("what this ran on", given.note))
-    return [*findings, _ranks_chart(given, bars), _correlation_chart(found)]
+            yield compare(f"rank correlation, {name}", "", spread(found[name]), None)
+    yield from [_least_slack(rows["GR"][0][0], slack_seconds)] if slack_seconds else []
+    yield compare("what this ran on", "", given.note, None)
+    yield _ranks_chart(given, bars)
+    yield _correlation_chart(found)
 
 
 def _pairings(given: Setting, draws: int) -> dict[str, Rows]:
@@ -177,7 +178,7 @@ def _rising(given: Setting, name: str, bars: Floats) -> Finding:
         f"{100 * high:.1f} % for the other"
     )
     what = f"{name}, penalty rises with contentiousness"
-    return claim(
+    return compare(
         what, "yes" if FAIR[name] else "no", ours, link == FAIR[name], _why(name, rank, given)
     )
 
@@ -226,71 +227,46 @@ def _named_jobs(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
         "correlation being the most contentious"
     )
     return [
-        claim(
-            "GR, dedup's penalty",
-            "the largest",
-            f"{greedy['dedup']:.1f} %, place {first} of {number}",
-            first == 1,
-            why,
-        ),
-        claim(
-            "GR, bodytrack and svm",
-            "the same penalty",
-            f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %",
-            two,
-            why,
-        ),
-        claim(
-            "GR, correlation is penalized no less than canneal and dedup (fig. 1)",
-            "yes",
-            three,
-            no_less,
-            printed,
-        ),
-        claim(
-            "CO, dedup is penalized more than most (fig. 1)",
-            "yes",
-            f"{complementary['dedup']:.1f} %, place {among} of {number}",
-            among <= number // 2,
-            why,
-        ),
-    ]
+        compare("GR, dedup's penalty", "the largest",
+            f"{greedy['dedup']:.1f} %, place {first} of {number}", first == 1, why),
+        compare("GR, bodytrack and svm", "the same penalty",
+            f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %", two, why),
+        compare("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes",
+            three, no_less, printed),
+        compare("CO, dedup is penalized more than most (fig. 1)", "yes",
+            f"{complementary['dedup']:.1f} %, place {among} of {number}", among <= number // 2,
+            why),
+    ]  # fmt: skip
 
 
-def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
+def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> Iterator[Finding]:
     """The ranks that the text prints; 1 is the least."""
     names = given.base.names
     if not {"swaptions", "correlation"} <= set(names):
-        return []
+        return
     demand = {
         name: 1 + int((given.demands < value).sum())
         for name, value in zip(names, given.demands, strict=True)
     }
-    findings = []
     for job, penalty, rank in (("swaptions", 1, 1), ("correlation", 10, 11)):
         below = [name for name in names if demand[name] < demand[job]]
         listed = ", ".join(below) if len(below) < 4 else str(len(below))
         cause = f"Table I has {len(names)} jobs; with less demand: {listed}"
         note = "the ranks fit a drawing of eleven jobs"
         what = f"{job}, rank of demand"
-        findings.append(
-            claim(
-                what, str(rank), f"{demand[job]} of {len(names)}", demand[job] == rank, note, cause
-            )
+        yield compare(
+            what, str(rank), f"{demand[job]} of {len(names)}", demand[job] == rank, note, cause
         )
         place = {p: 1 + int((bars[p] < bars[p][names.index(job)]).sum()) for p in POLICIES}
         ours = ", ".join(f"{policy} {value}" for policy, value in place.items())
         hit = any(place[policy] == penalty for policy in ("SMR", "SR"))
-        findings.append(
-            claim(
-                f"{job}, rank of penalty",
-                str(penalty),
-                ours,
-                hit,
-                "under which policy is not said: SMR or SR",
-            )
+        yield compare(
+            f"{job}, rank of penalty",
+            str(penalty),
+            ours,
+            hit,
+            "under which policy is not said: SMR or SR",
         )
-    return findings
 
 
 def _least_slack(population: Colocation, seconds: float) -> Finding:
@@ -303,7 +279,7 @@ def _least_slack(population: Colocation, seconds: float) -> Finding:
         "by how much a job type loses more than a more contentious one, at worst; "
         f"population 0, at most {seconds:g} s"
     )
-    return beyond("least slack of fair attribution", ours, note)
+    return compare("least slack of fair attribution", "", ours, None, note)
 
 
 def _share_below_zero(population: Colocation, pairing: Pairing) -> float:
@@ -374,18 +350,17 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
 def _correlation_chart(found: dict[str, Floats]) -> Chart:
     """Rank correlation by policy, with its deviation over populations."""
     names = [name for name, values in found.items() if len(values)]
-    mean = tuple(float(found[name].mean()) for name in names)
-    low = tuple(float(found[name].mean() - found[name].std()) for name in names)
-    high = tuple(float(found[name].mean() + found[name].std()) for name in names)
-    series = Series("rank correlation", tuple(names), mean, "bars", low=low, high=high)
-    words = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True))
-    return Chart(
+    mean = {name: float(found[name].mean()) for name in names}
+    low, high = (
+        [mean[name] + sign * float(found[name].std()) for name in names] for sign in (-1, 1)
+    )
+    return chart(
         "colocation-figure-8-correlation",
         "Rank correlation of penalty with demand",
         "policy",
         "Spearman's coefficient",
-        (series,),
-        f"Mean rank correlation over populations: {words}.",
+        {"rank correlation": mean},
+        ends={"rank correlation": (low, high)},
         note="intervals: one standard deviation over populations",
     )
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from ....solvers.deferred_acceptance import deferred_acceptance
 from ...colocation.shapley import interference_game, shapley
-from ...report.picture import Chart, Picture, Series
-from ..registry import Finding
+from ...report.picture import Picture
+from ..charts import chart
+from ..registry import Finding, equal
 
 
 def figure_5(*, seed: int = 0) -> list[Finding]:
@@ -22,9 +23,9 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
     result = deferred_acceptance(proposers, score, log=True)
     matched = ", ".join(f"m{m + 1}c{c + 1}" for m, c in enumerate(result.partner().tolist()))
     return [
-        _finding("colocations", "m1c2, m2c3, m3c1", matched),
-        _finding("rounds", "2", str(result.rounds)),
-        _finding("rejected in round 1", "m1 by c1", _rejected(result.log[0].rejected)),
+        equal("colocations", "m1c2, m2c3, m3c1", matched),
+        equal("rounds", "2", str(result.rounds)),
+        equal("rejected in round 1", "m1 by c1", _rejected(result.log[0].rejected)),
     ]
 
 
@@ -35,32 +36,20 @@ def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
     interference = (1.0, 2.0, 3.0)
     shares = tuple(shapley(interference_game(list(interference)), 3).share.tolist())
     findings = [
-        _finding(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
+        equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
         for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
     ]
-    users = tuple(f"user {name}" for name in "ABC")
-    series = (
-        Series("interference contributed", users, interference, "bars"),
-        Series("Shapley share", users, shares, "bars"),
-    )
-    words = ", ".join(
-        f"{user} contributes {given:g} and bears {share:.1f}"
-        for user, given, share in zip(users, interference, shares, strict=True)
-    )
-    chart = Chart(
+    picture = chart(
         "colocation-figure-14",
         "Shapley shares of three users' interference",
         "user",
         "penalty",
-        series,
-        f"Bars for three users: {words}. The shares rise with the interference.",
+        {"interference contributed": interference, "Shapley share": shares},
+        x=[f"user {name}" for name in "ABC"],
+        words="The shares rise with the interference.",
     )
-    return [*findings, chart]
+    return [*findings, picture]
 
 
 def _rejected(offers: object) -> str:
     return ", ".join(f"m{offer.proposer + 1} by c{offer.receiver + 1}" for offer in offers)  # type: ignore[attr-defined]
-
-
-def _finding(what: str, paper: str, ours: str) -> Finding:
-    return Finding(what, paper, ours, "reproduced" if paper == ours else "differs")

@@ -8,7 +8,7 @@ holds on one only, it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from ....baselines.colocation import Ties
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.options import accepts
 from ...report.picture import Chart, Picture
-from ..registry import Finding
+from ..registry import Finding, experiment
 from .attribution import figure_7, figure_8
 from .performance import AS_WELL, figure_11
 from .populations import Gpu, Order
@@ -98,15 +98,15 @@ def gavel_claims(
     )
 
 
+@experiment
 def _claims(
     name: str, seed: int, matrix: str | None, agents: int, draws: int, **source: Any
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """What each figure claims, and the three pictures that tell most."""
     if matrix is None:
         raise InvalidOption(
             f"{name} needs measured penalties; give -o matrix=PATH, your copy of them"
         )
-    findings: list[Finding] = []
     pictures: list[Picture] = []
     ran_on: dict[str, Finding] = {}
     for place, figure in _FIGURES.items():
@@ -128,7 +128,8 @@ def _claims(
                     pictures.append(replace(part, name=part.name.replace("colocation", name, 1)))
             elif isinstance(part, Finding):
                 if part.verdict != "not in the paper":
-                    findings.append(replace(part, what=f"{place}: {part.what}"))
+                    yield replace(part, what=f"{place}: {part.what}")
                 elif part.what == "what this ran on":
                     ran_on[part.ours] = part
-    return [*findings, *ran_on.values(), *pictures]
+    yield from ran_on.values()
+    yield from pictures

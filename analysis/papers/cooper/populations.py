@@ -8,7 +8,7 @@ place; every experiment says which it ran on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import Signature, signature
@@ -193,11 +193,12 @@ def setting(
 
 
 Figure = Callable[..., list[Finding | Picture]]
+Yields = Callable[..., Iterable[Finding | Picture]]
 
 
 def on_setting(
     *, draws: int, agents: int = 1000, fixed: Collection[str] = ()
-) -> Callable[[Figure], Figure]:
+) -> Callable[[Yields], Figure]:
     """Make an experiment of a function of a Setting: what `setting` takes become options of the
     experiment too.
 
@@ -207,7 +208,7 @@ def on_setting(
     fixed : what of `setting` is no option here and stays at its default.
     """
 
-    def decorate(function: Figure) -> Figure:
+    def decorate(function: Yields) -> Figure:
         own = signature(function, eval_str=True)
         defaults = {"seed": 0, "agents": agents, "draws": draws}
         shared = {
@@ -230,7 +231,7 @@ def on_setting(
             values = {name: given.get(name, entry.default) for name, entry in options.items()}
             chosen = {name: values.get(name, entry.default) for name, entry in shared.items()}
             rest = {name: values[name] for name in own.parameters if name in values}
-            return function(setting(**chosen), **rest)
+            return list(function(setting(**chosen), **rest))
 
         del run.__wrapped__
         entries = list(options.values())

@@ -4,6 +4,8 @@ that is enough.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ....instances.colocation.instance import Floats
@@ -12,7 +14,7 @@ from ....instances.colocation.stability import blocking_pairs
 from ...colocation.metrics import attribution
 from ...colocation.prediction import Accuracy, accuracy_curve, predicted_instance
 from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ..registry import Finding, compare
 from .populations import Setting, on_setting
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
@@ -28,7 +30,7 @@ _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
 
 
 @on_setting(draws=5, fixed=("order",))
-def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> list[Finding | Picture]:
+def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> Iterator[Finding | Picture]:
     """Share of preferences predicted correctly (eq. 2) against the share of colocations sampled.
 
     Parameters
@@ -41,7 +43,6 @@ def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> list[Finding 
         given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(given.seed)
     )
     points = {point.fraction: point for point in curve.points}
-    findings = []
     for share, paper in PRINTED.items():
         point = points[share]
         ours = f"{100 * point.mean:.1f} % ± {100 * point.deviation:.1f}"
@@ -50,18 +51,17 @@ def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> list[Finding 
             "formulas are not in the text)"
         )
         what = f"preferences right with {100 * share:.0f} % sampled"
-        findings.append(
-            claim(
-                what,
-                f"{100 * paper:.0f} %",
-                ours,
-                abs(point.mean - paper) <= WITHIN,
-                f"{note}; within 3 points",
-            )
+        yield compare(
+            what,
+            f"{100 * paper:.0f} %",
+            ours,
+            abs(point.mean - paper) <= WITHIN,
+            f"{note}; within 3 points",
         )
-    findings.append(_fall(points))
-    findings += _desiderata(given, draws)
-    return [*findings, beyond("what this ran on", given.note), _accuracy_chart(points, given)]
+    yield _fall(points)
+    yield from _desiderata(given, draws)
+    yield compare("what this ran on", "", given.note, None)
+    yield _accuracy_chart(points, given)
 
 
 def _fall(points: dict[float, Accuracy]) -> Finding:
@@ -73,7 +73,7 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
         f"{100 * slow:.2f} from 30 to 50 %"
     )
     holds = quick >= QUICKLY * slow
-    return claim(
+    return compare(
         "error falls quickly from 20 to 25 % sampled, slowly beyond 30 %",
         "yes",
         ours,
@@ -82,9 +82,8 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
     )
 
 
-def _desiderata(given: Setting, draws: int) -> list[Finding]:
-    """Stable policies on penalties predicted from a quarter, claim on the true ones."""
-    findings = []
+def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:
+    """Stable policies on penalties predicted from a quarter, judged on the true ones."""
     for name in ("SMR", "SR"):
         table: dict[str, list[tuple[float, float, float]]] = {"known": [], "predicted": []}
         for draw in range(draws):
@@ -102,8 +101,7 @@ def _desiderata(given: Setting, draws: int) -> list[Finding]:
                     )
                 )
         known, predicted = (np.array(table[what]) for what in ("known", "predicted"))
-        findings += _compared(name, known, predicted)
-    return findings
+        yield from _compared(name, known, predicted)
 
 
 def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
@@ -116,26 +114,16 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
     said = "the same with oracular knowledge and with 25 % sampled"
     fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
     return [
-        claim(
-            f"{name}, fair attribution (rank correlation)",
-            said,
-            f"{rank[0]:.2f} known, {rank[1]:.2f} predicted",
-            fair,
-            "the same: lower by at most 0.1",
-        ),
-        claim(
-            f"{name}, stability (median blocking pairs)",
-            said,
-            f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
-            stable,
+        compare(f"{name}, fair attribution (rank correlation)", said,
+            f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
+            "the same: lower by at most 0.1"),
+        compare(f"{name}, stability (median blocking pairs)", said,
+            f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted", stable,
             "the same: at most half as many again; one wrong order counts for every agent of "
-            "a type",
-        ),
-        beyond(
-            f"{name}, mean penalty",
-            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted",
-        ),
-    ]
+            "a type"),
+        compare(f"{name}, mean penalty", "",
+            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted", None),
+    ]  # fmt: skip
 
 
 def _accuracy_chart(points: dict[float, Accuracy], given: Setting) -> Chart:

@@ -48,3 +48,5 @@ TABLE_2: dict[str, dict[str, Row]] = {
     },
 }  # fmt: skip
 """Windows of 5e5 seconds."""
+
+PRINTED = {"1": TABLE_1, "2": TABLE_2}

@@ -4,6 +4,7 @@ beside what comes out here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from ...packing.drawing import draw_tree, equilibrium_path
 from ...packing.metrics import metrics
 from ...report.picture import Chart, Drawing, Picture, Series
 from ...report.table import Column, Table
-from ..registry import Finding, beyond, claim
+from ..registry import Finding, compare, experiment
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
 """The strategy sets that section 4.3 prints for its two servers."""
@@ -53,7 +54,7 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
     cause = cause if (round(sums[1], 1), round(sums[0], 2)) == (-1.2, -1.27) else ""
     ours = [[tuple(row) for row in entry.combination.tolist()] for entry in true.strategies]
     sets = [
-        same(
+        compare(
             f"O({server + 1})",
             ", ".join(map(_angle, PRINTED[server])),
             ", ".join(map(_angle, map(list, own))),
@@ -65,7 +66,7 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
     ]
     least = [float(entry.threshold) for entry in true.strategies]
     lengths = [
-        same(
+        compare(
             f"min O({server + 1})",
             f"{printed:g}",
             f"{value:.4g}",
@@ -77,43 +78,22 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
     ]
     order = ", ".join(f"server {m + 1}" for m in true.player)
     return [
-        same("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12),
-        same(
-            "combinations of server 1",
-            "12",
-            str(len(table)),
-            len(table) == 12,
-            "",
-            "<1, 0, 0> fits too",
-        ),
+        compare("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12),
+        compare("combinations of server 1", "12", str(len(table)), len(table) == 12, "",
+            "<1, 0, 0> fits too"),
         *sets,
         *lengths,
-        same("order of moves", "server 2, server 1", order, order == "server 2, server 1"),
-        same(
-            "total of the second combinations (eq. 15)",
-            "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
+        compare("order of moves", "server 2, server 1", order, order == "server 2, server 1"),
+        compare("total of the second combinations (eq. 15)", "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
             ", ".join(f"({', '.join(map(str, row))})" for row in amounts.tolist()),
-            amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]],
-        ),
-        same("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
-        same(
-            "U(1), both choose their second combination",
-            "-1.2",
-            f"{worth[1]:.4f}",
-            round(float(worth[1]), 1) == -1.2,
-            "eq. 14 as printed",
-            cause,
-        ),
-        same(
-            "U(2), both choose their second combination",
-            "-1.27",
-            f"{worth[0]:.4f}",
-            round(float(worth[0]), 2) == -1.27,
-            "eq. 14 as printed",
-            cause,
-        ),
+            amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]]),
+        compare("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
+        compare("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}",
+            round(float(worth[1]), 1) == -1.2, "eq. 14 as printed", cause),
+        compare("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}",
+            round(float(worth[0]), 2) == -1.27, "eq. 14 as printed", cause),
         _combinations(instance),
-    ]
+    ]  # fmt: skip
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
@@ -129,7 +109,8 @@ def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list
     return worth
 
 
-def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
+@experiment
+def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
     """The game tree of fig. 3 on the printed strategy sets: best replies, equilibrium, and the tree
     drawn; nothing is random.
     """
@@ -145,12 +126,11 @@ def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
         for place in range(2)
     ]
     printed = {"a": "f", "b": "e", "c": "e"}
-    found: list[Finding | Picture] = []
     for child in tree.successors(0):
         move = names[0][tuple(tree.nodes[child]["action"])]
         reply = names[1][tuple(tree.nodes[_played(tree, child)]["action"])]
-        found.append(
-            same(f"best reply of server 1 to {move}", printed[move], reply, reply == printed[move])
+        yield compare(
+            f"best reply of server 1 to {move}", printed[move], reply, reply == printed[move]
         )
     path = equilibrium_path(tree)
     play = [names[place][tuple(tree.nodes[node]["action"])] for place, node in enumerate(path[1:])]
@@ -174,29 +154,26 @@ def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
         Column("U(1)", numeric=True),
     )
     title = "The game tree of the worked example, with its equilibrium path"
-    return [
-        *found,
-        same(
-            "equilibrium",
-            "(c, e)",
-            f"({', '.join(play)})",
-            play == ["c", "e"],
-            f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and "
-            f"{payoffs[1]:.4f}",
-        ),
-        same(
-            "leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"
-        ),
-        Drawing(
-            "packing-figure-3",
-            title,
-            lambda: draw_tree(tree, first=1),
-            alt=f"A tree of two moves and {len(leaves)} leaves: server 2 moves first, then "
-            "server 1. Backward induction plays "
-            f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
-            numbers=Table("packing-figure-3", title, columns, tuple(rows)),
-        ),
-    ]
+    yield compare(
+        "equilibrium",
+        "(c, e)",
+        f"({', '.join(play)})",
+        play == ["c", "e"],
+        f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and "
+        f"{payoffs[1]:.4f}",
+    )
+    yield compare(
+        "leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"
+    )
+    yield Drawing(
+        "packing-figure-3",
+        title,
+        lambda: draw_tree(tree, first=1),
+        alt=f"A tree of two moves and {len(leaves)} leaves: server 2 moves first, then "
+        "server 1. Backward induction plays "
+        f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
+        numbers=Table("packing-figure-3", title, columns, tuple(rows)),
+    )
 
 
 @checked
@@ -246,47 +223,23 @@ def theorems(
             printed_ratio.append(printed_metrics["disutility"] / least)
     note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
     return [
-        same(
-            "sharing incentive (Theorem 8), 1/s of every server",
-            "always",
-            f"fails in {split / games:.0%}",
-            split == 0,
-            note,
-        ),
-        same(
-            "sharing incentive (Theorem 8), 1/s of the pool",
-            "always",
-            f"fails in {pooled / games:.0%}",
-            pooled == 0,
-            note,
-            f"the share: of every server it fails in {split / games:.0%}" if not split else "",
-        ),
-        same(
-            "no envy (Theorem 9)",
-            "always",
-            f"fails in {envy / games:.0%}",
-            envy == 0,
-            f"{note}; envy by amounts held",
-        ),
-        same(
-            "Pareto efficient (Theorem 10)",
-            "always",
-            f"one more VM fits in {fits / games:.0%}",
-            fits == 0,
-            note,
-        ),
-        same(
-            "Algorithm 1 finds the SPNE",
-            "always",
-            f"it does not in {differs / games:.0%}",
-            differs == 0,
-            "",
+        compare("sharing incentive (Theorem 8), 1/s of every server", "always",
+            f"fails in {split / games:.0%}", split == 0, note),
+        compare("sharing incentive (Theorem 8), 1/s of the pool", "always",
+            f"fails in {pooled / games:.0%}", pooled == 0, note,
+            f"the share: of every server it fails in {split / games:.0%}" if not split else ""),
+        compare("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0,
+            f"{note}; envy by amounts held"),
+        compare("Pareto efficient (Theorem 10)", "always",
+            f"one more VM fits in {fits / games:.0%}", fits == 0, note),
+        compare("Algorithm 1 finds the SPNE", "always", f"it does not in {differs / games:.0%}",
+            differs == 0, "",
             "for three servers or more it is not backward induction: with two it differs in "
-            f"{differs_2 / games:.0%}",
-        ),
-        same("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
-        same("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}", None),
-    ]
+            f"{differs_2 / games:.0%}"),
+        compare("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
+        compare("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}",
+            None),
+    ]  # fmt: skip
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:
@@ -342,14 +295,3 @@ def _combinations(instance: Packing) -> Chart:
 
 def _angle(row: list[int]) -> str:
     return f"<{', '.join(map(str, row))}>"
-
-
-def same(
-    what: str, paper: str, ours: str, holds: bool | None, note: str = "", cause: str = ""
-) -> Finding:
-    """A finding on a claim of the paper; `holds` is None for what it does not say."""
-    return (
-        beyond(what, ours, note, paper)
-        if holds is None
-        else claim(what, paper, ours, holds, note, cause)
-    )

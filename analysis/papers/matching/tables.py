@@ -4,7 +4,8 @@ by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,7 +20,8 @@ from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
 from ...admission.metrics import metrics
 from ...report.picture import Chart, HeatMap, Picture, Series
-from ..registry import Finding, Verdict, judged
+from ..charts import chart
+from ..registry import Finding, Verdict, compare, experiment
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -82,165 +84,69 @@ NUMBER = {"I": "II", "II": "III", "III": "IV"}
 
 SHARES = ("assigned", "threads_used", "cores_used", "resource_score")
 
+# fmt: off
 SAID: dict[str, tuple[tuple[str, str, Callable[[Figures], bool]], ...]] = {
     "I": (
-        (
-            "SM against the others on threads, cores and resource score",
-            "worse",
-            lambda f: all(
-                _least(f[metric]) == "SM"
-                for metric in ("threads_used", "cores_used", "resource_score")
-            ),
-        ),
-        (
-            "DA2 and proposed",
-            "perform similarly",
-            lambda f: all(_near(f[metric]["DA2"], f[metric]["proposed"]) for metric in SHARES),
-        ),
-        (
-            "DA1 on threads used and resource score",
-            "better than the others",
-            lambda f: _best(f["threads_used"]) == _best(f["resource_score"]) == "DA1",
-        ),
+        ("SM against the others on threads, cores and resource score", "worse",
+         lambda f: all(_least(f[metric]) == "SM" for metric in SHARES[1:])),
+        ("DA2 and proposed", "perform similarly",
+         lambda f: all(_near(f[metric]["DA2"], f[metric]["proposed"]) for metric in SHARES)),
+        ("DA1 on threads used and resource score", "better than the others",
+         lambda f: _best(f["threads_used"]) == _best(f["resource_score"]) == "DA1"),
         ("fastest", "proposed", lambda f: _best(f["speed_score"]) == "proposed"),
     ),
     "II": (
-        (
-            "DA2 on every metric",
-            "as well as or better than the others",
-            lambda f: all(_near(row["DA2"], row[_best(row)]) for row in f.values()),
-        ),
-        (
-            "proposed and DA1 but for resource score and speed",
-            "similar",
-            lambda f: all(
-                _near(f[metric]["proposed"], f[metric]["DA1"])
-                for metric in ("assigned", "threads_used", "cores_used")
-            ),
-        ),
-        (
-            "proposed against DA1 on speed",
-            "better",
-            lambda f: f["speed_score"]["proposed"] > f["speed_score"]["DA1"],
-        ),
-        (
-            "proposed against DA1 on resource score",
-            "worse",
-            lambda f: f["resource_score"]["proposed"] < f["resource_score"]["DA1"],
-        ),
-        (
-            "SM and DA1 but for jobs assigned",
-            "similar",
-            lambda f: all(
-                _near(f[metric]["SM"], f[metric]["DA1"])
-                for metric in ("threads_used", "cores_used", "resource_score")
-            ),
-        ),
+        ("DA2 on every metric", "as well as or better than the others",
+         lambda f: all(_near(row["DA2"], row[_best(row)]) for row in f.values())),
+        ("proposed and DA1 but for resource score and speed", "similar",
+         lambda f: all(_near(f[metric]["proposed"], f[metric]["DA1"]) for metric in SHARES[:3])),
+        ("proposed against DA1 on speed", "better",
+         lambda f: f["speed_score"]["proposed"] > f["speed_score"]["DA1"]),
+        ("proposed against DA1 on resource score", "worse",
+         lambda f: f["resource_score"]["proposed"] < f["resource_score"]["DA1"]),
+        ("SM and DA1 but for jobs assigned", "similar",
+         lambda f: all(_near(f[metric]["SM"], f[metric]["DA1"]) for metric in SHARES[1:])),
     ),
     "III": (
-        (
-            "DA2 on all but jobs assigned and resource score",
-            "the best",
-            lambda f: all(
-                _best(f[metric]) == "DA2"
-                for metric in ("speed_score", "threads_used", "cores_used")
-            ),
-        ),
-        (
-            "DA1 on jobs assigned and resource score",
-            "the best",
-            lambda f: _best(f["assigned"]) == _best(f["resource_score"]) == "DA1",
-        ),
-        (
-            "proposed",
-            "between DA1 and DA2",
-            lambda f: all(
-                min(row["DA1"], row["DA2"]) <= row["proposed"] <= max(row["DA1"], row["DA2"])
-                for row in f.values()
-            ),
-        ),
-        (
-            "SM",
-            "worse than the others on average",
-            lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2,
-        ),
+        ("DA2 on all but jobs assigned and resource score", "the best",
+         lambda f: all(_best(f[metric]) == "DA2"
+                       for metric in ("speed_score", "threads_used", "cores_used"))),
+        ("DA1 on jobs assigned and resource score", "the best",
+         lambda f: _best(f["assigned"]) == _best(f["resource_score"]) == "DA1"),
+        ("proposed", "between DA1 and DA2",
+         lambda f: all(min(row["DA1"], row["DA2"]) <= row["proposed"] <= max(row["DA1"], row["DA2"])
+                       for row in f.values())),
+        ("SM", "worse than the others on average",
+         lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2),
     ),
 }
 """Sections IV.A to C: what is compared, what is said, and the test of it; "similar" is within
 `LEVEL_POINTS` points.
 """
 
-
 SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
     ("DA1 on speed", "the slowest", lambda f: _least(f["speed_score"]) == "DA1"),
-    (
-        "DA1 on resource score and jobs assigned",
-        "usually the highest or second highest",
-        lambda f: all(
-            sorted(f[metric].values())[-2] <= f[metric]["DA1"]
-            for metric in ("resource_score", "assigned")
-        ),
-    ),
-    (
-        "proposed on cores used",
-        "as good as DA2, better than SM and DA1",
-        lambda f: (
-            _near(f["cores_used"]["proposed"], f["cores_used"]["DA2"])
-            and f["cores_used"]["proposed"] > max(f["cores_used"]["SM"], f["cores_used"]["DA1"])
-        ),
-    ),
+    ("DA1 on resource score and jobs assigned", "usually the highest or second highest",
+     lambda f: all(sorted(f[metric].values())[-2] <= f[metric]["DA1"]
+                   for metric in ("resource_score", "assigned"))),
+    ("proposed on cores used", "as good as DA2, better than SM and DA1",
+     lambda f: (_near((row := f["cores_used"])["proposed"], row["DA2"])
+                and row["proposed"] > max(row["SM"], row["DA1"]))),
 )
+# fmt: on
 """Section IV.D, of all three comparisons."""
-
-
-def table_ii(
-    *,
-    seed: int = 0,
-    simulations: int = 500,
-    optima: int = 20,
-    time_limit: float = 3.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table II, comparison I: see `table`."""
-    return table("I", seed, simulations, optima, time_limit, ranges, resource)
-
-
-def table_iii(
-    *,
-    seed: int = 0,
-    simulations: int = 100,
-    optima: int = 10,
-    time_limit: float = 6.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table III, comparison II: see `table`."""
-    return table("II", seed, simulations, optima, time_limit, ranges, resource)
-
-
-def table_iv(
-    *,
-    seed: int = 0,
-    simulations: int = 100,
-    optima: int = 20,
-    time_limit: float = 3.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table IV, comparison III: see `table`."""
-    return table("III", seed, simulations, optima, time_limit, ranges, resource)
 
 
 @checked
 def table(
     comparison: Comparison,
-    seed: Annotated[int, AtLeast(0)],
-    simulations: Annotated[int, AtLeast(1)],
-    optima: Annotated[int, AtLeast(0)],
-    time_limit: float,
-    ranges: Ranges,
-    resource: Resource,
+    *,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    simulations: Annotated[int, AtLeast(1)] = 100,
+    optima: Annotated[int, AtLeast(0)] = 20,
+    time_limit: float = 3.0,
+    ranges: Ranges = "entries",
+    resource: Resource = "empty",
 ) -> list[Finding | Picture]:
     """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum
     on the first of them.
@@ -292,6 +198,11 @@ def table(
     ]
 
 
+table_ii = partial(table, "I", simulations=500)
+table_iii = partial(table, "II", optima=10, time_limit=6.0)
+table_iv = partial(table, "III")
+
+
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
     """One simulation's instance."""
     most = TABLE_I[comparison]
@@ -315,9 +226,10 @@ _RANGED = ("machines", "jobs", "types", "cores", "threads")
 
 
 @checked
+@experiment
 def frontier_table(
     *, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """The frontier of total speed against blocking pairs on a small instance, every point proved or
     with its bound.
 
@@ -331,19 +243,19 @@ def frontier_table(
     )
     schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
     points = frontier(one, time_limit=time_limit)
-    findings: list[Finding | Picture] = [
-        Finding(
+    yield from [
+        compare(
             f"at most {point.blocking_pairs} blocking pairs",
             "",
             f"total speed {point.total_speed:.2f}",
-            "not in the paper",
+            None,
             "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}",
         )
         for point in points
     ]
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
-        findings.append(Finding(name, "", text, "not in the paper"))
+        yield compare(name, "", text, None)
     best = Series(
         "most possible",
         tuple(point.blocking_pairs for point in points),
@@ -363,35 +275,29 @@ def frontier_table(
         "below the line."
     )
     title = "Total speed against blocking pairs, 8 jobs on 3 VMs"
-    return [
-        *findings,
-        Chart(
-            "admission-frontier",
-            title,
-            "blocking pairs at most",
-            "total speed",
-            (best, *clouds),
-            alt,
-        ),
-    ]
+    yield Chart(
+        "admission-frontier",
+        title,
+        "blocking pairs at most",
+        "total speed",
+        (best, *clouds),
+        alt,
+    )
 
 
+@experiment
 def words(
     comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What sections IV.A to D say of a comparison in words, on our figures, and whether the printed
     table bears it out.
     """
-    found = []
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = holds(_by_scheme(ours)), holds(_by_scheme(printed))
         note = "on the figures above"
         note += "; the printed ones do not bear it out" if here and not there else ""
         cause = "" if here or there else "the printed figures do not bear it out either"
-        found.append(
-            Finding(what, claim, "holds" if here else "does not hold", judged(here), note, cause)
-        )
-    return found
+        yield compare(what, claim, "holds" if here else "does not hold", here, note, cause)
 
 
 def _by_scheme(rows: Mapping[str, Sequence[float]]) -> Figures:
@@ -424,14 +330,8 @@ def _pictures(
     """
     name = f"admission-table-{NUMBER[comparison].lower()}"
     title = f"Comparison {comparison} (Table {NUMBER[comparison]})"
-    bars = [
-        Series("printed", SCHEMES, tuple(printed["speed_score"]), "bars"),
-        Series("here", SCHEMES, tuple(ours["speed_score"]), "bars"),
-    ]
-    said = ", ".join(
-        f"{s} {p:.0f} and {o:.0f}"
-        for s, p, o in zip(SCHEMES, printed["speed_score"], ours["speed_score"], strict=True)
-    )
+    speed = {"printed": printed["speed_score"], "here": ours["speed_score"]}
+    label = "average speed score"
     shares = [metric for metric in WORDS if metric not in ("speed_score", "change")]
     apart = {
         metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)]
@@ -442,14 +342,7 @@ def _pictures(
         key=lambda cell: abs(apart[cell[0]][cell[1]]),
     )
     return [
-        Chart(
-            f"{name}-speed",
-            f"{title}: average speed score",
-            "scheme",
-            "average speed score",
-            tuple(bars),
-            alt=f"Bars of the average speed score, printed and here: {said}.",
-        ),
+        chart(f"{name}-speed", f"{title}: {label}", "scheme", label, speed, x=SCHEMES),
         HeatMap(
             f"{name}-shares",
             f"{title}: shares, here less printed",
@@ -470,20 +363,13 @@ def _pictures(
 
 def _near_optimum(name: str, title: str, optimum: Mapping[str, Sequence[float]]) -> Chart:
     """Each scheme's total speed over the proved bound on the optimum, simulation by simulation."""
-    mean = [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES]
-    worst = [100 * min(optimum[scheme]) for scheme in SCHEMES]
-    words = ", ".join(
-        f"{scheme} {value:.0f} %" for scheme, value in zip(SCHEMES, mean, strict=True)
-    )
-    return Chart(
-        f"{name}-optimum", f"{title}: total speed over the optimum", "scheme",
-        "share of the optimum's bound [%]",
-        (Series("mean", SCHEMES, tuple(mean), "bars"),
-        Series("worst simulation", SCHEMES, tuple(worst), "bars")),
-        alt="Bars of each scheme's total speed as a share of the proved bound on the "
-            "optimum, mean and worst of "
-        f"{len(optimum['SM'])} simulations. Means: {words}.",
-    )  # fmt: skip
+    rows = {
+        "mean": [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES],
+        "worst simulation": [100 * min(optimum[scheme]) for scheme in SCHEMES],
+    }
+    title, label = f"{title}: total speed over the optimum", "share of the optimum's bound [%]"
+    words = f"Over {len(optimum['SM'])} simulations."
+    return chart(f"{name}-optimum", title, "scheme", label, rows, x=SCHEMES, words=words)
 
 
 def _optima(
@@ -531,17 +417,9 @@ def _optima(
         best,
         shares,
         [
-            Finding(
-                "total speed, mean share of the optimum [%]", "", text, "not in the paper", note
-            ),
-            Finding("the same, worst simulation [%]", "", worst, "not in the paper", note),
-            Finding(
-                "blocking pairs, mean",
-                "",
-                blocking,
-                "not in the paper",
-                f"first {len(draws)} simulations",
-            ),
+            compare("total speed, mean share of the optimum [%]", "", text, None, note),
+            compare("the same, worst simulation [%]", "", worst, None, note),
+            compare("blocking pairs, mean", "", blocking, None, f"first {len(draws)} simulations"),
         ],
     )
 
@@ -554,7 +432,7 @@ def _finding(
     text = " / ".join(_figure(value, speed) for value in ours)
     if best is not None:
         text += f"; optimum {_figure(best, speed)} (first {optima})"
-    return Finding(
+    return compare(
         WORDS[name], " / ".join(_figure(value, speed) for value in printed), text, verdict, note
     )
 

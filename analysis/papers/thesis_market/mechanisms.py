@@ -8,7 +8,7 @@ users on n servers with 10 jobs each are taken, n up to `largest`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, TypeVar
 
@@ -26,7 +26,7 @@ from ....solvers.market import fisher, round_cores, utilitarian
 from ....solvers.outcome import Outcome
 from ...market.audits import NASH_ENVY_FREENESS, envy_audit, work_conserving
 from ...report.picture import Picture
-from ..registry import Finding, beyond, claim
+from ..registry import Finding, compare, equal, experiment
 from .charts import envy_bars, envy_map, shares_chart, users_chart
 
 Value = TypeVar("Value")
@@ -56,11 +56,14 @@ def section_3_1_2(*, seed: int = 0) -> list[Finding | Picture]:
         ("Alice's cores on the first server", "2", cores[0]),
         ("Alice's cores on the second server", "5", cores[1]),
     )
-    findings = [claim(what, paper, f"{ours:g}", f"{ours:g}" == paper) for what, paper, ours in rows]
+    findings = [equal(what, paper, f"{ours:g}") for what, paper, ours in rows]
     return [*findings, shares_chart(cores, 10.0)]
 
 
-def figure_3_11(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Finding | Picture]:
+@experiment
+def figure_3_11(
+    *, seed: int = 0, largest: int = 200, draws: int = 3
+) -> Iterator[Finding | Picture]:
     """Total utility, relative to G-I's.
 
     Parameters
@@ -71,19 +74,16 @@ def figure_3_11(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
     everyone = MECHANISMS | {MOST_WORK: utilitarian}
     table = {n: _means(n, draws, seed, _total, everyone) for n in _sizes(largest, draws)}
     relative = {n: {name: row[name] / row["G-I"] for name in everyone} for n, row in table.items()}
-    findings: list[Finding] = []
     for name in everyone:
         line = ", ".join(f"{n}: {row[name]:.3f}" for n, row in relative.items())
         drawn = "" if name == MOST_WORK else "a drawing"
-        findings.append(beyond(f"{name}, total utility over G-I's, by users", line, paper=drawn))
+        yield compare(f"{name}, total utility over G-I's, by users", drawn, line, None)
     worst = min(row["FM"] / row["G-II"] for row in table.values())
-    findings.append(
-        claim(
-            "FM against G-II",
-            "FM performs comparably to G-II",
-            f"at least {worst:.3f} of it",
-            worst > 0.95,
-        )
+    yield compare(
+        "FM against G-II",
+        "FM performs comparably to G-II",
+        f"at least {worst:.3f} of it",
+        worst > 0.95,
     )
     above = sorted(
         {
@@ -95,40 +95,34 @@ def figure_3_11(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
     )
     note = "exact in whole cores, which is what G-II gives; fractions of cores do more work"
     ours = f"above it: {', '.join(above) or 'none'}"
-    findings.append(claim("G-II is an upper bound of total utility", "yes", ours, not above, note))
+    yield compare("G-II is an upper bound of total utility", "yes", ours, not above, note)
     others = [name for name in MECHANISMS if name not in ("FM", "G-II")]
     beaten = {name for row in table.values() for name in others if row[name] > row["FM"]}
     ours = "yes" if not beaten else f"not {', '.join(sorted(beaten))}"
-    findings.append(
-        claim(
-            "FM outperforms all others, every population",
-            "yes",
-            ours,
-            not beaten,
-            "G-I's profiles are exact",
-        )
+    yield compare(
+        "FM outperforms all others, every population",
+        "yes",
+        ours,
+        not beaten,
+        "G-I's profiles are exact",
     )
     order = all(row["ES"] < row["PF"] < row["FM"] for row in table.values())
-    findings.append(claim("ES and PF below FM", "yes", "yes" if order else "no", order))
+    yield compare("ES and PF below FM", "yes", "yes" if order else "no", order)
     climbing = all(row["XC"] <= row["XC-M"] * (1 + 1e-9) for row in table.values())
-    findings.append(
-        claim(
-            "XC below XC-M (hill climbing ends early)", "yes", "yes" if climbing else "no", climbing
-        )
+    yield compare(
+        "XC below XC-M (hill climbing ends early)", "yes", "yes" if climbing else "no", climbing
     )
     title = "Total utility over that of G-I"
     note = f"means over {draws} populations of each size; {_DRAWN_FROM}"
-    return [
-        *findings,
-        users_chart(
-            "market-figure-3.11", title, "total utility / G-I's", relative, MOST_WORK, note
-        ),
-    ]
+    yield users_chart(
+        "market-figure-3.11", title, "total utility / G-I's", relative, MOST_WORK, note
+    )
 
 
+@experiment
 def figure_3_12(
     *, seed: int = 0, users: int = 100, groups: int = 10, step: float = 0.1, rounds: int = 50
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """The worst pair's envy index and its group, in whole cores and in fractions.
 
     Parameters
@@ -141,7 +135,6 @@ def figure_3_12(
         raise InvalidOption(f"groups is {groups}; expected 1 to users = {users}")
     market = population(users=users, servers=users, groups=groups, rng=np.random.default_rng(seed))
     index: dict[str, float] = {}
-    findings: list[Finding] = []
     maps: list[Picture] = []
     mechanisms: Mechanisms = MECHANISMS | {
         "XC": partial(MECHANISMS["XC"], step=step, rounds=rounds)
@@ -157,7 +150,7 @@ def figure_3_12(
             f"{audit.group.min()}-{audit.group.max()}"
         )
         note = place if audit.index < 1 - 1e-6 else ""
-        findings.append(beyond(what, f"{audit.index:.3f}", note, "a drawing"))
+        yield compare(what, "a drawing", f"{audit.index:.3f}", None, note)
     equilibrium = _answer("FM", market, seed)
     for rule in ("largest-remainder", "user-deficit"):
         envy, _ = user_envy(market, round_cores(market, equilibrium, rule))
@@ -169,7 +162,7 @@ def figure_3_12(
         said = "occasionally one or two users in a group with slight envy"
         slight = bool(envious.max() <= 2 and envy.min() > 0.9)
         what = f"FM in whole cores, {rule}: envious users"
-        findings.append(claim(what, said, ours, slight, "how to round is not in the text"))
+        yield compare(what, said, ours, slight, "how to round is not in the text")
     free = {name: value > 1 - 1e-6 for name, value in index.items()}
     climb = (
         "XChange's first step and when it stops are not in the text; ours climbs nearly "
@@ -198,11 +191,15 @@ def figure_3_12(
             "",
         ),
     )
-    findings += [claim(what, "yes", ours, bool(holds), note) for what, holds, ours, note in claims]
-    return [*findings, envy_bars(index, NASH_ENVY_FREENESS), *maps]
+    yield from [compare(what, "yes", ours, bool(holds), note) for what, holds, ours, note in claims]
+    yield envy_bars(index, NASH_ENVY_FREENESS)
+    yield from maps
 
 
-def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Finding | Picture]:
+@experiment
+def figure_3_13(
+    *, seed: int = 0, largest: int = 200, draws: int = 3
+) -> Iterator[Finding | Picture]:
     """The sharing index of every mechanism, against three static shares.
 
     Parameters
@@ -217,12 +214,11 @@ def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
         share: {n: {name: row[name][place] for name in MECHANISMS} for n, row in least_of.items()}
         for place, share in enumerate(shares)
     }
-    findings: list[Finding] = []
     for share in shares:
         for name in MECHANISMS:
             line = ", ".join(f"{n}: {row[name]:.3f}" for n, row in table[share].items())
-            findings.append(
-                beyond(f"{name}, sharing index against {share}, by users", line, paper="a drawing")
+            yield compare(
+                f"{name}, sharing index against {share}, by users", "a drawing", line, None
             )
     least_of_fm = {share: min(row["FM"] for row in table[share].values()) for share in shares}
     sound = least_of_fm["endowment"] >= 1 - 1e-6
@@ -238,15 +234,13 @@ def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
             "of all",
             "jobs": "the text's ES",
         }[share]
-        findings.append(
-            claim(
-                f"FM above 1, against {share}",
-                "always",
-                f"least {least:.4f}",
-                least >= 1 - 1e-6,
-                note,
-                cause,
-            )
+        yield compare(
+            f"FM above 1, against {share}",
+            "always",
+            f"least {least:.4f}",
+            least >= 1 - 1e-6,
+            note,
+            cause,
         )
     against: dict[Share, str] = {
         "endowment": "an equal part of every server",
@@ -264,21 +258,20 @@ def figure_3_13(*, seed: int = 0, largest: int = 200, draws: int = 3) -> list[Fi
         )
         for share, words in against.items()
     ]
-    return [*findings, *_sharing_claims(table["endowment"]), *charts]
+    yield from _sharing_claims(table["endowment"])
+    yield from charts
 
 
-def _sharing_claims(table: dict[int, dict[str, float]]) -> list[Finding]:
+def _sharing_claims(table: dict[int, dict[str, float]]) -> Iterator[Finding]:
     """The thesis's other sentences about the sharing index, against the endowment."""
     leaders = {n: max(row, key=row.__getitem__) for n, row in table.items()}
     ours = ", ".join(f"{n}: {name}" for n, name in leaders.items())
     top = set(leaders.values()) == {"FM"}
-    findings = [
-        claim("FM's index is the largest, every population", "yes", ours, top, "against endowment")
-    ]
-    smallest, first = next(iter(leaders.items()))
-    findings.append(
-        claim(f"FM's index is the largest at {smallest} users", "yes", first, first == "FM")
+    yield compare(
+        "FM's index is the largest, every population", "yes", ours, top, "against endowment"
     )
+    smallest, first = next(iter(leaders.items()))
+    yield compare(f"FM's index is the largest at {smallest} users", "yes", first, first == "FM")
     for name in ("G-I", "G-II"):
         below = {n: row[name] for n, row in table.items() if row[name] < 1}
         what, note = (
@@ -286,26 +279,21 @@ def _sharing_claims(table: dict[int, dict[str, float]]) -> list[Finding]:
             "a sparse market pays for everybody",
         )
         ours = f"below 1 at {', '.join(map(str, below)) or 'no size'} users, against endowment"
-        findings.append(claim(what, "yes", ours, bool(below), note))
+        yield compare(what, "yes", ours, bool(below), note)
     last, row = max(table), table[max(table)]
     short = [name for name in ("XC", "XC-M", "PF", "ES") if row[name] <= 1]
     ours = f"at {last} users: " + ", ".join(
         f"{name} {row[name]:.2f}" for name in ("XC", "XC-M", "PF", "ES")
     )
-    findings.append(
-        claim("XC, XC-M, PF and ES incentivize sharing in big systems", "yes", ours, not short)
-    )
+    yield compare("XC, XC-M, PF and ES incentivize sharing in big systems", "yes", ours, not short)
     growing = [name for name in MECHANISMS if _rises([row[name] for row in table.values()])]
     rises = {"XC", "XC-M", "PF", "ES"} <= set(growing)
-    findings.append(
-        claim(
-            "the index rises with the number of servers",
-            "XC, XC-M, PF, ES",
-            ", ".join(growing),
-            rises,
-        )
+    yield compare(
+        "the index rises with the number of servers",
+        "XC, XC-M, PF, ES",
+        ", ".join(growing),
+        rises,
     )
-    return findings
 
 
 @checked

@@ -9,7 +9,7 @@ work, and nothing is judged: there the sentences hold by construction.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,8 @@ from ....instances.problem.reading import read_text
 from ....instances.problem.rules import Above, checked
 from ...market.profiles import Holdout, prediction_errors
 from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ..charts import chart
+from ..registry import Finding, compare, experiment
 
 STEADY = 0.1
 """F is consistent where it varies by less than this over core counts."""
@@ -55,9 +56,9 @@ class _Given:
     def claim(self, what: str, paper: str, ours: str, holds: bool, note: str = "") -> Finding:
         """Judged on a measured profile only."""
         if self.measured:
-            return claim(what, paper, ours, bool(holds), note)
-        return beyond(
-            what, ours, f"{note}; {_BY_CONSTRUCTION}" if note else _BY_CONSTRUCTION, paper
+            return compare(what, paper, ours, bool(holds), note)
+        return compare(
+            what, paper, ours, None, f"{note}; {_BY_CONSTRUCTION}" if note else _BY_CONSTRUCTION
         )
 
 
@@ -86,22 +87,14 @@ def figure_3_3(
     steady = [name for name, value in spread.items() if value < STEADY]
     falling = [name for name, value in fall.items() if value > SHRINKING]
     findings = [
-        given.claim(
-            "F is consistent across core counts",
-            "for many applications",
-            f"{len(steady)} of {len(curves)} workloads",
-            2 * len(steady) >= len(curves),
-            f"consistent: varies by less than {STEADY:g}; many: at least half",
-        ),
-        given.claim(
-            "F tends to shrink as the core count increases",
-            "for some applications",
-            f"{len(falling)} of {len(curves)}: {_some(falling)}",
-            0 < len(falling) < len(curves),
-            f"from the fewest cores to the most, by more than {SHRINKING:g}",
-        ),
-        beyond("what this ran on", given.note),
-    ]
+        given.claim("F is consistent across core counts", "for many applications",
+            f"{len(steady)} of {len(curves)} workloads", 2 * len(steady) >= len(curves),
+            f"consistent: varies by less than {STEADY:g}; many: at least half"),
+        given.claim("F tends to shrink as the core count increases", "for some applications",
+            f"{len(falling)} of {len(curves)}: {_some(falling)}", 0 < len(falling) < len(curves),
+            f"from the fewest cores to the most, by more than {SHRINKING:g}"),
+        compare("what this ran on", "", given.note, None),
+    ]  # fmt: skip
     return [*findings, _curves_chart(curves, spread, given)]
 
 
@@ -125,38 +118,35 @@ def figure_3_4(
         inside,
         "of 22 Spark and PARSEC workloads; judged: ours lie inside",
     )
-    alt = f"Bars of the expected parallel fraction of {len(mean)} workloads, from {ours}."
-    chart = _bars(
+    picture = _bars(
         "market-figure-3.4",
         "Expected parallel fraction by workload",
         "mean of F over core counts",
         mean,
-        alt,
         given,
     )
-    return [found, beyond("what this ran on", given.note), chart]
+    return [found, compare("what this ran on", "", given.note, None), picture]
 
 
+@experiment
 def figure_3_5(
     *,
     seed: int = 0,
     profile: str | None = None,
     where: str | None = None,
     most_cores: float | None = None,
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """The variance of F_c over core counts, by workload. Parameters are those of `figure_3_3`."""
     given = _given(seed, profile, where, most_cores)
     variance = _by_workload(given, lambda entry: entry[1])
     fitting = [name for name, value in variance.items() if value < FITS]
-    findings = [
-        given.claim(
-            "Karp-Flatt models parallel performance accurately",
-            "most applications",
-            f"{len(fitting)} of {len(variance)} workloads",
-            2 * len(fitting) > len(variance),
-            f"accurately: variance of F below {FITS:g}; most: more than half",
-        ),
-    ]
+    yield given.claim(
+        "Karp-Flatt models parallel performance accurately",
+        "most applications",
+        f"{len(fitting)} of {len(variance)} workloads",
+        2 * len(fitting) > len(variance),
+        f"accurately: variance of F below {FITS:g}; most: more than half",
+    )
     middle = float(np.median(list(variance.values())))
     for poor in POORLY_MODELLED:
         found = {
@@ -170,27 +160,21 @@ def figure_3_5(
                 + f"; median of all {middle:.2g}"
             )
             holds = all(value > middle for value in found.values())
-            findings.append(
-                given.claim(
-                    f"less accurate: {poor}", "yes", ours, holds, "variance above the median"
-                )
+            yield given.claim(
+                f"less accurate: {poor}", "yes", ours, holds, "variance above the median"
             )
-    alt = (
-        f"Bars of the variance of the parallel fraction of {len(variance)} workloads; "
-        f"{len(fitting)} are below {FITS:g}."
-    )
     title = "Variance of the parallel fraction by workload"
-    chart = _bars(
-        "market-figure-3.5", title, "variance of F over core counts", variance, alt, given
-    )
-    return [*findings, beyond("what this ran on", given.note), chart]
+    picture = _bars("market-figure-3.5", title, "variance of F over core counts", variance, given)
+    yield compare("what this ran on", "", given.note, None)
+    yield picture
 
 
+@experiment
 def figure_3_10(
     *, seed: int = 0, profile: str | None = None, where: str | None = None,
     most_cores: float | None = None,
     holdout: Holdout = "every-other-count",
-) -> list[Finding | Picture]:  # fmt: skip
+) -> Iterator[Finding | Picture]:  # fmt: skip
     """Errors of predicted run times over core counts, by workload.
 
     Parameters
@@ -210,37 +194,34 @@ def figure_3_10(
     least, most = min(mean, key=mean.__getitem__), max(mean, key=mean.__getitem__)
     every = float(np.mean(list(mean.values())))
     low, high = MEAN_ERROR
-    findings = [
-        given.claim(
-            "error of predicted run time, on average",
-            f"{100 * low:.0f} to {100 * high:.0f} %",
-            f"{100 * every:.1f} %; by workload {100 * mean[least]:.1f} % ({least}) to "
-            f"{100 * mean[most]:.1f} % ({most})",
-            low <= every <= high,
-            f"mean over workloads; held out: {holdout}",
-        ),
-        given.claim(
-            "error in the worst case",
-            f"{100 * WORST_ERROR:.0f} %",
-            f"{100 * errors[worst].max():.1f} % ({worst})",
-            float(errors[worst].max()) <= WORST_ERROR,
-            f"judged: no more; {_without(errors, worst)}",
-        ),
-    ]
+    yield given.claim(
+        "error of predicted run time, on average",
+        f"{100 * low:.0f} to {100 * high:.0f} %",
+        f"{100 * every:.1f} %; by workload {100 * mean[least]:.1f} % ({least}) to "
+        f"{100 * mean[most]:.1f} % ({most})",
+        low <= every <= high,
+        f"mean over workloads; held out: {holdout}",
+    )
+    yield given.claim(
+        "error in the worst case",
+        f"{100 * WORST_ERROR:.0f} %",
+        f"{100 * errors[worst].max():.1f} % ({worst})",
+        float(errors[worst].max()) <= WORST_ERROR,
+        f"judged: no more; {_without(errors, worst)}",
+    )
     if "canneal" in mean:
         place = 1 + sum(value > mean["canneal"] for value in mean.values())
         ours = f"{100 * mean['canneal']:.1f} %, place {place} of {len(mean)}"
         holds = 2 * place <= len(mean)
-        findings.append(
-            given.claim(
-                "canneal is poorly modeled",
-                "yes",
-                ours,
-                holds,
-                "among the worse half by mean error",
-            )
+        yield given.claim(
+            "canneal is poorly modeled",
+            "yes",
+            ours,
+            holds,
+            "among the worse half by mean error",
         )
-    return [*findings, beyond("what this ran on", given.note), _errors_chart(errors, given)]
+    yield compare("what this ran on", "", given.note, None)
+    yield _errors_chart(errors, given)
 
 
 @checked
@@ -350,34 +331,26 @@ def _curves_chart(
     )
 
 
-def _bars(
-    name: str, title: str, label: str, values: dict[str, float], alt: str, given: _Given
-) -> Chart:
-    series = Series("workloads", tuple(values), tuple(values.values()), "bars")
-    return Chart(name, title, "workload", label, (series,), alt, note=given.note)
+def _bars(name: str, title: str, label: str, values: dict[str, float], given: _Given) -> Chart:
+    return chart(name, title, "workload", label, {"workloads": values}, note=given.note)
 
 
 def _errors_chart(errors: dict[str, np.ndarray], given: _Given) -> Chart:
     low, middle, high = (
         [float(100 * np.percentile(values, q)) for values in errors.values()] for q in (25, 50, 75)
     )
-    median = Series(
-        "median, quartiles", tuple(errors), tuple(middle), "bars", low=tuple(low), high=tuple(high)
-    )
-    most = Series(
-        "largest",
-        tuple(errors),
-        tuple(float(100 * values.max()) for values in errors.values()),
-        "points",
-    )
-    words = ", ".join(f"{name} {value:.1f}" for name, value in zip(errors, middle, strict=True))
-    alt = f"Median relative error of predicted run times over core counts in percent: {words}."
-    return Chart(
+    rows = {
+        "median, quartiles": middle,
+        "largest": [float(100 * values.max()) for values in errors.values()],
+    }
+    return chart(
         "market-figure-3.10",
         "Errors of predicted run times by workload",
         "workload",
         "relative error [%]",
-        (median, most),
-        alt,
+        rows,
+        x=list(errors),
+        ends={"median, quartiles": (low, high)},
+        styles={"largest": "points"},
         note=given.note,
     )

@@ -4,6 +4,7 @@ against one per processor.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from ....solvers.numa.simulation import tenth
 from ...numa.metrics import link_power
 from ...numa.sustained import MIXES, sustained_pair
 from ...report.picture import Picture
-from ..registry import Finding, claim
-from .throughput import bar_chart, simulated
+from ..charts import chart
+from ..registry import Finding, compare, experiment
+from .throughput import simulated
 
 DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
 """Where the data is, and the share of the tasks with data there."""
@@ -30,6 +32,7 @@ IDLE = 1e-5
 """A mean wait [s] below which there is hardly a wait to vary: a task takes 40 ms."""
 
 
+@experiment
 def hot_data(
     *,
     seed: int = 0,
@@ -38,7 +41,7 @@ def hot_data(
     tolerance: float = 0.005,
     benchmark: str = "S6",
     refusal_limit: float | None = 100.0,
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What each policy sustains with a hot memory and a hot blade, beside the most any placement
     could; link power too.
 
@@ -48,15 +51,13 @@ def hot_data(
     benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     refusal_limit : offers a task declines at most; None for no limit.
     """
-    findings = []
     for data, hot in DATA:
         instance = blade_server(
             benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit
         )
         where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
-        findings += _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
-        findings += _least_power(instance, where, tasks, seed)
-    return findings
+        yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
+        yield from _least_power(instance, where, tasks, seed)
 
 
 def policies(
@@ -89,14 +90,14 @@ def policies(
     rate = f"95th percentile of response at {instance.rate:g}/s"
     return [
         *findings,
-        Finding(rate, "", ", ".join(words), "not in the paper", "- where the queue grows"),
+        compare(rate, "", ", ".join(words), None, "- where the queue grows"),
         *_least_power(instance, instance.name or file, tasks, seed),
     ]
 
 
 def _beside_the_bound(
     instance: Numa, where: str, tasks: int, runs: int, tolerance: float, seed: int
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """The fluid program's bound, and what each policy and mix sustains."""
     outcome = fluid(instance)
     if outcome.bound is None:
@@ -107,15 +108,9 @@ def _beside_the_bound(
         if uniform
         else f"status {outcome.status.value}"
     )
-    findings = [
-        Finding(
-            f"{where}: most of any placement [tasks/s]",
-            "",
-            f"{outcome.bound:.0f}",
-            "not in the paper",
-            note,
-        )
-    ]
+    yield compare(
+        f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", None, note
+    )
     for policy in (*POLICIES, *MIXES):
         empty, saturated = sustained_pair(
             instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
@@ -125,10 +120,7 @@ def _beside_the_bound(
             f"{saturated.rate:.0f} from saturated"
         )
         width = f"brackets of {empty.failed - empty.rate:.3g}"
-        findings.append(
-            Finding(f"{where}, {policy}: sustained [tasks/s]", "", text, "not in the paper", width)
-        )
-    return findings
+        yield compare(f"{where}, {policy}: sustained [tasks/s]", "", text, None, width)
 
 
 def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Finding]:
@@ -144,23 +136,24 @@ def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Find
         )
     least = f"at least {outcome.bound:.2f} W in the long run; {', '.join(words)}"
     return [
-        Finding(
+        compare(
             f"{where}: link power at {instance.rate:g} tasks/s",
             "",
             least,
-            "not in the paper",
+            None,
             outcome.status.value,
         )
     ]
 
 
+@experiment
 def queues(
     *,
     seed: int = 0,
     tasks: int = 300_000,
     benchmark: str = "M10",
     refusal_limit: float | None = 100.0,
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger
     variance".
 
@@ -170,7 +163,6 @@ def queues(
     benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     refusal_limit : offers a task declines at most; None for no limit.
     """
-    findings: list[Finding | Picture] = []
     bars: dict[str, dict[str, float]] = {}
     limit = "none" if refusal_limit is None else f"{refusal_limit:g}"
     for rate in (4000.0, 5000.0, 5500.0):
@@ -185,39 +177,21 @@ def queues(
             mean, spread = (
                 new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True)
             )
-            findings.append(
-                claim(
-                    f"{policy}, {rate:g}/s: wait of one queue, one per processor",
-                    "same mean, larger variance",
-                    f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
-                    f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms "
-                    f"({100 * spread:+.1f} %)",
-                    abs(mean) <= 0.05 and spread > 0,
-                    f"{benchmark}, refusal limit {limit}",
-                    f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average"
-                    if one[0] < IDLE
-                    else "",
-                )
+            yield compare(
+                f"{policy}, {rate:g}/s: wait of one queue, one per processor",
+                "same mean, larger variance",
+                f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
+                f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms "
+                f"({100 * spread:+.1f} %)",
+                abs(mean) <= 0.05 and spread > 0,
+                f"{benchmark}, refusal limit {limit}",
+                f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average"
+                if one[0] < IDLE
+                else "",
             )
-    apart = [
-        b / a for a, b in zip(*(values.values() for values in bars.values()), strict=True) if a > 0
-    ]
-    alt = (
-        f"Bars of the wait's deviation: with a queue per processor {min(apart):.2f} to "
-        f"{max(apart):.2f} times that of one."
-    )
     title = "Deviation of the wait, one queue against one per processor"
-    return [
-        *findings,
-        bar_chart(
-            "numa-queues",
-            title,
-            "policy and arrivals",
-            "standard deviation of the wait [ms]",
-            bars,
-            alt,
-        ),
-    ]
+    label = "standard deviation of the wait [ms]"
+    yield chart("numa-queues", title, "policy and arrivals", label, bars)
 
 
 def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:

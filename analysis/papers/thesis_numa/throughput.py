@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import Between, checked
 from ...numa.metrics import metrics
 from ...numa.sustained import burst, sustained_pair
-from ...report.picture import Chart, Picture, Series, Style
-from ..registry import Finding, judged
+from ...report.picture import Chart, Picture
+from ..charts import chart
+from ..registry import Finding, compare, experiment
 
 
 @checked
+@experiment
 def figure_4_7(
     *,
     seed: int = 0,
@@ -31,7 +33,7 @@ def figure_4_7(
     runs: int = 3,
     tolerance: float = 0.005,
     points: Annotated[int, Between(2, 200, "a number of arrival rates")] = 12,
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """Sustained throughput of K-means, facesim and string match under each policy, from empty and
     from saturated.
 
@@ -44,7 +46,6 @@ def figure_4_7(
     """
     said = {("S6", "IB"): 4600.0, ("S6", "Local"): 6400.0}
     free = _local_without_limit(seed, tasks, runs, tolerance)
-    findings: list[Finding | Picture] = []
     for key in ("S6", "P12", "M10"):
         instance = blade_server(benchmark=key)
         pairs = {
@@ -62,25 +63,25 @@ def figure_4_7(
                 if near or printed is None
                 else f"at refusal limit {instance.refusal_limit:g} some tasks give up; "
             )
-            findings.append(
-                Finding(
-                    f"{instance.names[0]}, {policy}: sustained [tasks/s]",
-                    f"{printed:.0f}" if printed else "",
-                    f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
-                    judged(near) if printed else "not in the paper",
-                    f"{reason}+{empty.failed - empty.rate:.0f}; clears {clears:.0f} from an "
-                    "endless backlog with no limit",
-                    f"the refusal limit: with 1000 it is {free.ours}"
-                    if reason and policy == "Local" and free.verdict == "reproduced"
-                    else "",
-                )
+            yield compare(
+                f"{instance.names[0]}, {policy}: sustained [tasks/s]",
+                f"{printed:.0f}" if printed else "",
+                f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
+                near if printed else None,
+                f"{reason}+{empty.failed - empty.rate:.0f}; clears {clears:.0f} from an "
+                "endless backlog with no limit",
+                f"the refusal limit: with 1000 it is {free.ours}"
+                if reason and policy == "Local" and free.verdict == "reproduced"
+                else "",
             )
         rates = {policy: pair[0].rate for policy, pair in pairs.items()}
-        findings.append(_order(f"{instance.names[0]}: policies by throughput", rates, key))
-        findings.append(_throughput_curves(key, rates, max(tasks // 10, 1000), points, seed))
-    return [*findings, free, *_bursts(seed, tasks)]
+        yield _order(f"{instance.names[0]}: policies by throughput", rates, key)
+        yield _throughput_curves(key, rates, max(tasks // 10, 1000), points, seed)
+    yield free
+    yield from _bursts(seed, tasks)
 
 
+@experiment
 def figure_4_8(
     *,
     seed: int = 0,
@@ -88,7 +89,7 @@ def figure_4_8(
     runs: int = 1,
     tolerance: float = 0.01,
     benchmarks: str = "all",
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """Sustained throughput, from empty and from saturated, of every benchmark under each policy.
 
     Parameters
@@ -96,7 +97,6 @@ def figure_4_8(
     tasks, runs, tolerance : as of `figure_4_7`.
     benchmarks : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     """
-    findings: list[Finding | Picture] = []
     loss: dict[str, list[float]] = {"MI": [], "CI": []}
     bars: dict[str, dict[str, float]] = {policy: {} for policy in POLICIES}
     for benchmark in chosen_benchmarks(benchmarks):
@@ -117,37 +117,22 @@ def figure_4_8(
         for policy, pair in pairs.items():
             bars[policy][benchmark.key] = round(pair[0].rate, 1)
         saturated = ", ".join(f"{pair[1].rate:.0f}" for pair in pairs.values())
-        findings.append(replace(row, note=f"from saturated: {saturated}; {row.note}"))
+        yield replace(row, note=f"from saturated: {saturated}; {row.note}")
     if loss["MI"] and loss["CI"]:
         most, least = max(loss["CI"]), min(loss["MI"])
-        findings.append(
-            Finding(
-                "what IB loses against the best policy",
-                "most pronounced for memory-intensive; compute-intensive are insensitive",
-                f"memory-intensive {100 * least:.0f} to {100 * max(loss['MI']):.0f} %, "
-                f"compute-intensive at most {100 * most:.0f} %",
-                judged(most <= least),
-                "the least of the memory-intensive against the most of the compute-intensive",
-            )
+        yield compare(
+            "what IB loses against the best policy",
+            "most pronounced for memory-intensive; compute-intensive are insensitive",
+            f"memory-intensive {100 * least:.0f} to {100 * max(loss['MI']):.0f} %, "
+            f"compute-intensive at most {100 * most:.0f} %",
+            most <= least,
+            "the least of the memory-intensive against the most of the compute-intensive",
         )
-    said = ", ".join(
-        f"{policy} {min(rates.values()):.0f} to {max(rates.values()):.0f}"
-        for policy, rates in bars.items()
-    )
-    alt = (
-        f"Bars of the rate sustained from empty, benchmark by benchmark, in tasks a second: {said}."
-    )
-    picture = bar_chart(
-        "numa-figure-4.8",
-        "Throughput sustained by benchmark and policy",
-        "benchmark",
-        "tasks/s",
-        bars,
-        alt,
-    )
-    return [*findings, picture]
+    title = "Throughput sustained by benchmark and policy"
+    yield chart("numa-figure-4.8", title, "benchmark", "tasks/s", bars)
 
 
+@experiment
 def figure_4_9(
     *,
     seed: int = 0,
@@ -158,7 +143,7 @@ def figure_4_9(
     law: Law = "exponential",
     scv: float | None = None,
     benchmarks: str = "all",
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """95th percentile of the response time against IB's, at high and at low load; refusal limits
     10, 100 and 1000.
 
@@ -173,7 +158,6 @@ def figure_4_9(
         IP-2 with Local is made with deterministic service too.
     benchmarks : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     """
-    findings: list[Finding | Picture] = []
     lows: dict[str, list[float]] = {"memory": [], "compute": []}
     bars: dict[str, dict[str, dict[str, float]]] = {"high": {}, "low": {}}
     tolerant: list[float] = []
@@ -186,8 +170,8 @@ def figure_4_9(
     for benchmark in chosen_benchmarks(benchmarks):
         busy = _percentiles(benchmark, high, tasks, seed, law, scv)
         calm = _percentiles(benchmark, low, tasks, seed, law, scv)
-        findings.append(_percentile_row(benchmark, f"high load, {high:g}/s", busy))
-        findings.append(_percentile_row(benchmark, f"low load, {low:g}/s", calm))
+        yield _percentile_row(benchmark, f"high load, {high:g}/s", busy)
+        yield _percentile_row(benchmark, f"low load, {low:g}/s", calm)
         kind = "compute" if benchmark.intensity == "CI" else "memory"
         lows[kind].append(_excess(max(calm[policy] for policy in ("IB", "IP-2")), calm["Local"]))
         for policy in POLICIES:
@@ -211,73 +195,40 @@ def figure_4_9(
                 max(lows[kind]),
                 0.2 if kind == "memory" else max([0.2, *lows["memory"]]) / 2,
             )
-            findings.append(
-                Finding(
-                    f"low load, {kind}-intensive: what IB and IP-2 lose against Local",
-                    claim,
-                    f"at most {100 * worst:.2f} %",
-                    judged(worst < limit),
-                    "an arriving task finds a core near its data nearly always",
-                )
+            yield compare(
+                f"low load, {kind}-intensive: what IB and IP-2 lose against Local",
+                claim,
+                f"at most {100 * worst:.2f} %",
+                worst < limit,
+                "an arriving task finds a core near its data nearly always",
             )
     for kind, won in wins.items():
         better = [key for key, good in won.items() if good]
-        findings.append(
-            Finding(
-                f"high load, memory-intensive, {kind} service: IP-1 and IP-2 below Local",
-                "consistently",
-                f"{len(better)} of {len(won)} "
-                f"benchmarks{': ' if better else ''}{', '.join(better)}",
-                judged(len(better) == len(won)),
-                "those of small penalties, if any",
-            )
+        yield compare(
+            f"high load, memory-intensive, {kind} service: IP-1 and IP-2 below Local",
+            "consistently",
+            f"{len(better)} of {len(won)} benchmarks{': ' if better else ''}{', '.join(better)}",
+            len(better) == len(won),
+            "those of small penalties, if any",
         )
     if tolerant:
-        findings.append(
-            Finding(
-                "high load, compute-intensive: IB",
-                "without penalty",
-                f"at most {100 * max(tolerant):.1f} % above the best",
-                judged(max(tolerant) < 0.08),
-                "within 8 % counts as none",
-            )
+        yield compare(
+            "high load, compute-intensive: IB",
+            "without penalty",
+            f"at most {100 * max(tolerant):.1f} % above the best",
+            max(tolerant) < 0.08,
+            "within 8 % counts as none",
         )
-        findings.append(
-            Finding(
-                "high load, compute-intensive: Local",
-                "can harm response time",
-                ", ".join(f"{key} {100 * value:+.1f} %" for key, value in harmed.items())
-                + " against IB",
-                judged(max(harmed.values()) > 0),
-                "tasks wait for a core of their own processor",
-            )
+        yield compare(
+            "high load, compute-intensive: Local",
+            "can harm response time",
+            ", ".join(f"{key} {100 * value:+.1f} %" for key, value in harmed.items())
+            + " against IB",
+            max(harmed.values()) > 0,
+            "tasks wait for a core of their own processor",
         )
-    return [*findings, *_limits(seed, tasks, near), *_percentile_charts(bars, high, low)]
-
-
-def bar_chart(
-    name: str,
-    title: str,
-    x_label: str,
-    y_label: str,
-    bars: Mapping[str, Mapping[str, float]],
-    alt: str,
-    style: Style = "bars",
-    **more: Any,
-) -> Chart:
-    """Values by name, a group of bars (or points) for each series; an infinite value leaves a
-    hole.
-    """
-    series = tuple(
-        Series(
-            label,
-            tuple(values),
-            tuple(value if value < np.inf else None for value in values.values()),
-            style,
-        )
-        for label, values in bars.items()
-    )
-    return Chart(name, title, x_label, y_label, series, alt=alt, **more)
+    yield from _limits(seed, tasks, near)
+    yield from _percentile_charts(bars, high, low)
 
 
 def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
@@ -309,31 +260,27 @@ def _throughput_curves(
     grows.
     """
     rates = [round(float(rate), 1) for rate in np.linspace(0.4, 1.05, points) * 6400]
-    series = []
+    served: dict[str, list[float]] = {}
     for policy in POLICIES:
         runs = [
             (instance, simulated(instance, policy, tasks, seed))
             for instance in (blade_server(benchmark=key, rate=r) for r in rates)
         ]
-        series.append(
-            Series(
-                policy,
-                tuple(rates),
-                tuple(round(metrics(*run)["served_rate"], 1) for run in runs),
-                "line+points",
-            )
-        )
+        served[policy] = [round(metrics(*run)["served_rate"], 1) for run in runs]
     name = chosen_benchmarks(key)[0].name
     said = ", ".join(f"{policy} {rate:.0f}" for policy, rate in sustained.items())
-    return Chart(
-        f"numa-figure-4.7-{key.lower()}", f"Throughput against arrivals, {name}",
-        "arrivals [tasks/s]", "served [tasks/s]",
-        tuple(series),
-        alt="Four curves that rise with the arrivals until a policy serves no more. "
-            f"Sustained: {said}.",
-        note=f"runs of {tasks} tasks from an empty server: just above what is sustained a "
-             "short run still looks well",
-    )  # fmt: skip
+    return chart(
+        f"numa-figure-4.7-{key.lower()}",
+        f"Throughput against arrivals, {name}",
+        "arrivals [tasks/s]",
+        "served [tasks/s]",
+        served,
+        x=rates,
+        style="line+points",
+        words=f"Sustained: {said}.",
+        note=f"runs of {tasks} tasks from an empty server: just above what is sustained a short "
+        "run still looks well",
+    )
 
 
 def _percentile_charts(
@@ -341,30 +288,25 @@ def _percentile_charts(
 ) -> list[Picture]:
     """Figure 4.9's two parts."""
     over = {policy: values for policy, values in bars["low"].items() if policy != "IB"}
-    apart = max(abs(value - 1) for values in over.values() for value in values.values())
     unstable = [key for key, value in bars["high"]["IB"].items() if value == np.inf]
     return [
-        bar_chart(
+        chart(
             "numa-figure-4.9-high",
             f"95th percentile of the response time at {high:g} tasks/s",
             "benchmark",
             "p95 [ms]",
             bars["high"],
-            "Points of the 95th percentile for every benchmark and policy; under IB the "
-            "queue grows without end for "
-            f"{', '.join(unstable) or 'none'}.",
-            "points",
+            style="points",
+            words=f"Under IB the queue grows without end for {', '.join(unstable) or 'none'}.",
             note="no point: the queue grows; the thesis divides by IB's, which does not exist "
             "there",
         ),
-        bar_chart(
+        chart(
             "numa-figure-4.9-low",
             f"95th percentile over IB's at {low:g} tasks/s",
             "benchmark",
             "p95 over IB's",
             over,
-            "Bars of the 95th percentile over IB's: no policy differs from IB by more than "
-            f"{100 * apart:.1f} %.",
         ),
     ]
 
@@ -388,23 +330,18 @@ def _percentile_row(benchmark: Benchmark, where: str, value: Mapping[str, float]
         if value["IB"] < np.inf
         else "no percentile exists where the queue grows without end"
     )
-    return Finding(
-        f"{benchmark.key} {benchmark.name}, {where}",
-        "",
-        ", ".join(map(text, POLICIES)),
-        "not in the paper",
-        note,
+    return compare(
+        f"{benchmark.key} {benchmark.name}, {where}", "", ", ".join(map(text, POLICIES)), None, note
     )
 
 
-def _limits(seed: int, tasks: int, rate: float) -> list[Finding]:
+def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
     """Refusal limits 10, 100 and 1000 for Local and K-means, near saturation."""
     claims = {
         10: "insufficient in a many-core server",
         100: "strikes a balance",
         1000: "significantly delays execution",
     }
-    findings = []
     kept: dict[int, float] = {}
     for limit, claim in claims.items():
         instance = blade_server(rate=rate, refusal_limit=limit)
@@ -428,8 +365,7 @@ def _limits(seed: int, tasks: int, rate: float) -> list[Finding]:
             f"{time}; {100 * value['share_local']:.1f} % local, {value['refusals']:.1f} "
             "refusals a task"
         )
-        findings.append(Finding(f"Local, refusal limit {limit}", claim, ours, judged(good), note))
-    return findings
+        yield compare(f"Local, refusal limit {limit}", claim, ours, good, note)
 
 
 def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
@@ -460,7 +396,7 @@ def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
                 f"{most:.0f}"
             )
             cause += f", {100 * (1 - least / most):.0f} % apart"
-    return Finding(what, claim, ours, judged(fine), note, cause)
+    return compare(what, claim, ours, fine, note, cause)
 
 
 def _local_without_limit(seed: int, tasks: int, runs: int, tolerance: float) -> Finding:
@@ -468,17 +404,17 @@ def _local_without_limit(seed: int, tasks: int, runs: int, tolerance: float) -> 
     empty, saturated = sustained_pair(
         instance, "Local", tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
     )
-    return Finding(
-        "K-means, Local with refusal limit 1000: sustained [tasks/s]", "6400",
+    return compare(
+        "K-means, Local with refusal limit 1000: sustained [tasks/s]",
+        "6400",
         f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
-        judged(abs(empty.rate - 6400) <= 128),
+        abs(empty.rate - 6400) <= 128,
         "the thesis's 6.4K needs a limit near 1000; it says 100 was used",
-    )  # fmt: skip
+    )
 
 
-def _bursts(seed: int, tasks: int) -> list[Finding]:
+def _bursts(seed: int, tasks: int) -> Iterator[Finding]:
     """A burst of 3000 tasks on K-means under the most and the least tolerant policy."""
-    findings = []
     for rate in (3900.0, 4000.0, 4300.0, 4550.0):
         runs = {
             policy: burst(blade_server(rate=rate), policy, tasks=tasks, seed=seed)
@@ -490,16 +426,13 @@ def _bursts(seed: int, tasks: int) -> list[Finding]:
             else f"{policy} in {run.drained_after:.1f} s"
             for policy, run in runs.items()
         ]
-        findings.append(
-            Finding(
-                f"K-means at {rate:g}/s: a burst of 3000 tasks drains",
-                "",
-                ", ".join(words),
-                "not in the paper",
-                "; ".join(
-                    f"{run.waiting_before} waited before it under {policy}"
-                    for policy, run in runs.items()
-                ),
-            )
+        yield compare(
+            f"K-means at {rate:g}/s: a burst of 3000 tasks drains",
+            "",
+            ", ".join(words),
+            None,
+            "; ".join(
+                f"{run.waiting_before} waited before it under {policy}"
+                for policy, run in runs.items()
+            ),
         )
-    return findings

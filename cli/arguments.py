@@ -1,0 +1,21 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..analysis.report.console import Form
+
+Options = Annotated[
+    list[str] | None,
+    typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more."),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")
+]
+As = Annotated[Form, typer.Option("--format", help="How tables are printed; wide: every column.")]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
+]

@@ -1,0 +1,122 @@
+"""The commands `prove` and `verify`: a proof as a file, and the one program that judges it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..analysis.report.console import progress, require_writable, waiting
+from .arguments import Options, TimeLimit
+from .codes import NO_ANSWER
+
+if TYPE_CHECKING:
+    from ..catalog import Method
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command()(prove)
+    app.command()(verify)
+
+
+def prove(
+    file: Annotated[
+        str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")
+    ],
+    method: Annotated[
+        str, typer.Option("-m", "--method", help="An exact method; see `cotenant methods`.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="PROOF.json[.gz]", help="Write the proof here, once it is verified."),
+    ],
+    option: Options = None,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="RESULT.json", help="Prove this result instead of solving anew."
+        ),
+    ] = None,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Write a proof of what a method says of an instance, as a file that `cotenant verify`
+    accepts.
+    """
+    from .. import catalog
+    from ..analysis.registry import analysis_of
+    from ..analysis.run import proving
+    from ..analysis.run.result import Result, fingerprint
+    from ..analysis.run.solve import solve
+    from ..instances.problem import read
+    from ..instances.problem.errors import InvalidFile
+    from ..instances.problem.files import locate
+    from ..instances.problem.options import parse_options
+    from ..solvers.outcome import LEAST_SECONDS
+
+    path = locate(file)
+    instance = read(path)
+    entry = catalog.find(instance.problem, method)
+    require_writable(out, path, *([] if given is None else [given]))
+    if not out.name.endswith((".json", ".json.gz")):
+        raise InvalidFile(f"{out} must end in .json or .json.gz")
+    takers = (entry.resolve(), analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {entry.name!r}")
+    if not entry.prover:
+        typer.echo(f"proof: claimed; {proving.CLAIMED.format(name=entry.name)}")
+        raise typer.Exit(NO_ANSWER)
+    share = None if time_limit is None else max(time_limit / 2, LEAST_SECONDS)
+    if given is not None:
+        result = Result.read(given)
+        if (result.method, result.fingerprint) != (entry.name, fingerprint(instance)):
+            raise InvalidFile(
+                f"{given} is a result of {result.method} on {result.instance!r}, perhaps of "
+                "other content"
+            )
+        result = replace(result, options={**result.options, **options})
+        share = time_limit
+    else:
+        with progress(f"{entry.name} on {instance.name}", None) as report:
+            result = solve(instance, entry.name, time_limit=share, report=report, **options)
+    with waiting(f"proof of {entry.name} on {instance.name}"):
+        proved = proving.prove(instance, path, result, out, share)
+    if proved.standing == "claimed":
+        typer.echo(f"proof: claimed; {proved.says}")
+        raise typer.Exit(NO_ANSWER)
+    typer.echo(f"{proved.says}\nproof: {proved.standing}; {out}: {(proved.size or 0) / 1e3:.1f} kB")
+
+
+def verify(
+    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
+    proof: Annotated[
+        str, typer.Argument(metavar="PROOF.json", help="A proof, of whoever made it.")
+    ],
+) -> None:
+    """Judge a proof of an instance by `verify.py`, which needs nothing else of this package: exit 0
+    accepted, 1 refused.
+    """
+    from ..analysis.run.proving import judge
+    from ..instances.problem.files import locate
+
+    code, line = judge(locate(file), Path(proof))
+    typer.echo(line)
+    raise typer.Exit(code)
+
+
+def proof_words(methods: list[Method]) -> str:
+    """Which of some methods can prove what they say as a file, and of which it stays a claim."""
+    exact = [method for method in methods if method.kind in ("exact", "equilibrium")]
+    several = len({method.problem for method in exact}) > 1
+    named = {
+        method: f"{method.problem} {method.name}" if several else method.name for method in exact
+    }
+    filed, claimed = (
+        ", ".join(named[method] for method in exact if bool(method.prover) == has)
+        for has in (True, False)
+    )
+    parts = [f"proof: a file, by cotenant prove: {filed}"] * bool(filed) + [
+        f"proof: claimed: {claimed}"
+    ] * bool(claimed)
+    return "\n".join(parts)

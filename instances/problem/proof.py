@@ -1,0 +1,146 @@
+"""A proof as a file: what is claimed of an instance, and the steps from which `verify.py` works it
+out again.
+
+Everything in it is a whole number, a text, or a fraction: the verifier takes no float. A proof has
+one level, or several when a method asks for the best of one objective first and then, among the
+answers as good, for the best of another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from .files import write_text
+
+VERSION = 1
+"""Of the format, the value of "cotenant_proof"."""
+
+MOST_DIGITS = 60
+"""Digits of a claimed denominator; longer fractions are rounded to the side where they claim
+less.
+"""
+
+MOST_EXACT = 3_900
+"""The same where value and bound are one number and must stay so; the verifier reads no more than
+4,000 digits.
+"""
+
+Says = Literal["optimal", "gap", "infeasible", "equilibrium"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is claimed of one objective, and what proves it.
+
+    Attributes
+    ----------
+    objective, sense : its name in the catalogue, and "min" or "max".
+    value : what the answer is worth, exactly; None without an answer.
+    bound : no answer is worth less (min) or more (max); None when nothing is proved.
+    steps : JSON objects, each with its "kind", from which the verifier works the bound out.
+    infeasible : the steps show that there is no answer at all.
+    epsilon : of an equilibrium, by what name it is off by how much.
+    """
+
+    objective: str
+    sense: Literal["min", "max"]
+    value: Fraction | None
+    bound: Fraction | None
+    steps: tuple[Mapping[str, Any], ...] = ()
+    infeasible: bool = False
+    epsilon: Mapping[str, Fraction] | None = None
+
+    @property
+    def says(self) -> Says:
+        """What the claim amounts to; "optimal" only where value and bound are equal as
+        fractions.
+        """
+        if self.infeasible:
+            return "infeasible"
+        if self.epsilon is not None:
+            return "equilibrium"
+        return "optimal" if self.value is not None and self.value == self.bound else "gap"
+
+    def document(self) -> dict[str, Any]:
+        """The claim and the steps as JSON values."""
+        up, most = self.sense == "min", MOST_EXACT if self.says == "optimal" else MOST_DIGITS
+        claim: dict[str, Any] = {
+            "objective": self.objective,
+            "sense": self.sense,
+            "value": None if self.value is None else written(self.value, up=up, most=most),
+            "bound": None if self.bound is None else written(self.bound, up=not up, most=most),
+            "says": self.says,
+        }
+        if self.epsilon is not None:
+            claim["epsilon"] = {
+                name: written(value, up=True) for name, value in self.epsilon.items()
+            }
+        return {"claim": claim, "steps": [dict(step) for step in self.steps]}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A claim about an instance that `verify.py` accepts or refuses.
+
+    Attributes
+    ----------
+    problem, method : names of the catalogue.
+    levels : the first is the method's own objective.
+    options : those that change what is claimed, as whole numbers and texts ("1/20").
+    witness : the answer as its JSON document; None when none is shown.
+    """
+
+    problem: str
+    method: str
+    levels: tuple[Level, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    witness: Mapping[str, Any] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left open: every level says more than a gap."""
+        return all(level.says != "gap" for level in self.levels)
+
+    def document(self, name: str, sha256: str) -> dict[str, Any]:
+        """The proof as JSON values, of the instance of that name whose file (unpacked) has that
+        sha256.
+        """
+        first, *rest = [level.document() for level in self.levels]
+        return {
+            "cotenant_proof": VERSION,
+            "problem": self.problem,
+            "method": self.method,
+            "options": dict(self.options),
+            "instance": {"sha256": sha256, "name": name},
+            "claim": first["claim"],
+            "witness": None if self.witness is None else dict(self.witness),
+            "levels": rest,
+            "steps": first["steps"],
+        }
+
+    def write(self, path: str | os.PathLike[str], name: str, sha256: str) -> Path:
+        """Write the proof as `.json` or `.json.gz`, whole or not at all."""
+        text = json.dumps(self.document(name, sha256), allow_nan=False, separators=(",", ":"))
+        return write_text(path, text + "\n")
+
+
+def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
+    """A fraction as it stands in a proof, rounded up or down when it is long (by less than the
+    verifier allows).
+    """
+    if value.denominator >= 10**most:
+        over = 10 ** (MOST_DIGITS // 2) * (value.denominator // abs(value.numerator) + 1)
+        low = value.numerator * over // value.denominator
+        value = Fraction(low + 1 if up else low, over)
+    return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+
+
+def multipliers(numbers: Iterable[int], over: int) -> dict[str, Any]:
+    """Whole numbers with one denominator, as the steps of proofs hold lists of fractions."""
+    return {"over": over, "numbers": [int(number) for number in numbers]}

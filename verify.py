@@ -1,0 +1,2117 @@
+"""Does a proof file prove what it claims of an instance?    python -I verify.py INSTANCE PROOF
+
+This one file, with Python's standard library, is all that has to be trusted: it runs no solver and
+imports nothing of the package whose proofs it reads. It computes in whole numbers and fractions,
+and takes every decimal of the instance as it is written. What a proof says is never believed: an
+answer is checked and measured again, and each multiplier, set, price or branch is only a hint, from
+which the bound is worked out again, by a theorem that stands above the code that uses it.
+
+How to read it: part 1 reads files, part 2 is the frame (the claims, and what accepting one means);
+then comes a part for each problem, and at the end METHODS, the table of what can be proved.
+
+Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
+first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), four million lists and
+objects, numbers of 4,000 digits.
+"""
+
+import gzip
+import hashlib
+import json
+import math
+import sys
+from fractions import Fraction
+
+MOST_BYTES = 64_000_000
+MOST_LISTS = 4_000_000
+MOST_DIGITS = 4_000
+MOST_EXPONENT = 400
+MOST_COLUMNS = 50_000
+ROUNDING = Fraction(1, 10**9)
+
+
+class Refused(Exception):
+    """The proof does not prove its claim; the first reason."""
+
+
+class Unreadable(Exception):
+    """A file is not what it should be; why."""
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 1. Reading. Every value of a file passes one of these functions before it is used.
+
+
+class Decimal(str):
+    """A number with a point or an exponent, as it is written in an instance."""
+
+    __slots__ = ()  # there may be millions
+
+
+def read(path: str) -> bytes:
+    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most
+    MOST_BYTES.
+    """
+    try:
+        with open(0 if path == "-" else path, "rb") as stream:
+            packed = stream.peek(2)[:2] == b"\x1f\x8b"
+            with gzip.GzipFile(fileobj=stream) if packed else stream as content:
+                data: bytes = content.read(MOST_BYTES + 1)
+    except Exception as error:  # of the system, or of what is no gzip file
+        raise Unreadable(f"{path!a} cannot be read: {error}") from None
+    if len(data) > MOST_BYTES:
+        raise Unreadable(f"{path!a} holds more than {MOST_BYTES} bytes")
+    return data
+
+
+def parse(data: bytes, decimals: bool) -> dict[str, object]:
+    """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
+
+    def decimal(text: str) -> Decimal:
+        if not decimals or text in ("NaN", "Infinity", "-Infinity"):
+            raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
+        return Decimal(text)
+
+    def integer(text: str) -> int:
+        if len(text) > MOST_DIGITS:
+            raise Unreadable(f"{text[:20]}... has {len(text)} digits")
+        return int(text)
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len(dict(pairs)) < len(pairs):
+            raise Unreadable("an object gives a key twice")
+        return dict(pairs)
+
+    if data.count(b"[") + data.count(b"{") > MOST_LISTS:
+        raise Unreadable(f"more than {MOST_LISTS} lists and objects")
+    hooks = {"parse_float": decimal, "parse_int": integer, "parse_constant": decimal}
+    try:
+        found = json.loads(data.decode("utf-8-sig"), **hooks, object_pairs_hook=unique)  # type: ignore[arg-type]
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not JSON: {str(error)[:200]}") from None
+    if not isinstance(found, dict):
+        raise Unreadable("not a JSON object")
+    return found
+
+
+def fields(value: object, needed: str, others: str = "", what: str = "a part") -> dict[str, object]:
+    """An object with all the keys `needed` and none besides these and `others` (texts of words)."""
+    if not isinstance(value, dict):
+        raise Refused(f"{what} is no object")
+    for name in needed.split():
+        if name not in value:
+            raise Refused(f"{what} lacks {name!r}")
+    for name in value:
+        if name not in needed.split() + others.split():
+            raise Refused(f"{what} has the unknown key {name[:40]!a}")
+    return value
+
+
+def listed(value: object, what: str, length: int | None = None) -> list[object]:
+    """A list, of that length if one is given."""
+    if not isinstance(value, list) or length not in (None, len(value)):
+        raise Refused(f"{what} is no list" + ("" if length is None else f" of {length}"))
+    return value
+
+
+def whole(value: object, what: str, least: int | None = None, most: int | None = None) -> int:
+    """A whole number within bounds; true and false are none."""
+    if type(value) is int and (least is None or value >= least) and (most is None or value <= most):
+        return value
+    raise Refused(f"{what} is {str(value)[:40]!a}, not a whole number from {least} to {most}")
+
+
+# fmt: off
+def wholes(value: object, what: str, length: int | None = None,
+           least: int | None = None, most: int | None = None) -> list[int]:
+    """A list of whole numbers within bounds."""
+    return [whole(entry, what, least, most) for entry in listed(value, what, length)]
+# fmt: on
+
+
+def text_of(value: object, what: str) -> str:
+    """A text."""
+    if type(value) is not str:
+        raise Refused(f"{what} is no text")
+    return value
+
+
+def rational(value: object, what: str) -> Fraction:
+    """A fraction of a proof: a whole number, or a text such as "-3/8"."""
+    if type(value) is int:
+        return Fraction(value)
+    over, slash, under = text_of(value, what).partition("/")
+    digits = [over.removeprefix("-"), under if slash else "1"]
+    if not all(d.isascii() and d.isdecimal() and len(d) <= MOST_DIGITS for d in digits):
+        raise Refused(f"{what} is {value!a:.60}, not a fraction")
+    if int(digits[1]) == 0:
+        raise Refused(f"{what} is divided by 0")
+    return Fraction(int(over), int(digits[1]))
+
+
+def rationals(value: object, what: str, length: int | None = None) -> tuple[list[int], int]:
+    """{"over": d, "numbers": [...]} of a proof: whole numbers, and the d > 0 that divides them."""
+    made = fields(value, "over numbers", what=what)
+    return wholes(made["numbers"], what, length), whole(made["over"], f"{what} over", 1)
+
+
+def _shift(value: object, what: str) -> tuple[int, int]:
+    """A number of an instance as (m, k), which means m / 10^k."""
+    if type(value) is int:
+        return value, 0
+    if type(value) is not Decimal:
+        raise Refused(f"{what} is no number")
+    before, _, after = value.partition(".")
+    if after.isdecimal() and len(value) < MOST_EXPONENT:
+        return int(before + after), len(after)
+    mantissa, _, exponent = value.lower().partition("e")
+    before, _, after = mantissa.partition(".")
+    power = int(exponent or "0") if len(exponent) < 6 else MOST_EXPONENT + 1
+    if abs(power) > MOST_EXPONENT or len(mantissa) > MOST_EXPONENT:
+        raise Refused(f"{what} is {value[:40]}, which has too many digits")
+    number, shift = int(before + after), len(after) - power
+    return (number, shift) if shift >= 0 else (number * 10**-shift, 0)
+
+
+def exact(value: object, what: str) -> Fraction:
+    """A number of an instance, exactly as written."""
+    number, shift = _shift(value, what)
+    return Fraction(number, 10**shift)
+
+
+def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
+    """Numbers of an instance as whole numbers over one denominator; null stays None."""
+    if not {type(value) for value in values} <= {Decimal, int, type(None)}:
+        raise Refused(f"{what} holds what is no number")
+    parts = [(0, 0) if value is None else _shift(value, what) for value in values]
+    most = max((shift for _, shift in parts), default=0)
+    times = {shift: 10 ** (most - shift) for shift in {shift for _, shift in parts}}
+    made = [number * times[shift] for number, shift in parts]
+    return [None if v is None else number for v, number in zip(values, made, strict=True)], 10**most
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 2. The frame. A proof has one level, or several when a method asks for the best of one
+# objective first and then, among the answers worth no less than this one there, for the best of
+# another. Each level claims:
+#   value   what the answer ("witness") is worth; null when no answer is shown
+#   bound   no answer is worth less (sense "min") or more ("max"); null when nothing is proved
+#   says    "optimal": value = bound. "gap": both hold. "infeasible": there is no answer at all.
+#           "equilibrium": the answer is one to within the numbers in "epsilon".
+# Value and bound are recomputed. Where fractions are long a claim may be rounded, by at most a
+# billionth and only to the side where it says less.
+
+
+class Case:
+    """All that a checker gets: the instance's fields, the options, the answer, each level's
+    steps.
+    """
+
+    def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
+                 steps: list[list[object]]) -> None:  # fmt: skip
+        self.document, self.options, self.witness, self.steps = document, options, witness, steps
+
+
+class Found:
+    """What a checker found of a level: value, bound (None for none), or that there is no answer."""
+
+    def __init__(self, value: Fraction | None = None, bound: Fraction | None = None,
+                 infeasible: bool = False,
+                 epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
+        self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
+
+    def at_least(self, bound: Fraction) -> None:
+        """A bound from below that is proved besides those there are."""
+        self.bound = bound if self.bound is None else max(self.bound, bound)
+
+
+def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
+    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
+    have.
+    """
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if type(kind) is not str or kind not in kinds:
+        raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
+    needed, _, others = kinds[kind].partition("|")
+    return kind, fields(value, f"kind {needed}", others, f"the step {kind!r}")
+
+
+def _stated(claimed: object, found: Fraction | None, lower: bool, what: str) -> Fraction | None:
+    """A claimed number, which must be what was found, or hardly less than it (`lower`) or more."""
+    if claimed is None:
+        return None
+    number = rational(claimed, what)
+    less = number if found is None else (found - number if lower else number - found)
+    if found is None or less < 0 or less > ROUNDING * abs(found):
+        raise Refused(f"{what} is claimed to be {shown(number)}; found: {shown(found)}")
+    return number
+
+
+def shown(value: Fraction | None) -> str:
+    """A number for people."""
+    try:
+        return "nothing" if value is None else f"{float(value):.12g}"
+    except OverflowError:
+        return "beyond 1e308"
+
+
+def _level(value: object, objective: str, sense: str, found: Found) -> str:
+    """Accept the claim of one level, or refuse it; returns what is proved."""
+    claim = fields(value, "objective sense value bound says", "epsilon", "a claim")
+    says, up = claim["says"], sense == "max"
+    if (claim["objective"], claim["sense"]) != (objective, sense):
+        raise Refused(f"the claim is not about {objective}, {sense}")
+    if ("epsilon" in claim) != (says == "equilibrium"):
+        raise Refused("an equilibrium, and nothing else, has an epsilon")
+    if says == "infeasible":
+        if not found.infeasible or claim["value"] is not None or claim["bound"] is not None:
+            raise Refused("it is not proved that there is no answer at all")
+        return f"{objective}: there is no answer at all"
+    worth = _stated(claim["value"], found.value, up, f"the value of {objective}")
+    bound = _stated(claim["bound"], found.bound, not up, f"the bound on {objective}")
+    if worth is not None and bound is not None and (worth > bound if up else worth < bound):
+        raise Refused(
+            f"{objective}: {shown(worth)} is beyond the bound {shown(bound)}: a defect here"
+        )
+    if says == "equilibrium":
+        off = found.epsilon or {}
+        claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
+        told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
+        if not told:
+            raise Refused("no equilibrium is proved here")
+        return f"{objective}: an equilibrium, to within {', '.join(told)}"
+    beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
+    if says == "optimal" and worth is not None and worth == bound:
+        return f"{objective} is {shown(worth)}, and {beyond}: optimal"
+    if says != "gap" or (worth is None and bound is None):
+        raise Refused(f"{objective}: {says!a:.20} with value {shown(worth)}, bound {shown(bound)}")
+    parts = [f"the answer is worth {shown(worth)}"] * (worth is not None)
+    return f"{objective}: {' and '.join(parts + [beyond] * (bound is not None))}"
+
+
+def verify(instance: bytes, proof: bytes) -> str:
+    """What a proof proves of an instance, in one sentence; raises Refused or Unreadable."""
+    document, content = parse(instance, decimals=True), parse(proof, decimals=False)
+    keys = "cotenant_proof problem method options instance claim witness levels steps"
+    fields(content, keys, what="the proof")
+    if whole(content["cotenant_proof"], "cotenant_proof") != 1 or document.pop("cotenant", 0) != 1:
+        raise Refused("this program reads version 1 of proofs, of instances of format 1")
+    problem, name, method = (
+        document.pop("problem", None),
+        document.pop("name", ""),
+        content["method"],
+    )
+    document.pop("source", None)
+    meant = {"sha256": hashlib.sha256(instance).hexdigest(), "name": name}
+    if content["instance"] != meant or content["problem"] != problem:
+        raise Refused("the proof is of another instance (its problem, sha256 or name differs)")
+    allowed, goals, checker = METHODS.get((str(problem), str(method)), ("", (), None))
+    levels = [{"claim": content["claim"], "steps": content["steps"]}]
+    for level in listed(content["levels"], "levels"):
+        levels.append(fields(level, "claim steps", what="a level"))
+    if checker is None or len(levels) > len(goals):
+        raise Refused(f"no proofs of {len(levels)} levels are known for {method!a:.40} here")
+    options = fields(content["options"], "", allowed, "options")
+    steps = [listed(level["steps"], "steps") for level in levels]
+    found = checker(Case(document, options, content["witness"], steps))
+    told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
+    given = "".join(f" {option}={value!a:.40}" for option, value in sorted(options.items()))
+    return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
+
+
+class Program:
+    """Whole numbers, 0 <= low <= column <= high, with rows: sum of factor x column <= most.
+
+    `impossible` checks that no whole numbers satisfy all rows, by a tree of cases. In each case the
+    bounds are tightened first. A row leaves `room`: most less the least that its sum can be; if it
+    is below 0 the case is empty, and a column can be no further from its end that adds least to the
+    sum than room / |factor|, rounded down. What then is left is split by a hint at a column into
+    (column <= value) and (column > value), or it is closed by multipliers: a sum of rows, each some
+    times, that is a row again, for which there is no room. `cuts` are rows made of others first:
+    their sum, each some times, divided by a number and all rounded down (Chvatal 1973), which holds
+    as the columns are whole numbers that are not negative.
+    """
+
+    def __init__(self) -> None:
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.rows: list[tuple[list[tuple[int, int]], int]] = []
+        self.work = 10**8
+
+    def column(self, high: int) -> int:
+        """A new column from 0 to `high`."""
+        self.low.append(0)
+        self.high.append(high)
+        return len(self.low) - 1
+
+    def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
+        """A new row: pairs of column and factor, each column once."""
+        self.rows.append(([(j, a) for j, a in terms if a], most))
+
+    def equal(self, terms: list[tuple[int, int]], value: int) -> None:
+        """Two rows."""
+        self.at_most(terms, value)
+        self.at_most([(j, -a) for j, a in terms], -value)
+
+    def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
+        """Rows added up; the hint names each and, behind it, how many times, at least once."""
+        total: dict[int, int] = {}
+        right = 0
+        for r, times in zip(hint[::2], hint[1::2], strict=True):
+            terms, most = self.rows[whole(r, "a row", 0)]
+            right += whole(times, "times", 1) * most
+            for j, a in terms:
+                total[j] = total.get(j, 0) + a * times
+        return total, right
+
+    def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
+        """Tighten bounds by these rows, and by all that this concerns; False if nothing is left."""
+        todo, waiting = list(rows), set(rows)
+        while todo:
+            r = todo.pop()
+            waiting.remove(r)
+            terms, most = self.rows[r]
+            self.work -= len(terms)
+            room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
+            if self.work < 0:
+                raise Refused("bounds are tightened more often than this program has patience for")
+            if room < 0:
+                return False
+            for j, a in terms:
+                if abs(a) * (high[j] - low[j]) > room:
+                    if a > 0:
+                        high[j] = low[j] + room // a
+                    else:
+                        low[j] = high[j] - room // -a
+                    more = [other for other in self.of[j] if other not in waiting]
+                    waiting.update(more)
+                    todo += more
+        return True
+
+    def impossible(self, made: dict[str, object]) -> None:
+        """Refuse unless the hints show that there is no point: tree, leaves, cuts (see above)."""
+        for hint in listed(made.get("cuts", []), "cuts"):
+            divisor, *rest = wholes(hint, "a cut", None, 0)
+            total, right = self.sum_of(rest)
+            self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
+        self.of: list[list[int]] = [[] for _ in self.low]
+        for r, (terms, _) in enumerate(self.rows):
+            for j, _ in terms:
+                self.of[j].append(r)
+        hints = iter(wholes(made["tree"], "tree", None, -1))
+        leaves = iter(listed(made.get("leaves", []), "leaves"))
+        cases = [(self.low, self.high, list(range(len(self.rows))))]
+        while cases:
+            low, high, rows = cases.pop()
+            if not self.tighten(low, high, rows):
+                continue
+            column = next(hints, None)
+            if column is None:
+                raise Refused("the tree ends before all its cases do")
+            if column < 0:
+                total, right = self.sum_of(wholes(next(leaves, None), "a leaf", None, 0))
+                if sum(a * (low[j] if a > 0 else high[j]) for j, a in total.items()) <= right:
+                    raise Refused("the multipliers of a leaf do not close it")
+                continue
+            value = whole(next(hints, None), "where a case is split", low[column], high[column] - 1)
+            above, below = list(low), list(high)
+            above[column], below[column] = value + 1, value
+            cases += [(above, high, self.of[column]), (low, below, self.of[column])]
+        if next(hints, None) is not None:
+            raise Refused("the tree goes on when all its cases are closed")
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 3. Colocation: agents of T types, to be paired; at most two share a machine.
+
+
+class Colocation:
+    """An instance and the answer that is shown, if any: penalties are whole numbers over `unit`.
+
+    `penalty[a][b]` is None where types a and b may not share: either row says so, or there is only
+    one agent of the type. At most `alone` agents may be without a co-runner, at the penalty
+    `single`. They have a machine of their own and never leave it, unless the instance says what
+    being unpaired costs (`left`): then they are left without a place, and gain as others do.
+    """
+
+    def __init__(self, case: Case) -> None:
+        others = "names bandwidth machines unpaired"
+        self.made = made = fields(case.document, "penalty count", others, "the instance")
+        self.count = wholes(made["count"], "count", None, 0)
+        self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
+        square = listed(made["penalty"], "penalty", self.size)
+        flat = [value for row in square for value in listed(row, "penalty", self.size)]
+        values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
+        self.left, self.single = "unpaired" in made, whole(values.pop(), "unpaired")
+        if max(value or 0 for value in values) > self.unit or self.single > self.unit:
+            raise Refused("a penalty is above 1")
+        rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
+        for a, row in enumerate(rows):
+            row[a] = None if self.count[a] < 2 else row[a]
+            for b in [b for b, value in enumerate(row) if value is None]:
+                rows[b][a] = None
+        for a, row in enumerate(rows):  # now what was forbidden by a later row
+            for b in [b for b, value in enumerate(row) if value is None]:
+                rows[b][a] = None
+        self.penalty = rows
+        self.alone = self.agents if self.left else 0
+        if "machines" in made:
+            null = made["machines"] is None  # as many as needed
+            machines = Fraction(self.agents) if null else exact(made["machines"], "machines")
+            self.alone = min(self.agents, 2 * whole(machines.numerator, "") - self.agents)
+            if machines.denominator > 1 or self.alone < 0 or self.left:
+                raise Refused("the instance gives no sensible number of machines")
+        self.pairs: list[tuple[int, int, int]] = []
+        self.singles = [0] * self.size
+        self.answered = case.witness is not None
+        if self.answered:
+            self._answer(fields(case.witness, "first second pairs single", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """Every agent is placed once, no pair is forbidden, and not too many are alone."""
+        pairs = wholes(made["pairs"], "pairs", None, 1)
+        first = wholes(made["first"], "first", len(pairs), 0, self.size - 1)
+        second = wholes(made["second"], "second", len(pairs), 0, self.size - 1)
+        self.singles = wholes(made["single"], "single", self.size, 0)
+        self.pairs = list(zip(first, second, pairs, strict=True))
+        placed = list(self.singles)
+        for a, b, number in self.pairs:
+            placed[a] += number
+            placed[b] += number
+            if self.penalty[a][b] is None:
+                raise Refused(f"the answer pairs the types {a} and {b}, which may not share")
+        if placed != self.count or sum(self.singles) > self.alone:
+            raise Refused("the answer does not place every agent once, or leaves too many alone")
+
+    def beside(self) -> list[tuple[int, int, int]]:
+        """The answer as (a, what such an agent's penalty is, how many a-agents) of the paired."""
+        sides = [*self.pairs, *((b, a, number) for a, b, number in self.pairs)]
+        return [(a, whole(self.penalty[a][b], "penalty"), number) for a, b, number in sides]
+
+    def mean(self) -> Fraction | None:
+        """The mean penalty of the answer's agents."""
+        total = sum(old * number for _, old, number in self.beside()) + self.single * sum(
+            self.singles
+        )
+        return Fraction(total, self.unit * self.agents) if self.answered else None
+
+
+class Gains:
+    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
+
+    Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
+    old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
+    """
+
+    def __init__(self, given: Colocation, options: dict[str, object]) -> None:
+        self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
+        self.alpha = rational(options.get("alpha", 0), "alpha")
+        modes = ("penalty-points", "relative-penalty", "relative-throughput")
+        if self.alpha < 0 or self.mode not in modes:
+            raise Refused("alpha is below 0, or alpha_mode is not known")
+
+    def most(self, old: int) -> int:
+        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
+        unit = self.given.unit
+        base = {"relative-penalty": abs(old), "relative-throughput": unit - old}.get(
+            str(self.mode), unit
+        )
+        return old - self.alpha.numerator * base // self.alpha.denominator - 1
+
+    def blocking(self) -> Fraction | None:
+        """The number of blocking pairs of the answer.
+
+        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
+        W (W - 1) / 2 among the agents of one type.
+        """
+        given, size = self.given, self.given.size
+        willing = [[0] * size for _ in range(size)]
+        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
+        for a, old, number in given.beside() + alone:
+            most, row = self.most(old), willing[a]
+            for c, new in enumerate(given.penalty[a]):
+                if new is not None and new <= most:
+                    row[c] += number
+        both = sum(
+            w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row) if w
+        )
+        own = sum(willing[a][a] for a in range(size))
+        return Fraction(both - own, 2) if given.answered else None
+
+
+def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int]) -> int:
+    """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
+
+    Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
+    is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most
+    `alone`. And of a set S of types with an odd number of agents at least one is alone or shares
+    with a type outside, as pairs within S take an even number: x(leaving S) + s(S) >= 1. Take these
+    rows times prices u[a] of any sign, rent >= 0 and p[S] >= 0, and subtract them from the cost:
+        cost >= u . count - rent alone + sum of p + sum of (reduced cost of a column) (the column).
+    A column is at least 0 and at most `most`, so it adds no less than min(0, reduced cost) most.
+    At last the cost is a whole number of units, so the bound may be rounded up to one.
+    """
+    over, rent = whole(made["over"], "over", 1), whole(made["rent"], "rent", 0)
+    prices, size = wholes(made["prices"], "prices", given.size), given.size
+    total = sum(u * n for u, n in zip(prices, given.count, strict=True)) - rent * given.alone
+    sets_of: list[dict[int, int]] = [{} for _ in range(size)]
+    for k, entry in enumerate(listed(made["sets"], "sets")):
+        price, *members = wholes(entry, "a set", None, 0)
+        if members != sorted(set(members)) or sum(given.count[a] for a in members) % 2 == 0:
+            raise Refused(f"the set {k} names a type twice, or has an even number of agents")
+        total += price
+        for a in members:
+            prices[a] += price  # for every column of a; taken back below where both are inside
+            sets_of[a][k] = price
+    columns = list(zip(*given.penalty, strict=True))
+    weight = [over * times for times in weight]
+    for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
+        if given.alone:
+            total += min(0, given.single * times - u + rent) * given.count[a]
+        row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
+        for b, (one, other, w, v) in enumerate(row, a):
+            if one is not None and other is not None and one * times + other * w < u + v:
+                both = sum(price for k, price in sets_of[a].items() if k in sets_of[b])
+                most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+                total += min(0, one * times + other * w - u - v + 2 * both) * most
+    return -(-total // over)
+
+
+def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
+    """No pairing has less mean penalty than this."""
+    return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
+
+
+def colocation_optimal(case: Case) -> list[Found]:
+    """Least mean penalty."""
+    given = Colocation(case)
+    found = Found(given.mean())
+    for step in case.steps[0]:
+        found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
+    return [found]
+
+
+def colocation_fair(case: Case) -> list[Found]:
+    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
+
+    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
+    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
+    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
+    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
+    which `pairing_bound` bounds from below, alone or together with the total penalty.
+    """
+    given = Colocation(case)
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    band = [exact(value, "bandwidth") for value in bands]
+    order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
+    once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
+    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
+    for a, old, n in given.beside() + alone:
+        mean[a] += Fraction(old * n, given.unit * given.count[a])
+    worse = [mean[a] - mean[b] for a in order for b in order if band[a] < band[b]]
+    slack = max([Fraction(0), *worse])
+    found = [Found(slack, Fraction(0)), Found(given.mean())]
+    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
+        _, made = step_of(step, dual="over prices rent sets flow")
+        (flow, over), left, here, now = (
+            rationals(made["flow"], "flow", given.size),
+            0,
+            0,
+            band[order[0]],
+        )
+        for a in order:
+            if band[a] != now:
+                left, here, now = left + here, 0, band[a]
+            left, here = left + min(0, flow[a]), here + max(0, flow[a])
+            if left < 0:
+                raise Refused("the flow does not lead to larger bandwidths")
+        if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
+            raise Refused("the flow does not arrive, or is of a type without agents")
+        carried = sum(max(0, x) for x in flow)
+        each = [once // max(1, n) for n in given.count]
+        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
+        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
+        if level:
+            found[1].at_least((total - carried * slack) / (over * given.agents))
+        else:
+            found[0].at_least(total / carried)
+    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
+
+
+class Deletions:
+    """How few blocking pairs are possible, when all agents differ: by stable partitions.
+
+    A partition P puts every agent i into a cycle ("party"): after pred(i), before succ(i). Call it
+    stable here when, with "i prefers x to y" for: i gains by going from y to x,
+    (1) in a party of three or more, succ(i) is no worse to i than pred(i), and
+    (2) of any two agents i, j who may share and are not neighbors in P, one prefers its predecessor
+        to the other; a party of one prefers nothing.
+    Let O be the number of parties of odd size, counting those of one only if all must be paired.
+
+    Theorem 1. Every answer M has at least O / 2 blocking pairs.
+    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P
+    if it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if
+    not. A W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and
+    a P, or one of them is W. So A's and B's (and parties of one) that have a partner have a W: in
+    all #W >= #A + #B + #(parties of one that have a partner). If s is W and its predecessor p is W,
+    B or P, then p and s block M: both prefer each other. p cannot be S, as s would be P. So a party
+    of three or more contains at least #W - #A blocking pairs, and none is counted twice. In it S
+    and P come in twos, so #W - #A - #B is odd if its size is; hence twice its blocking pairs are at
+    least #W - #A - #B, plus 1 if its size is odd. A party of two either is paired, and then has no
+    A, B, W, or it blocks if both are W: twice its blocking pairs are at least #W - #A - #B. A party
+    of one counts -1 if it has a partner, and has one if all must be paired: -1 + 1 = 0. Add all up:
+    twice the blocking pairs are at least 0 + O.
+
+    Theorem 2. Let M have the blocking pairs B, and let D be part of B. If the pairs of D may not
+    share, M still is an answer, with the blocking pairs B - D. So by theorem 1, on what is left,
+    |B| >= |D| + O / 2. And if O > 0, B - D contains a pair of neighbors of P: otherwise P would be
+    stable even if no pair of B may share, and M, which then has no blocking pair, contradicts 1.
+
+    So a tree proves |B| >= least: a node (D, P) is done when |D| + O / 2 reaches it; or else it has
+    a child for each pair of neighbors, in some order, which adds that pair to D, while pairs that
+    come before it in the order are taken not to be in B. A node is stored as what changes in its
+    parent's partition: only for agents with another neighbor, or a deleted one, need (1) and (2) be
+    looked at again.
+    """
+
+    def __init__(self, given: Colocation, gains: Gains) -> None:
+        if any(number != 1 for number in given.count) or (given.alone and not given.left):
+            raise Refused("stable partitions are for agents who all differ, and none content alone")
+        self.given, self.size, self.penalty = given, given.size, given.penalty
+        self.over = [[None if p is None else gains.most(p) for p in row] for row in given.penalty]
+        self.worst = gains.most(given.single)
+
+    def bound(self, made: dict[str, object]) -> Fraction:
+        """The number of blocking pairs that a step proves there are at least."""
+        self.least = whole(made["least"], "least", 1)
+        self._node([-1] * self.size, made["tree"], set(), set(), ())
+        return Fraction(self.least)
+
+    def _node(self, after: list[int], node: object, gone: set[int], kept: set[int],
+              ends: tuple[int, ...]) -> None:  # fmt: skip
+        """Check one node, which deletes the pair `ends` and changes its parent's partition."""
+        changes, children = listed(node, "a node", 2)
+        flat = wholes(changes, "changes", None, 0, self.size - 1)
+        after, changed = list(after), flat[::2]
+        for agent, following in zip(changed, flat[1::2], strict=True):
+            after[agent] = following
+        odd = self._odd(after, {*changed, *flat[1::2], *ends}, gone)
+        if len(gone) + Fraction(odd, 2) > self.least - 1:
+            return
+        if odd == 0:
+            raise Refused("so many deletions are enough: a node has no odd party")
+        left = {self._pair(i, j) for i, j in enumerate(after) if i != j} - kept
+        for child in listed(children, "children"):
+            first, *rest = listed(child, "a child", 3)
+            i = whole(first, "the agent of a child", 0, self.size - 1)
+            pair = self._pair(i, after[i])
+            if pair not in left:
+                raise Refused("a child deletes what is no pair of neighbors that is left")
+            left.remove(pair)
+            self._node(after, rest, gone | {pair}, kept, (i, after[i]))
+            kept = kept | {pair}
+        if left:
+            raise Refused(f"a node of the tree lacks {len(left)} children")
+
+    def _pair(self, i: int, j: int) -> int:
+        return min(i, j) * self.size + max(i, j)
+
+    def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
+        """O of a partition, which must be stable when `gone` may not share; only `changed` is
+        new.
+        """
+        if sorted(after) != list(range(self.size)):
+            raise Refused("a partition is none")
+        before = sorted(range(self.size), key=after.__getitem__)
+        held = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
+        for i in changed:
+            ahead, own = self.penalty[i][after[i]], held[i]
+            if after[i] != i:
+                if ahead is None or own is None or ahead > own or self._pair(i, after[i]) in gone:
+                    raise Refused(f"agent {i} does not fit into its party")
+                if self.given.left and own > self.worst:
+                    raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
+            for j, much in enumerate(self.over[i]):  # up to which penalty i prefers another to j
+                if much is not None and (own is None or own > much):
+                    his, other = held[j], self.over[j][i]
+                    fine = his is not None and other is not None and his <= other
+                    if not fine and i not in (after[j], before[j]) and self._pair(i, j) not in gone:
+                        raise Refused(f"agents {i} and {j} prefer each other to their predecessors")
+        seen, odd = [False] * self.size, 0
+        for i in range(self.size):
+            length = 0
+            while not seen[i]:
+                seen[i], i, length = True, after[i], length + 1
+            odd += length % 2 if length > 1 or not self.given.left else 0
+        return odd
+
+
+def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple[int, int]]]:
+    """What every pairing without blocking pairs satisfies, and what it costs, column by column.
+
+    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z = 1 if somebody is beside a
+    partner of the set G, else 0, for each different set G(a,c) of partners that an a-agent would
+    leave for a c-agent. Rows: every agent is placed once; not too many are alone; for each z, with
+    W the number of a-agents beside G, of count[a] in all: z <= W <= most z, and at z = 0 all are
+    beside others; z of G(a,c) and z of G(c,a) are not both 1, or such two agents would block; and
+    two a-agents who would both leave for an a-agent would block too: W of G(a,a) is at most 1.
+
+    Where all agents differ, pairs are left out first (Irving 1985): if i gains by c whoever else is
+    left to it, and by c from being alone, then c with somebody from whom c gains by i is blocked by
+    i and c: either i has c or i and c would both rather. Only needed as often as it changes
+    something.
+    """
+    program, size, count, penalty = Program(), given.size, given.count, given.penalty
+    partners = [
+        [b for b in range(size) if count[a] and count[b] and penalty[a][b] is not None]
+        for a in range(size)
+    ]
+    over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
+    agents = all(number == 1 for number in count) and (given.left or not given.alone)
+    waiting = list(range(size)) if agents else []
+    while waiting:
+        i = waiting.pop()
+        best = min(partners[i], key=lambda b: whole(penalty[i][b], ""), default=None)
+        if best is None or any(
+            whole(penalty[i][best], "") > over[i][b] for b in partners[i] if b != best
+        ):
+            continue
+        if given.left and whole(penalty[i][best], "") > gains.most(given.single):
+            continue
+        refused = [b for b in partners[best] if whole(penalty[best][i], "") <= over[best][b]]
+        for b in refused:
+            partners[best].remove(b)
+            partners[b].remove(best)
+            waiting += [b, best]
+    column: dict[tuple[int, int], int] = {}
+    cost: list[tuple[int, int]] = []
+    for a in range(size):
+        for b in partners[a]:
+            if a <= b:
+                most = count[a] // 2 if a == b else min(count[a], count[b])
+                column[a, b] = column[b, a] = program.column(most)
+                cost.append((column[a, b], whole(penalty[a][b], "") + whole(penalty[b][a], "")))
+    alone = {a: program.column(min(count[a], given.alone)) for a in range(size) if given.alone}
+    cost += [(j, given.single) for j in alone.values()]
+    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    flags: list[dict[int, int]] = []  # of each type: from the number of partners in G to its z
+    number: list[list[int]] = []
+    for a in range(size):
+        beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
+        if alone:  # who is content alone gains by nothing
+            beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
+        program.equal([(j, n) for j, n, _ in beside], count[a])
+        row = [
+            given.unit + 1 if v is None or not n else v
+            for v, n in zip(penalty[a], count, strict=True)
+        ]
+        number.append([sum(new <= much for _, _, much in beside) for new in row])
+        flags.append({})
+        beside.sort(key=lambda entry: -entry[2])
+        for place in sorted(set(number[a]) - {0}):
+            z = flags[a][place] = program.column(1)
+            inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
+            program.at_most([*inside, (z, -count[a])], 0)
+            program.at_most([(z, 1), *((j, -n) for j, n in inside)], 0)
+            program.at_most([*((j, -n) for j, n in rest), (z, -count[a])], -count[a])
+        if penalty[a][a] is not None and number[a][a]:
+            program.at_most([(j, n) for j, n, _ in beside[: number[a][a]]], 1)
+    for a in range(size):
+        for c in range(a + 1, size):
+            if penalty[a][c] is not None and number[a][c] and number[c][a]:
+                program.at_most([(flags[a][number[a][c]], 1), (flags[c][number[c][a]], 1)], 1)
+    return program, cost
+
+
+def colocation_stable(case: Case) -> list[Found]:
+    """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
+    given = Colocation(case)
+    gains = Gains(given, case.options)
+    found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
+    for step in case.steps[0]:
+        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|leaves cuts")
+        if kind == "deletions":
+            found[0].at_least(Deletions(given, gains).bound(made))
+        if kind == "prop":  # no pairing is without blocking pairs
+            stable_program(given, gains)[0].impossible(made)
+            found[0].at_least(Fraction(1))
+    for step in case.steps[1] if len(case.steps) > 1 else []:
+        kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
+        if kind == "dual":  # of all pairings, so of these too
+            found[1].at_least(mean_bound(given, made))
+            continue
+        if found[0].value != 0:
+            raise Refused("the answer has blocking pairs, and this is a proof of those without")
+        below = whole(
+            made["below"], "below"
+        )  # no pairing without any costs less than so many units
+        program, cost = stable_program(given, gains)
+        program.at_most(cost, below - 1)
+        program.impossible(made)
+        found[1].at_least(Fraction(below, given.unit * given.agents))
+    return found[: len(case.steps)]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 4. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+#       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
+# and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
+# s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
+# w s(y) <= w r(t) + w s'(t) y,    r(t) = s(t) - s'(t) t = (1 - f) (t / (f + (1 - f) t))^2, (1)
+# and whatever the weights a_i >= 0 of users, every division y of the servers' cores C has
+# sum a_i u_i(y) <= sum_k a w r(t_k) + sum_j C_j max over server j's jobs of a w s'(t_k).   (2)
+# The points are the answer's cores, unless a step gives others "at". Utilities are whole numbers in
+# units of 1 / (denominator of work x GRID), values rounded down and what bounds them rounded up.
+
+GRID = 2**128
+
+
+class Market:
+    """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
+
+    def __init__(self, case: Case, priced: bool = False) -> None:
+        made = fields(case.document, "capacity budget job", what="the instance")
+        jobs = fields(made["job"], "user server parallel_fraction work", what="job")
+        self.capacity, self.core = _amounts(made["capacity"], "capacity", 1)
+        self.budget, self.money = _amounts(made["budget"], "budget", 1)
+        self.fraction, self.one = _amounts(jobs["parallel_fraction"], "parallel_fraction", 0)
+        self.work, unit = _amounts(jobs["work"], "work", 0)
+        size, self.unit = len(self.work), unit * GRID
+        self.user = wholes(jobs["user"], "user", size, 0, len(self.budget) - 1)
+        self.server = wholes(jobs["server"], "server", size, 0, len(self.capacity) - 1)
+        if len(self.fraction) != size or max(self.fraction) > self.one:
+            raise Refused("parallel_fraction is not one for each job, or above 1")
+        self.active = sorted({i for i, w in zip(self.user, self.work, strict=True) if w})
+        answer = fields(case.witness, "cores price" if priced else "cores", what="the answer")
+        self.cores, self.over = self.points(answer["cores"], "cores")
+        self.given = self.sums(self.server, self.cores, len(self.capacity))
+        for given, capacity in zip(self.given, self.capacity, strict=True):
+            if given * self.core > capacity * self.over:
+                raise Refused("the answer gives more cores than a server has")
+        if priced:
+            self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
+            wholes(self.price, "price", None, 0)
+        self.whole = case.options.get("whole", False) is not False
+        if self.whole and (case.options["whole"] is not True or self.over != 1):
+            raise Refused("whole is neither true nor false, or the answer's cores are not whole")
+
+    def points(self, value: object, what: str) -> tuple[list[int], int]:
+        """Cores of the jobs, 0 or more, over one denominator."""
+        numbers, over = rationals(value, what, len(self.work))
+        return wholes(numbers, what, None, 0), over
+
+    def sums(self, index: list[int], values: list[int], size: int) -> list[int]:
+        """The sum of the values of each index."""
+        total = [0] * size
+        for place, value in zip(index, values, strict=True):
+            total[place] += value
+        return total
+
+    def by_user(self, values: list[int]) -> list[int]:
+        """The sum of each user's jobs."""
+        return self.sums(self.user, values, len(self.budget))
+
+    def values(self, more: int = 0) -> list[int]:
+        """The jobs' w s(x), rounded down, with so many more cores if there are any."""
+        cores = [max(0, x + more * self.over) for x in self.cores]
+        jobs, scale = zip(self.fraction, self.work, cores, strict=True), GRID * self.one
+        return [w * scale * x // ((f * self.over + (self.one - f) * x) or 1) for f, w, x in jobs]
+
+    def tangents(self, step: dict[str, object]) -> tuple[list[int], list[int]]:
+        """The jobs' w r(t) and w s'(t), rounded up."""
+        points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
+        rest, slope, one = [], [], self.one
+        for f, w, t in zip(self.fraction, self.work, points, strict=True):
+            t = t if f else 1  # for f = 0 the bound is 1, at whatever point
+            below, scale = (f * over + (one - f) * t) ** 2, w * GRID * one
+            rest.append(-(-scale * (one - f) * t * t // below))
+            slope.append(-(-scale * f * over * over // below))
+        return rest, slope
+
+    def most(self, rest: list[int], slope: list[int]) -> int:
+        """The right side of (2), rounded up; `rest` and `slope` hold the weights."""
+        top = [0] * len(self.capacity)
+        for server, number in zip(self.server, slope, strict=True):
+            top[server] = max(top[server], number)
+        worth = sum(c * price for c, price in zip(self.capacity, top, strict=True))
+        return sum(rest) - (-worth // self.core)
+
+
+def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
+    numbers, over = scaled(listed(value, what), what)
+    return [whole(number, what, least) for number in numbers], over
+
+
+def single(steps: list[object], **kinds: str) -> dict[str, object]:
+    """The one step that there is, of one of these kinds."""
+    if len(steps) != 1:
+        raise Refused("one step is expected")
+    return step_of(steps[0], **kinds)[1]
+
+
+def market_equilibrium(case: Case) -> list[Found]:
+    """Prices and cores that are a market equilibrium, to within three numbers.
+
+    clearing: at most this fraction of the cores of a server with a price is not given.
+    overspending: nobody pays more than this fraction above its budget.
+    regret: nobody could gain more than this fraction of what it could have at most. By (1), and as
+    prices p and budget B allow only y with sum p y <= B, that is at most
+        sum w r(t_k) + B max over the user's jobs of w s'(t_k) / p_k.
+    """
+    market = Market(case, priced=True)
+    rest, slope = market.tangents(single(case.steps[0], equilibrium="|at"))
+    clearing = overspending = regret = Fraction(0)
+    for given, capacity, price in zip(market.given, market.capacity, market.price, strict=True):
+        if price:
+            clearing = max(clearing, 1 - Fraction(given * market.core, capacity * market.over))
+    paid = [market.price[j] * x for j, x in zip(market.server, market.cores, strict=True)]
+    for spent, budget in zip(market.by_user(paid), market.budget, strict=True):
+        excess = Fraction(spent * market.money, budget * market.per * market.over) - 1
+        overspending = max(overspending, excess)
+    best = [0] * len(market.budget)
+    for user, server, number in zip(market.user, market.server, slope, strict=True):
+        if number:
+            if not market.price[server]:
+                raise Refused("a user would gain by more cores, which are free")
+            cost = market.price[server] * market.money
+            best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
+    for fixed, bought, own in zip(
+        market.by_user(rest), best, market.by_user(market.values()), strict=True
+    ):
+        if fixed + bought > own:
+            regret = max(regret, Fraction(fixed + bought - own, fixed + bought))
+    epsilon = {"clearing": clearing, "overspending": overspending, "regret": regret}
+    return [Found(max(epsilon.values()), Fraction(0), epsilon=epsilon)]
+
+
+def market_utilitarian(case: Case) -> list[Found]:
+    """The most total utility: (2) at weights 1; of whole cores by the price of the last core.
+
+    The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
+    is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
+    of them if that is above 0. So sum u(y) is at most the answer's, p times the cores left over on
+    each server, and those differences.
+    """
+    market = Market(case)
+    value = sum(market.values())
+    if not market.whole:
+        bound = market.most(*market.tangents(single(case.steps[0], tangent="|at")))
+        return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+    single(case.steps[0], dual="")
+    own, price, bound = market.values(), [0] * len(market.capacity), value + len(market.work)
+    for server, now, after in zip(market.server, own, market.values(1), strict=True):
+        price[server] = max(price[server], after + 1 - now)
+    jobs = zip(market.server, market.cores, own, market.values(-1), strict=True)
+    for server, cores, now, before in jobs:
+        bound += cores * max(0, price[server] - (now - before - 1))
+    for p, capacity, given in zip(price, market.capacity, market.given, strict=True):
+        bound += p * (capacity // market.core - given)
+    return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+
+
+def logarithm(above: int, below: int) -> tuple[int, int]:
+    """Whole numbers around GRID log(above / below), both above 0.
+
+    log 2^k m = k log 2 + 2 artanh z with z = (m - 1) / (m + 1), m from 1 to 2: at most 41 terms,
+    each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for
+    each log 2.
+    """
+    power = above.bit_length() - below.bit_length()
+    above, below = above << max(0, -power), below << max(0, power)
+    if above < below:
+        power, above = power - 1, 2 * above
+    z, low, odd = GRID * (above - below) // (above + below), 0, 1
+    square = z * z // GRID
+    while z:
+        low, z, odd = low + 2 * (z // odd), z * square // GRID, odd + 2
+    low += power * LOG2 + 300 * min(0, power)
+    return low, low + 300 * (abs(power) + 1)
+
+
+LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less than 300 too low
+
+
+def exponential(number: int, up: bool) -> Fraction:
+    """A fraction whose logarithm is number / GRID or, by less than 2^-70, above (`up`) or below."""
+    power = number // LOG2 - 1
+    if abs(power) > MOST_DIGITS:
+        raise Refused("a welfare is beyond 2^4000")
+    unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))
+    low, high = 2**80, 2**83
+    while high - low > 1:
+        middle = (low + high) // 2
+        down, top = logarithm(middle * unit.numerator, unit.denominator)
+        low, high = (middle, high) if (down if up else top) <= number else (low, middle)
+    return unit * (high if up else low)
+
+
+def market_nash_welfare(case: Case) -> list[Found]:
+    """The most Nash welfare, exp(sum B_i log u_i / sum B) over users with a job of work above 0.
+
+    log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
+    at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
+        sum B_i log v_i - sum B + (right side of (2)).
+    Linear utilities are those of f = 1.
+    """
+    market = Market(case)
+    step = single(case.steps[0], tangent="|at")
+    if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
+        market.fraction = [market.one] * len(market.work)
+    elif case.options.get("utility", "amdahl") != "amdahl":
+        raise Refused("utility is neither amdahl nor linear")
+    worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
+    if not total or not all(worth[i] for i in market.active):
+        return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
+    rest, slope = market.tangents(step)
+    for job, i in enumerate(market.user):
+        if market.work[job]:
+            rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
+            slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
+    low, high = 0, market.most(rest, slope) - total * GRID
+    for i in market.active:
+        down, up = logarithm(worth[i], market.unit)
+        low, high = low + market.budget[i] * down, high + market.budget[i] * up
+    return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
+
+
+Conditions = list[tuple[int, dict[int, Fraction], bool]]
+
+
+class Boxes:
+    """A tree over whole cores. Its nodes are boxes: the least and the most cores of each job.
+
+    The node [job, at] splits its box: at most `at` cores, which comes next, or more. At a leaf []
+    no answer is left once the box is squeezed; of a leaf {"weights"} it remains to show that none
+    is. What answers must do are conditions (below, goals, above): at most `below` users miss their
+    goal, which is to be at it or, if so, above. If as many must miss it, all others have to meet
+    it.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self.market, self.room = market, [c // market.core for c in market.capacity]
+        if market.over != 1 or sum(self.room[j] for j in market.server) > MOST_COLUMNS:
+            raise Refused(f"cores are not whole, or those of all jobs more than {MOST_COLUMNS}")
+        self.jobs: dict[int, list[int]] = {i: [] for i in market.active}
+        self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
+        for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
+            if w:
+                f, scale, counts = (
+                    market.fraction[k],
+                    w * GRID * market.one,
+                    range(1, self.room[j] + 1),
+                )
+                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in counts)]
+                self.jobs[i].append(k)
+
+    def utility(self, user: int, cores: list[int] | list[Fraction]) -> Fraction:
+        """A user's utility, exactly."""
+        one, total = self.market.one, Fraction(0)
+        for k in [k for k in self.jobs[user] if cores[k]]:
+            f = self.market.fraction[k]
+            total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
+        return total * GRID / self.market.unit
+
+    def meets(self, user: int, cores: list[int], goal: Fraction, above: bool) -> bool:
+        """Whether a user meets its goal; with fractions where rounded numbers are too close."""
+        low, near = sum(self.low[k][cores[k]] for k in self.jobs[user]), goal * self.market.unit
+        if low > near or low + len(self.jobs[user]) < near:
+            return low > near
+        utility = self.utility(user, cores)
+        return utility > goal or (utility == goal and not above)
+
+    def squeeze(
+        self, least: list[int], most: list[int], conditions: Conditions
+    ) -> list[set[int]] | None:
+        """Narrow a box; None when no answer is in it, else the users that miss each condition."""
+        while True:
+            before, left, missing, goals = (least[:], most[:]), self.room[:], [], {}
+            for k, server in enumerate(self.market.server):
+                left[server] -= least[k]
+            if min(left) < 0 or any(least[k] > most[k] for k in self.low):
+                return None
+            for k in self.low:
+                most[k] = min(most[k], least[k] + left[self.market.server[k]])
+            for below, goal, above in conditions:
+                missing.append({i for i in self.jobs if not self.meets(i, most, goal[i], above)})
+                if len(missing[-1]) > below:
+                    return None
+                if len(missing[-1]) == below:
+                    goals.update({i: (goal[i], above) for i in self.jobs if i not in missing[-1]})
+            for i, wanted in goals.items():
+                for k in self.jobs[i]:
+                    top, high = most[k], most[k]
+                    while least[k] < high:
+                        most[k] = (least[k] + high) // 2
+                        if self.meets(i, most, *wanted):
+                            high = most[k]
+                        else:
+                            least[k] = most[k] + 1
+                    most[k] = top
+            if before == (least, most):
+                return missing
+
+    def largest(self, weights: list[int], least: list[int], most: list[int]) -> int:
+        """No answer in a box has a larger sum of weight x utility, in units of 1 / `unit`.
+
+        On a server none is worth more than the least cores and then the largest gains by one more.
+        """
+        total, left = 0, self.room[:]
+        gains: list[list[int]] = [[] for _ in self.room]
+        for k, low in self.low.items():
+            weight, j = weights[self.market.user[k]], self.market.server[k]
+            total += weight * (low[least[k]] + 1)
+            left[j] -= least[k]
+            gains[j] += [weight * (low[c + 1] - low[c] + 1) for c in range(least[k], most[k])]
+        pairs = zip(gains, left, strict=True)
+        return total + sum(sum(sorted(own, reverse=True)[:number]) for own, number in pairs)
+
+    def root(self) -> tuple[list[int], list[int]]:
+        """The box of all answers."""
+        jobs = zip(self.market.server, self.market.work, strict=True)
+        return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
+
+    def leaves(
+        self, nodes: object, conditions: Conditions
+    ) -> list[tuple[list[int], list[int], list[set[int]], list[int]]]:
+        """The leaves that need weights: least and most cores, who misses what, and the weights."""
+        stack, found = [self.root()], []
+        for node in listed(nodes, "nodes"):
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            missing = self.squeeze(least, most, conditions)
+            if isinstance(node, dict):
+                weights = fields(node, "weights", what="a leaf")["weights"]
+                own = wholes(weights, "weights", len(self.market.budget), 0)
+                found += [] if missing is None else [(least, most, missing, own)]
+            elif node:
+                job, at = wholes(node, "a branch", 2, 0)
+                stack.append((least[:], most[:]))
+                stack[-1][0][job] = max(least[job], at + 1)
+                most[job] = min(most[job], at)
+                stack.append((least, most))
+            elif missing is not None:
+                raise Refused("a leaf without weights still holds answers")
+        if stack:
+            raise Refused("a tree ends before all its leaves")
+        return found
+
+
+class Leximin(Boxes):
+    """The ratios u_i / b_i of whole cores, b_i being what C B_i / sum B of every server is worth.
+
+    Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. An answer with the
+    same ratios below v and fewer users at v, or none, has in order at least r_1, ..., r_(N - 1),
+    and then more than v: the `places` and conditions of the level v. Weights refute a box if the
+    sum of a_i u_i is always less than the sum of a_i b_i times these ratios, handed out such that
+    the largest a_i b_i get the least; where a condition's `below` users miss it, they get the
+    first.
+    """
+
+    def __init__(self, market: Market) -> None:
+        super().__init__(market)
+        total = market.core * sum(market.budget[i] for i in market.active)
+        self.worth: dict[int, Fraction] = {}
+        for i, jobs in self.jobs.items():
+            if len({market.server[k] for k in jobs}) < len(jobs):
+                raise Refused("what a user's share is worth to two jobs on a server is no fraction")
+            share = [Fraction(market.capacity[j] * market.budget[i], total) for j in market.server]
+            self.worth[i] = self.utility(i, share)
+        self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
+
+    def conditions(self, value: Fraction) -> tuple[list[Fraction], Conditions]:
+        """The places and conditions of a level."""
+        places, order = [min(ratio, value) for ratio in self.order], self.order
+        levels = [(order.index(ratio), ratio, False) for ratio in sorted(set(places))]
+        levels.append((order.index(value) + order.count(value) - 1, value, True))
+        return places, [
+            (below, {i: ratio * b for i, b in self.worth.items()}, above)
+            for below, ratio, above in levels
+        ]
+
+    def asked(
+        self, weights: list[int], places: list[Fraction], seats: list[tuple[int, set[int]]]
+    ) -> Fraction:
+        """What the weighted sum has to be at least: (below, who misses) of each condition."""
+        seated: set[int] = set()
+        total = Fraction(0)
+        for below, short in [*seats, (len(places), {*self.jobs})]:
+            if len(short) == below:
+                own = sorted((weights[i] * self.worth[i] for i in short - seated), reverse=True)
+                first, seated = len(seated), short
+                total += sum(a * r for a, r in zip(own, places[first:below], strict=True))
+        return total * self.market.unit
+
+
+def market_leximin(case: Case) -> list[Found]:
+    """Whole cores by leximin of the ratios, a level at a time, and a tree for each."""
+    boxes, found = Leximin(Market(case)), []
+    for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
+        places, goals = boxes.conditions(value)
+        nodes = single(steps, tree="nodes")["nodes"] if steps else None
+        for least, most, missing, weights in boxes.leaves(nodes, goals) if steps else []:
+            seats = [(goal[0], short) for goal, short in zip(goals, missing, strict=True)]
+            if boxes.largest(weights, least, most) >= boxes.asked(weights, places, seats):
+                raise Refused("weights do not refute a leaf")
+        found.append(Found(value, value if steps else None))
+    return found
+
+
+# Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
+
+MOST_STEPS = 5_000_000  # of the searches of one proof
+MOST_FOUND = 50_000
+MOST_PRICE = 10**30
+
+
+class Packing:
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
+
+    def __init__(self, case: Case) -> None:
+        others = "initial servers request cost partial resources names"
+        made = fields(case.document, "capacity demand", others, "the instance")
+        self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
+        kinds, wide = len(self.room), len(self.room[0])
+        self.size = [wholes(row, "demand", wide, 0) for row in listed(made["demand"], "rows")]
+        if any(len(row) != wide for row in self.room) or not all(map(any, self.size)):
+            raise Refused("capacities differ in length, or a VM takes nothing")
+        numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
+        self.servers, self.request = (
+            [
+                None if n is None else whole(n, "servers or request", 0)
+                for n in listed(rows, "", length)
+            ]
+            for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
+        )
+        self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
+        start = listed(made.get("initial") or self.room, "initial", kinds)
+        self.start = [wholes(row, "initial", wide, 0) for row in start]
+        self.partial, self.left = made.get("partial") is True, MOST_STEPS
+        self.answered, self.kinds = case.witness is not None, list[int]()
+        self.rows = list[list[int]]()
+        self.total = [0] * len(self.size)
+        if self.answered:
+            self._answer(fields(case.witness, "count server_class", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """No server holds more than it has room for, there are so many, and requests are met."""
+        rows = listed(made["count"], "rows")
+        self.rows = [wholes(row, "count", len(self.size), 0) for row in rows]
+        self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        for kind, row in zip(self.kinds, self.rows, strict=True):
+            self.total = [n + more for n, more in zip(self.total, row, strict=True)]
+            for j, most in enumerate(self.room[kind]):
+                if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
+                    raise Refused("a server of the answer holds more than it has room for")
+        for kind, number in enumerate(self.servers):
+            if number is not None and self.kinds.count(kind) > number:
+                raise Refused(f"the answer uses more servers of class {kind} than there are")
+        for placed, wanted in zip(self.total, self.request, strict=True):
+            if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
+                raise Refused("the answer does not place the VMs that are requested")
+
+    def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
+                 least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+        """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
+
+        Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
+        filling weighs no more than the room. So what can still be added is worth no more than if
+        the items of least weight per price fill what is left of it, the last in part (Dantzig
+        1957).
+        """
+        room, line, found = self.room[kind], [], []
+        items = [] if self.servers[kind] == 0 else items
+        for i, (price, most, size) in enumerate(items):
+            fits = [r // d for r, d in zip(room, size, strict=True) if d]
+            heavy = sum(u * d for u, d in zip(weights, size, strict=True))
+            if copies := min(most, *fits):
+                line.append((Fraction(heavy, price), i, price, copies, heavy, size))
+        line.sort(key=lambda item: item[:2])
+        space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
+        stack = [(0, 0, room, space, nothing)]
+        while stack:
+            at, worth, free, space, counts = stack.pop()
+            if at == len(line):
+                found.append((worth, counts))
+                for _, i, _, most, _, size in line:
+                    more = counts.get(i, 0) < most
+                    if more and all(d <= f for d, f in zip(size, free, strict=True)):
+                        found.pop()  # it is not maximal
+                        break
+                continue
+            _, i, price, most, heavy, size = line[at]
+            fits = [f // d for f, d in zip(free, size, strict=True) if d]
+            for copies in range(min(most, *fits), -1, -1):
+                reach, left = worth + copies * price, space - copies * heavy
+                for _, _, p, m, w, _ in line[at + 1 :]:
+                    self.left -= 1
+                    if m * w > left:
+                        reach += p * left // w
+                        break
+                    reach, left = reach + m * p, left - m * w
+                self.left -= 1
+                if self.left < 0 or len(found) > MOST_FOUND:
+                    raise Refused("the search for fillings is longer than it may be")
+                if reach < least:
+                    break
+                rest = [f - copies * d for f, d in zip(free, size, strict=True)]
+                added = {**counts, i: copies} if copies else counts
+                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
+        return found
+
+
+class Priced:
+    """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
+
+    Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
+    server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An
+    answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
+    times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
+    rounded up. If t is 0 and gain above 0 there is no answer (bound None).
+    With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
+    What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
+    All fillings as good are listed. The answer takes each of them a whole number of times, x: they
+    serve what is owed with at most n_c servers and cost at most target. Each node asks whether the
+    sum of x over the fillings of a class (null: any) that hold so many copies of some items is at
+    most k ("low") or at least k + 1 ("high"). Each leaf adds these rows up with multipliers (of
+    items, classes, target, nodes) to a contradiction; so there is no such answer.
+    """
+
+    def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
+        _, made = step_of(step, prices="prices scale rents weights|target tree")
+        self.given, self.cost, classes = given, cost, len(given.room)
+        prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
+        rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
+        self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
+        self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
+        alike: dict[tuple[int, tuple[int, ...]], int] = {}
+        for price, number, size in zip(prices, owed, given.size, strict=True):
+            if price and number:
+                alike[price, tuple(size)] = alike.get((price, tuple(size)), 0) + number
+        items = [(price, number, list(size)) for (price, size), number in alike.items()]
+        self.owed = list(alike.values())
+        gain = self.gain([price for price, _, _ in items], rents)
+        reach = max(self.target * scale - gain, -1) if "tree" in made else -1
+        self.found = list[tuple[int, dict[int, int]]]()
+        for c, row in enumerate(listed(made["weights"], "weights", classes)):
+            weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
+            limit = cost[c] * scale + rents[c]
+            least = max(1, limit - reach)
+            for worth, filling in given.fillings(c, items, weights, least):
+                if worth > limit:
+                    raise Refused(f"a filling of class {c} is worth more than the server costs")
+                self.found.append((c, filling))
+        if "tree" in made:
+            self.close(made["tree"], [])
+        elif not scale and gain <= 0:
+            raise Refused("the prices prove nothing")
+        self.bound = None if not scale else self.target + 1 if "tree" in made else -(-gain // scale)
+
+    def gain(self, prices: list[int], rents: list[int]) -> int:
+        """What is owed, at prices by item, less the rent of all servers."""
+        if any(r and n is None for r, n in zip(rents, self.given.servers, strict=True)):
+            raise Refused("servers of which there are as many as needed have a rent")
+        paid = sum(r * (n or 0) for r, n in zip(rents, self.given.servers, strict=True))
+        return sum(y * n for y, n in zip(prices, self.owed, strict=True)) - paid
+
+    def close(self, node: object, rows: list[tuple[int, int, object, list[list[int]]]]) -> None:
+        """Every leaf below a node is a contradiction; rows: (sign, bound, class, what is held)."""
+        if isinstance(node, dict):
+            made = fields(node, "class holds most low high", what="a node")
+            held = [wholes(pair, "holds", 2, 0) for pair in listed(made["holds"], "holds")]
+            most = whole(made["most"], "most", 0)
+            self.close(made["low"], [*rows, (-1, most, made["class"], held)])
+            self.close(made["high"], [*rows, (1, most + 1, made["class"], held)])
+            return
+        items, classes = len(self.owed), len(self.cost)
+        leaf = wholes(node, "a leaf", items + classes + 1 + len(rows), 0, MOST_PRICE)
+        y, r, (of_target, *signs) = leaf[:items], leaf[items:][:classes], leaf[items + classes :]
+        total = self.gain(y, r) - of_target * self.target
+        total += sum(m * sign * bound for m, (sign, bound, _, _) in zip(signs, rows, strict=True))
+        if total <= 0 or (of_target and not self.scale):
+            raise Refused("a leaf is no contradiction")
+        for c, filling in self.found:
+            worth = sum(y[i] * n for i, n in filling.items()) - r[c] - of_target * self.cost[c]
+            for m, (sign, _, kind, held) in zip(signs, rows, strict=True):
+                if kind in (None, c) and all(filling.get(i, 0) >= n for i, n in held):
+                    worth += m * sign
+            if worth > 0:
+                raise Refused("a leaf is no contradiction: a filling is worth more")
+
+
+def packing_servers(case: Case, costs: bool = False) -> list[Found]:
+    """The fewest servers that hold all that is requested, or (`costs`) the cheapest."""
+    given, found = Packing(case), Found()
+    owed = [whole(n, "what is requested") for n in given.request]
+    cost = given.cost if costs else [1] * len(given.room)
+    if given.partial:
+        raise Refused("not everything has to be served: the fewest servers are none")
+    if given.answered:
+        found.value = Fraction(sum(cost[kind] for kind in given.kinds))
+    for step in case.steps[0]:
+        bound = Priced(given, owed, cost, step).bound
+        found.infeasible = found.infeasible or bound is None
+        found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
+    return [found]
+
+
+def packing_cost(case: Case) -> list[Found]:
+    """The cheapest servers that hold all that is requested."""
+    return packing_servers(case, costs=True)
+
+
+def packing_share(case: Case) -> list[Found]:
+    """The largest least dominant share of the users who want something.
+
+    A user's share is that of the resource of which it has most. If there is no room for so many VMs
+    of each that all shares are above some share (or somebody does not want as many), that is a
+    bound.
+    """
+    given, found = Packing(case), Found()
+    there = [0] * len(given.room[0])
+    for room, number in zip(given.room, given.servers, strict=True):
+        if number is None:
+            raise Refused("the number of servers is not fixed")
+        there = [n + number * r for n, r in zip(there, room, strict=True)]
+    parts = [
+        [Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)] for row in given.size
+    ]
+    unit, wanted = [max(part) for part in parts], given.request
+    users = [i for i, most in enumerate(wanted) if most != 0]
+    if not given.partial and any(wanted):
+        raise Refused("a request is no cap")
+    if given.answered:
+        found.value = min(given.total[i] * unit[i] for i in users)
+    for step in case.steps[0]:
+        _, made = step_of(step, share="above|prices")
+        share = rational(made["above"], "above")
+        owed = [int(share // unit[i]) + 1 if i in users else 0 for i in range(len(unit))]
+        content = any(most is not None and most < owed[i] for i, most in enumerate(wanted))
+        if share < 0 or (not content and Priced(given, owed, given.cost, made.get("prices")).scale):
+            raise Refused("it is not shown that nothing gives everybody more")
+        found.bound = share if found.bound is None else min(share, found.bound)
+    return [found]
+
+
+Row = tuple[int, ...]
+
+
+class Play:
+    """The subgame-perfect play of Xu and Yu's allocation game (2014, section 4.3), by definition.
+
+    Each server chooses among the `eta` combinations of VMs that leave its least used resource most
+    used (eq. 10; ties: lexicographic); servers move in order of the last one's (eq. 11), and each
+    wants v + skewness small: v = (sum of |n_i r_ij / C_j - lambda d_ij|^(alpha - 1))^(1 / alpha)
+    over all users and resources (eq. 4, 5), skewness = root of sum (u_j / mean u - 1)^2 (eq. 7).
+    What others do matters through total counts alone: backward induction over these, ties to the
+    lexicographically first. Roots are whole numbers of 2^-bits, rounded down: sums of two that are
+    2 or more apart are in that order; what 4,000 bits do not tell apart must be equal part by part.
+    """
+
+    def __init__(self, given: Packing, options: dict[str, object]) -> None:
+        self.given, self.cap = given, given.request
+        self.servers = [whole(n, "the number of servers", 0) for n in given.servers]
+        alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
+        self.alpha = whole(alpha.numerator if alpha.denominator == 1 else None, "alpha", 2, 64)
+        shrunk = max([2, *(n for n in range(2, 11) if n ** min(players, 99) <= 100_000)])
+        eta = options.get("eta", 5)
+        self.eta = shrunk if eta == "shrinking" else whole(eta, "eta", 1)
+        self.most = rational(options.get("overload", MOST_PRICE), "overload")
+        if len(given.size) > 64 or players > 1000 or (not given.partial and any(self.cap)):
+            raise Refused("requests are no caps, or there are too many users or servers")
+        total = [0] * len(given.room[0])
+        for number, room in zip(self.servers, given.room, strict=True):
+            total = [n + number * r for n, r in zip(total, room, strict=True)]
+        share = [
+            [Fraction(d, n or 1) for d, n in zip(row, total, strict=True)] for row in given.size
+        ]
+        wish = [[part / max(row) for part in row] for row in share]
+        level = 1 / max(map(sum, zip(*wish, strict=True)))
+        there = [j for j, n in enumerate(total) if n]
+        self.due = [[(a[j], level * b[j]) for j in there] for a, b in zip(share, wish, strict=True)]
+        self.roots, self.parts = dict[tuple[Fraction, int, int], int](), dict[Row, Fraction]()
+        moves = [self.moves(c) for c in range(len(self.servers))]
+        order = sorted((lowest, c) for c, (lowest, _) in enumerate(moves))
+        self.kinds = [c for _, c in order for _ in range(self.servers[c])]
+        self.rows = self.play([moves[c][1] for c in self.kinds])
+
+    def spend(self, steps: int) -> None:
+        """Count the steps, which may not be endless."""
+        self.given.left -= steps
+        if self.given.left < 0:
+            raise Refused("the game is too large to be played again")
+
+    def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
+        """eq. 11's least utilization, and the combinations in lexicographic order, with
+        skewness^2.
+        """
+        given, rows = self.given, [(Row(), self.given.room[c])]
+        for size, cap in zip(given.size, self.cap, strict=True):
+            longer = list[tuple[Row, list[int]]]()
+            for row, free in rows:
+                fits = [f // d for f, d in zip(free, size, strict=True) if d]
+                most = min(fits if cap is None else [cap, *fits])
+                self.spend(10 * (most + 1))
+                for n in range(most + 1):
+                    left = [f - n * d for f, d in zip(free, size, strict=True)]
+                    longer.append(((*row, n), left))
+            rows = longer
+        ranked = []
+        for row, free in rows:
+            used = [Fraction(s - f, s) for s, f in zip(given.start[c], free, strict=True) if s]
+            squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
+            uneven = max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+            ranked.append((not any(row) or max(used) > self.most, -min(used), row, uneven))
+        chosen = sorted(entry for entry in ranked if not entry[0])[: self.eta] or ranked[:1]
+        return -chosen[-1][1], sorted((row, uneven) for _, _, row, uneven in chosen)
+
+    def variance(self, total: Row) -> Fraction:
+        """v^alpha of total counts."""
+        if total not in self.parts:
+            self.spend(20 * len(total))
+            parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
+            powers = [Fraction(part ** (self.alpha - 1)) for part in parts]
+            self.parts[total] = sum(powers, Fraction(0))
+        return self.parts[total]
+
+    def root(self, value: Fraction, k: int, bits: int) -> int:
+        """2^bits times the k-th root, rounded down; Newton's method from above."""
+        if (value, k, bits) not in self.roots:
+            number = (value.numerator << k * bits) // value.denominator
+            guess, lower = 1 << -(-number.bit_length() // k), -1
+            while number and lower < guess:
+                guess = guess if lower < 0 else lower
+                lower = ((k - 1) * guess + number // guess ** (k - 1)) // k
+            self.roots[value, k, bits] = guess if number else 0
+        return self.roots[value, k, bits]
+
+    def less(self, one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> bool:
+        """Whether v + skewness of one is less than that of two, given v^alpha and skewness^2."""
+        for bits in (64, 4000):
+            sums = [self.root(v, self.alpha, bits) + self.root(q, 2, bits) for v, q in (one, two)]
+            self.spend(bits // 8)
+            if abs(sums[0] - sums[1]) >= 2 or one == two:
+                return sums[0] < sums[1]
+        raise Refused("two utilities are equal to a thousand digits, but not part by part")
+
+    def play(self, moves: list[list[tuple[Row, Fraction]]]) -> list[Row]:
+        """What each server chooses, in the order of moves; nothing where caps allow none of its
+        set.
+        """
+        nothing = (0,) * len(self.cap)
+
+        def after(total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
+            found = []
+            for row, uneven in moves[place]:
+                more = tuple(n + added for n, added in zip(total, row, strict=True))
+                if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
+                    found.append((row, uneven, more))
+            self.spend(5 * len(moves[place]))
+            return found or [(nothing, Fraction(0), total)]
+
+        levels = [{nothing}]
+        for place in range(len(moves)):
+            levels.append({more for total in levels[-1] for _, _, more in after(total, place)})
+        end, choices = {total: total for total in levels[-1]}, list[dict[Row, tuple[Row, Row]]]()
+        for place in range(len(moves) - 1, -1, -1):
+            before, chosen = dict[Row, Row](), dict[Row, tuple[Row, Row]]()
+            for total in levels[place]:
+                best: tuple[Fraction, Fraction] | None = None
+                for row, uneven, more in after(total, place):
+                    worth = (self.variance(end[more]), uneven)
+                    if best is None or self.less(worth, best):
+                        best, chosen[total], before[total] = worth, (row, more), end[more]
+            end = before
+            choices.insert(0, chosen)
+        rows, total = list[Row](), nothing
+        for chosen in choices:
+            row, total = chosen[total]
+            rows.append(row)
+        return rows
+
+
+def packing_play(case: Case) -> list[Found]:
+    """The subgame-perfect play: no server regrets what it chose."""
+    given, found = Packing(case), Found()
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        play = Play(given, case.options)
+        sides = [(play.kinds, play.rows), (given.kinds, map(tuple, given.rows))]
+        own, shown = (
+            sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
+            for kinds, rows in sides
+        )
+        if given.answered and own == shown:
+            found.epsilon = {"regret": Fraction(0)}
+    return [found]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 6. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+
+
+class Admission:
+    """An instance and its answer; speeds are whole numbers over `unit`."""
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "cores threads speed", "length", "the instance")
+        self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
+        self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
+        rows = listed(made["speed"], "speed", len(self.threads))
+        flat = [value for row in rows for value in listed(row, "speed", self.wide)]
+        numbers, self.unit = scaled(flat, "speed")
+        parts = range(0, len(flat), self.wide)
+        self.speed = [[whole(v, "speed", 1) for v in numbers[k:][: self.wide]] for k in parts]
+        self.served: int | None = None
+        self.total: Fraction | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "machine cores", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """One VM a job, at most its threads, no core used twice."""
+        machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
+        rows = listed(made["cores"], "cores", len(machine))
+        held = [wholes(row, "cores", self.wide, 0) for row in rows]
+        left, total = [list(row) for row in self.cores] + [[0] * self.wide], 0
+        for vm, row, most, fast in zip(machine, held, self.threads, self.speed, strict=True):
+            left[vm] = [n - used for n, used in zip(left[vm], row, strict=True)]
+            if min(left[vm]) < 0 or sum(row) > most or (vm >= 0) != any(row):
+                raise Refused("a job of the answer holds cores that it may not hold")
+            total += sum(s * n for s, n in zip(fast, row, strict=True))
+        self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
+
+    def bound(self, step: object) -> Fraction:
+        """The most total speed, by a step of "prices".
+
+        Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
+        VM. If F(S) - p(S) <= top_k for all S on a VM of kind k (VMs of a kind have the same cores),
+        no assignment has more speed than sum p + the tops of all VMs. At rents q >= 0 of the cores
+        F(S) <= q.cores + what each job of S would gain on the VM alone, paying the rents. A tree
+        over whether a job is in S or out, with rents at its leaves, proves a top: an undecided job
+        counts where it would gain more than its price.
+        """
+        _, made = step_of(step, prices="jobs over kinds")
+        over = whole(made["over"], "over", 1, MOST_PRICE)
+        prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
+        total, kinds = (
+            sum(prices) * self.unit,
+            {tuple(row): self.cores.count(row) for row in self.cores},
+        )
+        trees = listed(made["kinds"], "kinds", len(kinds))
+        for (cores, number), tree in zip(kinds.items(), trees, strict=True):
+            total += number * max(0, self.top(tree, cores, prices, over, {}))
+        return Fraction(total, self.unit * over)
+
+    def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
+            held: dict[int, bool]) -> int:  # fmt: skip
+        """What no set of jobs on a VM is worth more than beyond its price, times `over` and
+        `unit`.
+        """
+        if isinstance(node, dict):
+            made = fields(node, "job in out", what="a node")
+            job = whole(made["job"], "job", 0, len(prices) - 1)
+            sides = [(made["in"], True), (made["out"], False)]
+            return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
+        rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
+        total = sum(q * n for q, n in zip(rents, cores, strict=True))
+        for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
+            if held.get(j, True):
+                left, net = threads, -prices[j] * self.unit
+                gains = [s * over - q for s, q in zip(fast, rents, strict=True)]
+                for gain, number in sorted(zip(gains, cores, strict=True), reverse=True):
+                    taken = min(number, left) if gain > 0 else 0
+                    left, net = left - taken, net + taken * gain
+                total += net if j in held else max(net, 0)
+        return total
+
+
+def admission_speed(case: Case) -> list[Found]:
+    """The most total speed."""
+    given = Admission(case)
+    bounds = [given.bound(step) for step in case.steps[-1]]
+    return [Found(given.total, min(bounds, default=None))]
+
+
+def admission_jobs(case: Case) -> list[Found]:
+    """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
+    given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
+    for step in case.steps[0]:
+        step_of(step, witness="")
+    jobs, cores = len(given.threads), sum(map(sum, given.cores))
+    served = None if given.served is None else Fraction(given.served, jobs)
+    return [Found(served, Fraction(min(jobs, cores), jobs)), second]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 7. NUMA: long-run flows of tasks from the memory of their data to processors.
+
+
+class Flows:
+    """Tasks of class k with data in memory l are share_k share_l of all; they may run anywhere.
+
+    At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
+    energy[k][d] on it. The answer says what parts of them go to which processor; else they run
+    where their data is. `work`: the seconds that one task a second gives each processor.
+    """
+
+    def __init__(self, case: Case) -> None:
+        shape, shares = "blades rows columns cores", "class_share location_share"
+        others = "rate refusal_limit law scv arrival_law arrival_scv queues names"
+        needed = f"{shape} {shares} service_mean ht1 pcie bandwidth"
+        made = fields(case.document, needed, others, "the instance")
+        blades, rows, columns, self.cores = (whole(made[n], n, 1, 10**5) for n in shape.split())
+        self.processors, far = range(blades * rows * columns), rows + columns - 1
+        lists = [[exact(v, n) for v in listed(made[n], n)] for n in needed.split()[4:]]
+        kinds, places, *rest = lists
+        if len(kinds) * len(self.processors) ** 2 > 10**6 or len(places) != len(self.processors):
+            raise Refused("so many processors that this would take too long, or other shares")
+        if min(min(part) for part in lists) < 0:
+            raise Refused("a number of the instance is below 0")
+        self.share = [[a * b for b in places] for a in kinds]
+        defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
+        ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
+        joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
+        self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
+        for mean, near, blade, rate in zip(*rest, strict=True):
+            slow = [1 + (near - 1) * (1 + Fraction(3 * (d - 1), 10)) for d in range(1, far)]
+            self.time.append([mean * factor for factor in (1, *slow, blade)])
+            self.energy.append([rate * mean * 8 * joule / 10**6 for joule in joules])
+        at = [(p // (rows * columns), p // columns % rows, p % columns) for p in self.processors]
+        self.away = [
+            [abs(i - k) + abs(j - n) if a == b else far for b, k, n in at] for a, i, j in at
+        ]
+        self.work, self.joules = [Fraction(0)] * len(at), Fraction(0)
+        if case.witness is not None:
+            self._answer(fields(case.witness, "split", what="the answer")["split"])
+
+    def _answer(self, split: object) -> None:
+        parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for entry in listed(split, "split"):
+            k, memory, p, number = wholes(entry, "split", 4, 0)
+            parts.setdefault((k, memory), []).append((p, number))
+        for k, row in enumerate(self.share):
+            for memory, share in enumerate(row):
+                here = parts.pop((k, memory), [(memory, 1)])
+                for p, number in here:
+                    part = share * Fraction(number, sum(n for _, n in here))
+                    self.work[p] += part * self.time[k][self.away[memory][p]]
+                    self.joules += part * self.energy[k][self.away[memory][p]]
+        if parts:
+            raise Refused("the answer splits tasks that there are not")
+
+    def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
+        """At prices of a second of a core: what all cores earn, and what a task costs at least.
+
+        Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
+        least of time y (+ energy) over the processors, v; and all cores together earn no more than
+        cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
+        """
+        _, made = step_of(step, dual="prices")
+        prices, over = rationals(made["prices"], "prices", len(self.processors))
+        if min(prices) < 0:
+            raise Refused("a price is below 0")
+        cost = Fraction(0)
+        for k, row in enumerate(self.share):
+            for share, far in zip(row, self.away, strict=True):
+                paid = [
+                    self.time[k][d] * price / over for d, price in zip(far, prices, strict=True)
+                ]
+                extra = [self.energy[k][d] * joules for d in far]
+                cost += share * min(a + b for a, b in zip(paid, extra, strict=True))
+        return Fraction(self.cores * sum(prices), over), cost
+
+
+def numa_fluid(case: Case) -> list[Found]:
+    """The most tasks a second; then the least link power at the answer's rate."""
+    given, found = Flows(case), [Found() for _ in case.steps]
+    rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found[0].bound = min(earned / cost, found[0].bound or earned / cost)
+    found[0].value = rate
+    for step in case.steps[1] if len(found) > 1 else []:
+        if rate is None:
+            raise Refused("the second level is about an answer, and there is none")
+        earned, cost = given.priced(step, joules=True)
+        found[1].value = rate * given.joules
+        found[1].bound = max(rate * cost - earned, found[1].bound or Fraction(0))
+    return found
+
+
+def numa_power(case: Case) -> list[Found]:
+    """The least link power at a rate, or that no placement sustains it."""
+    given, found = Flows(case), Found(None, Fraction(0))
+    rate = exact(case.document["rate"], "rate")
+    rate = rational(case.options.get("throughput", str(rate)), "throughput")
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found.infeasible = found.infeasible or rate * cost > earned
+        earned, cost = given.priced(step, joules=True)
+        found.bound = max(rate * cost - earned, found.bound or Fraction(0))
+    if case.witness is not None:
+        if rate * max(given.work) > given.cores:
+            raise Refused("the answer gives a processor more work than it can do")
+        found.value = rate * given.joules
+    return [found]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 8. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
+# ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
+
+
+class Scheduling:
+    """An instance and its answer; `queues`: the jobs of each organization in the order they
+    start.
+    """
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "machines job horizon", "names", "the instance")
+        self.machines = wholes(made["machines"], "machines", None, 0)
+        job = fields(made["job"], "organization release processing", what="job")
+        self.horizon, most = whole(made["horizon"], "horizon", 1), len(self.machines) - 1
+        self.owner = wholes(job["organization"], "organization", None, 0, most)
+        self.release = wholes(job["release"], "release", len(self.owner), 0)
+        self.length = wholes(job["processing"], "processing", len(self.owner), 1)
+        self.queues: list[list[int]] = [[] for _ in self.machines]
+        for j in sorted(range(len(self.owner)), key=lambda j: (self.release[j], j)):
+            self.queues[self.owner[j]] += [j] * (self.release[j] < self.horizon)
+        self.start: list[int] | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "start machine", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """Jobs run between release and horizon, in their order, one at a time on each machine."""
+        jobs, most = len(self.owner), sum(self.machines) - 1
+        self.start = start = wholes(made["start"], "start", jobs, -1, self.horizon - 1)
+        machine = wholes(made["machine"], "machine", jobs, -1, most)
+        for begin, place, release in zip(start, machine, self.release, strict=True):
+            if (begin < 0) != (place < 0) or 0 <= begin < release:
+                raise Refused("a job of the answer starts nowhere, or before its release")
+        for queue in self.queues:
+            begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
+            if begins != sorted(begins):
+                raise Refused("jobs of an organization start out of order")
+        runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
+        free = dict[int, int]()
+        for place, begin, j in runs:
+            if begin < free.get(place, 0):
+                raise Refused("two jobs of the answer overlap on a machine")
+            free[place] = begin + self.length[j]
+
+    def worth(self, start: list[int]) -> tuple[int, list[int]]:
+        """The units of work done before the horizon, and the utility of each organization."""
+        units, utility = 0, [0] * len(self.machines)
+        for begin, length, u in zip(start, self.length, self.owner, strict=True):
+            if begin >= 0:
+                left = self.horizon - begin
+                done = min(length, left)
+                units, utility[u] = units + done, utility[u] + done * (2 * left - done + 1) // 2
+        return units, utility
+
+    def fluid(self) -> tuple[int, int]:
+        """What units of work, and total utility, no schedule passes.
+
+        If jobs may be cut anywhere and run on all machines at once, working whenever there is work
+        is best for both at all times. Job j brings at most min(length, horizon - release).
+        """
+        arrives: dict[int, int] = {}
+        for j in [j for queue in self.queues for j in queue]:
+            work = min(self.length[j], self.horizon - self.release[j])
+            arrives[self.release[j]] = arrives.get(self.release[j], 0) + work
+        times, most = sorted(arrives), sum(self.machines)
+        waiting = units = utility = 0
+        for now, then in zip(times, [*times[1:], self.horizon], strict=True):
+            waiting += arrives[now]
+            full = min(waiting // most, then - now)  # moments at which all machines work
+            rest = min(waiting - full * most, most) if full < then - now else 0
+            waiting, units = waiting - full * most - rest, units + full * most + rest
+            utility += most * full * (2 * (self.horizon - now) - full + 1) // 2
+            utility += rest * (self.horizon - now - full)
+        return units, utility
+
+
+class Shapley:
+    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, small ones first.
+
+    A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
+    fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
+    Shapley value in the game of what the schedules of the sub-coalitions are worth. `later`: 0, all
+    is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included
+    ("definition").
+    """
+
+    def __init__(self, given: Scheduling, later: int) -> None:
+        self.given, self.later, self.left = given, later, MOST_STEPS
+        self.past: dict[int, list[tuple[int, list[int]]]] = {}
+        self.start = list[int]()
+        if len(given.machines) > 13:
+            raise Refused("so many organizations that playing all coalitions would take too long")
+        for coalition in range(1, 1 << len(given.machines)):
+            self.past[coalition] = []
+            self.start = self.play(coalition)
+
+    @staticmethod
+    def ages(sums: list[int], t: int) -> int:
+        """The sum of age(t - x), given the number of the times x, their sum, and that of
+        squares.
+        """
+        return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
+
+    def phi(self, members: list[int], t: int) -> dict[int, int]:
+        """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
+        size, phi = len(members), dict.fromkeys(members, 0)
+        unit = math.lcm(*range(1, size + 1))
+        weight = [unit // (size * math.comb(size - 1, held)) for held in range(size)]
+        whole_coalition = sum(1 << u for u in members)
+        part = (whole_coalition - 1) & whole_coalition
+        while part:
+            past, low, high = self.past[part], 0, len(self.past[part])
+            while low < high:  # the last entry up to t
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
+            worth, held = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
+            for u in members:
+                phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
+            part = (part - 1) & whole_coalition
+            self.left -= size
+        return phi
+
+    def play(self, coalition: int) -> list[int]:
+        """The start of each job in a coalition's schedule, -1 for none; its worth goes to
+        `past`.
+        """
+        given, members = self.given, [u for u in range(13) if coalition >> u & 1]
+        start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
+        past, running = self.past[coalition], list[tuple[int, int]]()
+        own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
+        unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
+
+        def count(u: int, x: int, sign: int) -> None:
+            for key in (u, -1):
+                own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
+            past.append((x, own[-1]))
+
+        while machines and t < given.horizon:
+            for end, u in sorted([entry for entry in running if entry[0] <= t]):
+                count(u, end, -1)
+            running = [entry for entry in running if entry[0] > t]
+            free = machines - len(running)
+            ready = {u: given.queues[u][heads[u] :][:free] for u in members}
+            ready = {u: [j for j in jobs if given.release[j] <= t] for u, jobs in ready.items()}
+            several = (
+                sum(map(len, ready.values())) > free
+                and [*ready.values()].count([]) < len(members) - 1
+            )
+            phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
+            while free and any(ready.values()):
+                rank = [
+                    (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
+                ]
+                u = min(rank)[1]
+                j, free, heads[u] = ready[u].pop(0), free - 1, heads[u] + 1
+                start[j] = t
+                running.append((t + given.length[j], u))
+                count(u, t, 1)
+            self.left -= len(running) + len(members)
+            if self.left < 0:
+                raise Refused("playing all coalitions takes longer than it may")
+            queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
+            if not queued:
+                break
+            t = max(t, min(given.release[j] for j in queued)) if free else min(running)[0]
+        for end, u in sorted(running):
+            count(u, end, -1)
+        return start
+
+
+def scheduling_ref(case: Case) -> list[Found]:
+    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its
+    work.
+    """
+    given, found = Scheduling(case), Found()
+    reading = case.options.get("reading", "figure")
+    if reading not in ("figure", "definition"):
+        raise Refused("reading is neither figure nor definition")
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
+        if given.start is not None and units:
+            _, utility = given.worth(given.start)
+            off = sum(abs(a - b) for a, b in zip(utility, fair, strict=True))
+            found = Found(Fraction(off, units), Fraction(0))
+    return [found]
+
+
+def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
+    """The most work done before the horizon, as a share of all machines' time; or most utility."""
+    given, found = Scheduling(case), Found()
+    unit = 1 if utility else sum(given.machines) * given.horizon
+    if given.start is not None:
+        units, worth = given.worth(given.start)
+        found.value = Fraction(sum(worth) if utility else units, unit)
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        found.bound = Fraction(given.fluid()[utility], unit)
+    return [found]
+
+
+def scheduling_utility(case: Case) -> list[Found]:
+    """The most total utility."""
+    return scheduling_most(case, utility=True)
+
+
+# -------------------------------------------------------------------------------------------------
+# What can be proved: (problem, method): the options that may be given (a text of words), the levels
+# (objective and sense), and the checker: what it found of each level that the case has steps of.
+
+METHODS = {
+    ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
+    ("colocation", "fair"): ("", (("slack", "min"), ("penalty", "min")), colocation_fair),
+    ("colocation", "stable"): (
+        "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
+    ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
+    ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
+    ("market", "nash-welfare"): ("utility", (("nash_welfare", "max"),), market_nash_welfare),
+    ("market", "leximin"): (
+        "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
+    ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
+    ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
+    ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
+    ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
+    ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
+    ("admission", "most-jobs"): (
+        "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
+    ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
+    ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
+    ("scheduling", "max-utility"): ("", (("utility", "max"),), scheduling_utility),
+    ("numa", "fluid"): (
+        "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
+        numa_fluid),
+    ("numa", "fluid-power"): (
+        "throughput ht_energy pcie_energy pcie_hops", (("link_power", "min"),), numa_power),
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Print what is proved, or why nothing is; returns the exit code."""
+    try:
+        if len(arguments) != 2 or arguments == ["-", "-"]:
+            raise Unreadable("usage: python -I verify.py INSTANCE PROOF (one of them may be -)")
+        instance, proof = read(arguments[0]), read(arguments[1])
+        print(f"accepted: {verify(instance, proof)}")
+        return 0
+    except Unreadable as reason:
+        print(f"unreadable: {reason}")
+        return 2
+    except Refused as reason:
+        print(f"refused: {reason}")
+    except Exception as error:  # whatever a checker stumbles over in a malformed file
+        print(f"refused: malformed ({type(error).__name__}: {str(error)[:100]!a})")
+    return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -95,7 +95,7 @@ def solve(
             result = run(
                 instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
             )
-            came = whole.enter_context(
+            put_off = whole.enter_context(
                 deferred()
             )  # what is known now is written and printed, whatever comes
             if out is not None:  # before the log, which may not find room
@@ -107,7 +107,7 @@ def solve(
             from ..analysis.report.tables import result_table
 
             print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
-        interrupted |= came.interrupted
+        interrupted |= put_off.interrupted
     if interrupted:
         _interrupted(
             "no answer was known yet"
@@ -224,13 +224,13 @@ def compare(
                     "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
                 ),
             )
-            came = whole.enter_context(deferred())
+            put_off = whole.enter_context(deferred())
         if as_json:
             print_json(result.rows)
         elif result.rows or not result.interrupted:
             sources = {fingerprint(instance): instance.source for instance in given.instances}
             print_tables(overview_tables(result, sources), form)
-        interrupted = result.interrupted | came.interrupted
+        interrupted = result.interrupted | put_off.interrupted
     kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
     if report is not None and any(row["metrics"] for row in result.rows):
         try:

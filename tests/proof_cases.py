@@ -69,6 +69,25 @@ def cases(number: int, start: int = 0, **options: Any) -> list[dict[str, Any]]:
     return found
 
 
+def preferences(seed: int) -> dict[str, Any]:
+    """Four to six agents with strict lists, and where they are five, one without partner."""
+    rng = random.Random(seed)
+    agents = rng.choice([4, 5, 6])
+    rows = []
+    for i in range(agents):
+        others = [j for j in range(agents) if j != i]
+        rng.shuffle(others)
+        rows.append([None if i == j else (others.index(j) + 1) / 10 for j in range(agents)])
+    document = {
+        "cotenant": 1,
+        "problem": "colocation",
+        "name": "lists",
+        "penalty": rows,
+        "count": [1] * agents,
+    }
+    return document | ({"unpaired": 1} if agents == 5 else {})
+
+
 def kinds_of(document: dict[str, Any]) -> list[int]:
     """The type of each agent."""
     return [a for a, number in enumerate(document["count"]) for _ in range(number)]

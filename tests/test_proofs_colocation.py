@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from proof_cases import Truth, answers, case_of, cases, proved, written
+from proof_cases import Truth, answers, case_of, cases, preferences, proved, written
 
 from cotenant import verify
 from cotenant.instances.problem.files import locate
@@ -191,25 +191,6 @@ def _holds(program: verify.Program, fixed: dict[int, int]) -> bool:
     return left
 
 
-def preferences(seed: int) -> dict[str, Any]:
-    """Four to six agents with strict lists, and where they are five, one without partner."""
-    rng = random.Random(seed)
-    agents = rng.choice([4, 5, 6])
-    rows = []
-    for i in range(agents):
-        others = [j for j in range(agents) if j != i]
-        rng.shuffle(others)
-        rows.append([None if i == j else (others.index(j) + 1) / 10 for j in range(agents)])
-    document = {
-        "cotenant": 1,
-        "problem": "colocation",
-        "name": "lists",
-        "penalty": rows,
-        "count": [1] * agents,
-    }
-    return document | ({"unpaired": 1} if agents == 5 else {})
-
-
 def test_every_stable_partition_of_few_agents_bounds_the_fewest_blocking_pairs() -> None:
     bounds = []
     for options, document in itertools.product(ALPHAS[:2], map(preferences, range(60))):
@@ -325,7 +306,7 @@ def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
     for name, (content, proof) in {
         "sets": proved(odd, "optimal"),
         "flow": proved(odd, "fair"),
-        "prop": proved(json.loads(read_bytes(locate("colocation/cooper-1000"))), "stable"),
+        "prop": proved(json.loads(read_bytes(locate("colocation/cooper-gaussian-1000"))), "stable"),
         "partition": proved(json.loads(read_bytes(locate("colocation/no-stable-4"))), "stable"),
         "alone": proved({**odd, "machines": 4}, "optimal"),
     }.items():
@@ -382,7 +363,8 @@ FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
         "flow",
         lambda d: dual(d)["flow"].update(numbers=[-5, 0, 0, 0, 0, 5]),
     ),
-    "a tree without its cut": ("prop", lambda d: prop(d).pop("cuts")),
+    "a tree that ends early": ("prop", lambda d: prop(d)["tree"].pop()),
+    "a tree of nothing": ("prop", lambda d: prop(d).update(tree=[])),
     "a tree that goes on": ("prop", lambda d: prop(d)["tree"].append(-1)),
     "a leaf of nothing": ("prop", lambda d: prop(d).update(cuts=[], tree=[-1], leaves=[[]])),
     "a cut divided by 0": ("prop", lambda d: _set(prop(d)["cuts"][0], 0, 0)),
@@ -420,6 +402,18 @@ def test_a_forged_proof_is_refused(
     assert forged != document
     with pytest.raises((verify.Refused, ArithmeticError, LookupError, ValueError)):
         verify.verify(content, json.dumps(forged).encode())
+
+
+@pytest.mark.parametrize("source", ["sets", "flow", "prop", "partition", "alone", "tree"])
+def test_a_producer_that_writes_a_wrong_bound_is_found_out(
+    source: str, valid: dict[str, tuple[bytes, dict[str, Any]]]
+) -> None:
+    content, document = valid[source]
+    for level in range(1 + len(document["levels"])):
+        forged = copy.deepcopy(document)
+        _raise(forged, level)
+        with pytest.raises(verify.Refused, match="claimed"):
+            verify.verify(content, json.dumps(forged).encode())
 
 
 def test_a_proof_of_fair_needs_bandwidths_and_one_of_partitions_different_agents() -> None:

@@ -188,7 +188,7 @@ def run_interruptibly(
             done.set()
 
     interrupted = False
-    with LOCK, deferred() as came:
+    with LOCK, deferred() as put_off:
         deadline = None if time_limit is None else time.perf_counter() + time_limit + _GRACE
         thread = start_thread(guarded, "cotenant-engine")
         waiting = True
@@ -196,7 +196,7 @@ def run_interruptibly(
         while waiting:
             waiting = not done.wait(_POLL)
             try:
-                came.deliver()
+                put_off.deliver()
                 if poll is not None and not interrupted:
                     poll()
             except KeyboardInterrupt:

@@ -44,6 +44,9 @@ def tree_step(
     if objective is not None:
         program.at_most(*objective)
     search = _Search(program, objective is not None)
+    search.columns_of_rows()
+    if not program.tighten(list(program.low), list(program.high), list(range(len(program.rows)))):
+        return {"tree": []}
     cuts = search.root_cuts()
     made: dict[str, Any] = {"tree": []}
     if cuts:

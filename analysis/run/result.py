@@ -522,6 +522,9 @@ def fingerprint(instance: Instance) -> str:
     digest = sha256()
     for entry in fields(instance):
         value = getattr(instance, entry.name)
-        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+        # the array itself, without a copy: it may be most of the memory
+        digest.update(
+            np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
+        )
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

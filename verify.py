@@ -17,6 +17,7 @@ objects, numbers of 4,000 digits.
 import gzip
 import hashlib
 import json
+import math
 import sys
 from fractions import Fraction
 
@@ -47,7 +48,9 @@ class Decimal(str):
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most MOST_BYTES."""
+    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most
+    MOST_BYTES.
+    """
     try:
         with open(0 if path == "-" else path, "rb") as stream:
             packed = stream.peek(2)[:2] == b"\x1f\x8b"
@@ -199,7 +202,9 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
 
 
 class Case:
-    """All that a checker gets: the instance's fields, the options, the answer, each level's steps."""
+    """All that a checker gets: the instance's fields, the options, the answer, each level's
+    steps.
+    """
 
     def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
@@ -210,12 +215,19 @@ class Found:
     """What a checker found of a level: value, bound (None for none), or that there is no answer."""
 
     def __init__(self, value: Fraction | None = None, bound: Fraction | None = None,
-                 infeasible: bool = False, epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
+                 infeasible: bool = False,
+                 epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
         self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
+
+    def at_least(self, bound: Fraction) -> None:
+        """A bound from below that is proved besides those there are."""
+        self.bound = bound if self.bound is None else max(self.bound, bound)
 
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
-    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may have."""
+    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
+    have.
+    """
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
         raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
@@ -256,6 +268,10 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
         return f"{objective}: there is no answer at all"
     worth = _stated(claim["value"], found.value, up, f"the value of {objective}")
     bound = _stated(claim["bound"], found.bound, not up, f"the bound on {objective}")
+    if worth is not None and bound is not None and (worth > bound if up else worth < bound):
+        raise Refused(
+            f"{objective}: {shown(worth)} is beyond the bound {shown(bound)}: a defect here"
+        )
     if says == "equilibrium":
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
@@ -302,6 +318,108 @@ def verify(instance: bytes, proof: bytes) -> str:
     return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
 
 
+class Program:
+    """Whole numbers, 0 <= low <= column <= high, with rows: sum of factor x column <= most.
+
+    `impossible` checks that no whole numbers satisfy all rows, by a tree of cases. In each case the
+    bounds are tightened first. A row leaves `room`: most less the least that its sum can be; if it
+    is below 0 the case is empty, and a column can be no further from its end that adds least to the
+    sum than room / |factor|, rounded down. What then is left is split by a hint at a column into
+    (column <= value) and (column > value), or it is closed by multipliers: a sum of rows, each some
+    times, that is a row again, for which there is no room. `cuts` are rows made of others first:
+    their sum, each some times, divided by a number and all rounded down (Chvatal 1973), which holds
+    as the columns are whole numbers that are not negative.
+    """
+
+    def __init__(self) -> None:
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.rows: list[tuple[list[tuple[int, int]], int]] = []
+        self.work = 10**8
+
+    def column(self, high: int) -> int:
+        """A new column from 0 to `high`."""
+        self.low.append(0)
+        self.high.append(high)
+        return len(self.low) - 1
+
+    def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
+        """A new row: pairs of column and factor, each column once."""
+        self.rows.append(([(j, a) for j, a in terms if a], most))
+
+    def equal(self, terms: list[tuple[int, int]], value: int) -> None:
+        """Two rows."""
+        self.at_most(terms, value)
+        self.at_most([(j, -a) for j, a in terms], -value)
+
+    def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
+        """Rows added up; the hint names each and, behind it, how many times, at least once."""
+        total: dict[int, int] = {}
+        right = 0
+        for r, times in zip(hint[::2], hint[1::2], strict=True):
+            terms, most = self.rows[whole(r, "a row", 0)]
+            right += whole(times, "times", 1) * most
+            for j, a in terms:
+                total[j] = total.get(j, 0) + a * times
+        return total, right
+
+    def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
+        """Tighten bounds by these rows, and by all that this concerns; False if nothing is left."""
+        todo, waiting = list(rows), set(rows)
+        while todo:
+            r = todo.pop()
+            waiting.remove(r)
+            terms, most = self.rows[r]
+            self.work -= len(terms)
+            room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
+            if self.work < 0:
+                raise Refused("bounds are tightened more often than this program has patience for")
+            if room < 0:
+                return False
+            for j, a in terms:
+                if abs(a) * (high[j] - low[j]) > room:
+                    if a > 0:
+                        high[j] = low[j] + room // a
+                    else:
+                        low[j] = high[j] - room // -a
+                    more = [other for other in self.of[j] if other not in waiting]
+                    waiting.update(more)
+                    todo += more
+        return True
+
+    def impossible(self, made: dict[str, object]) -> None:
+        """Refuse unless the hints show that there is no point: tree, leaves, cuts (see above)."""
+        for hint in listed(made.get("cuts", []), "cuts"):
+            divisor, *rest = wholes(hint, "a cut", None, 0)
+            total, right = self.sum_of(rest)
+            self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
+        self.of: list[list[int]] = [[] for _ in self.low]
+        for r, (terms, _) in enumerate(self.rows):
+            for j, _ in terms:
+                self.of[j].append(r)
+        hints = iter(wholes(made["tree"], "tree", None, -1))
+        leaves = iter(listed(made.get("leaves", []), "leaves"))
+        cases = [(self.low, self.high, list(range(len(self.rows))))]
+        while cases:
+            low, high, rows = cases.pop()
+            if not self.tighten(low, high, rows):
+                continue
+            column = next(hints, None)
+            if column is None:
+                raise Refused("the tree ends before all its cases do")
+            if column < 0:
+                total, right = self.sum_of(wholes(next(leaves, None), "a leaf", None, 0))
+                if sum(a * (low[j] if a > 0 else high[j]) for j, a in total.items()) <= right:
+                    raise Refused("the multipliers of a leaf do not close it")
+                continue
+            value = whole(next(hints, None), "where a case is split", low[column], high[column] - 1)
+            above, below = list(low), list(high)
+            above[column], below[column] = value + 1, value
+            cases += [(above, high, self.of[column]), (low, below, self.of[column])]
+        if next(hints, None) is not None:
+            raise Refused("the tree goes on when all its cases are closed")
+
+
 # -------------------------------------------------------------------------------------------------
 # Part 3. Colocation: agents of T types, to be paired; at most two share a machine.
 
@@ -319,7 +437,7 @@ class Colocation:
         others = "names bandwidth machines unpaired"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0)
-        self.size, self.agents = len(self.count), sum(self.count)
+        self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
         square = listed(made["penalty"], "penalty", self.size)
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
         values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
@@ -335,21 +453,13 @@ class Colocation:
             for b in [b for b, value in enumerate(row) if value is None]:
                 rows[b][a] = None
         self.penalty = rows
-        most = Fraction(0)
-        if "machines" in made or self.left:
-            machines = made.get("machines")
-            free = (
-                self.agents if machines is None else 2 * exact(machines, "machines") - self.agents
-            )
-            most = Fraction(min(self.agents, free))
-        if (
-            most.denominator > 1
-            or most < 0
-            or ("machines" in made and self.left)
-            or not self.agents
-        ):
-            raise Refused("the instance gives no sensible number of machines, or no agents")
-        self.alone = most.numerator
+        self.alone = self.agents if self.left else 0
+        if "machines" in made:
+            null = made["machines"] is None  # as many as needed
+            machines = Fraction(self.agents) if null else exact(made["machines"], "machines")
+            self.alone = min(self.agents, 2 * whole(machines.numerator, "") - self.agents)
+            if machines.denominator > 1 or self.alone < 0 or self.left:
+                raise Refused("the instance gives no sensible number of machines")
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None
@@ -428,8 +538,8 @@ class Gains:
         return Fraction(both - own, 2) if given.answered else None
 
 
-def pairing_bound(given: Colocation, step: object) -> Fraction:
-    """What multipliers prove of the mean penalty of every pairing (Edmonds 1965).
+def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int]) -> int:
+    """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
 
     Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
     is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most
@@ -440,7 +550,6 @@ def pairing_bound(given: Colocation, step: object) -> Fraction:
     A column is at least 0 and at most `most`, so it adds no less than min(0, reduced cost) most.
     At last the cost is a whole number of units, so the bound may be rounded up to one.
     """
-    _, made = step_of(step, dual="over prices rent sets")
     over, rent = whole(made["over"], "over", 1), whole(made["rent"], "rent", 0)
     prices, size = wholes(made["prices"], "prices", given.size), given.size
     total = sum(u * n for u, n in zip(prices, given.count, strict=True)) - rent * given.alone
@@ -454,24 +563,78 @@ def pairing_bound(given: Colocation, step: object) -> Fraction:
             prices[a] += price  # for every column of a; taken back below where both are inside
             sets_of[a][k] = price
     columns = list(zip(*given.penalty, strict=True))
-    for a, u in enumerate(prices):
+    weight = [over * times for times in weight]
+    for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
         if given.alone:
-            total += min(0, given.single * over - u + rent) * given.count[a]
-        row = zip(given.penalty[a][a:], columns[a][a:], prices[a:], strict=True)
-        for b, (one, other, v) in enumerate(row, a):
-            if one is not None and other is not None and (one + other) * over < u + v:
+            total += min(0, given.single * times - u + rent) * given.count[a]
+        row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
+        for b, (one, other, w, v) in enumerate(row, a):
+            if one is not None and other is not None and one * times + other * w < u + v:
                 both = sum(price for k, price in sets_of[a].items() if k in sets_of[b])
                 most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
-                total += min(0, (one + other) * over - u - v + 2 * both) * most
-    return Fraction(-(-total // over), given.unit * given.agents)
+                total += min(0, one * times + other * w - u - v + 2 * both) * most
+    return -(-total // over)
+
+
+def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
+    """No pairing has less mean penalty than this."""
+    return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
 
 
 def colocation_optimal(case: Case) -> list[Found]:
     """Least mean penalty."""
     given = Colocation(case)
-    return [
-        Found(given.mean(), max((pairing_bound(given, s) for s in case.steps[0]), default=None))
-    ]
+    found = Found(given.mean())
+    for step in case.steps[0]:
+        found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
+    return [found]
+
+
+def colocation_fair(case: Case) -> list[Found]:
+    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
+
+    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
+    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
+    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
+    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
+    which `pairing_bound` bounds from below, alone or together with the total penalty.
+    """
+    given = Colocation(case)
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    band = [exact(value, "bandwidth") for value in bands]
+    order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
+    once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
+    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
+    for a, old, n in given.beside() + alone:
+        mean[a] += Fraction(old * n, given.unit * given.count[a])
+    worse = [mean[a] - mean[b] for a in order for b in order if band[a] < band[b]]
+    slack = max([Fraction(0), *worse])
+    found = [Found(slack, Fraction(0)), Found(given.mean())]
+    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
+        _, made = step_of(step, dual="over prices rent sets flow")
+        (flow, over), left, here, now = (
+            rationals(made["flow"], "flow", given.size),
+            0,
+            0,
+            band[order[0]],
+        )
+        for a in order:
+            if band[a] != now:
+                left, here, now = left + here, 0, band[a]
+            left, here = left + min(0, flow[a]), here + max(0, flow[a])
+            if left < 0:
+                raise Refused("the flow does not lead to larger bandwidths")
+        if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
+            raise Refused("the flow does not arrive, or is of a type without agents")
+        carried = sum(max(0, x) for x in flow)
+        each = [once // max(1, n) for n in given.count]
+        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
+        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
+        if level:
+            found[1].at_least((total - carried * slack) / (over * given.agents))
+        else:
+            found[0].at_least(total / carried)
+    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
 
 
 class Deletions:
@@ -485,18 +648,18 @@ class Deletions:
     Let O be the number of parties of odd size, counting those of one only if all must be paired.
 
     Theorem 1. Every answer M has at least O / 2 blocking pairs.
-    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P if
-    it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if not. A
-    W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and a P, or
-    one of them is W. So A's and B's (and parties of one) that have a partner have a W: in all
-    #W >= #A + #B + #(parties of one that have a partner).
-    If s is W and its predecessor p is W, B or P, then p and s block M: both prefer each other. p
-    cannot be S, as s would be P. So a party of three or more contains at least #W - #A blocking
-    pairs, and none is counted twice. In it S and P come in twos, so #W - #A - #B is odd if its size
-    is; hence twice its blocking pairs are at least #W - #A - #B, plus 1 if its size is odd. A party
-    of two either is paired, and then has no A, B, W, or it blocks if both are W: twice its blocking
-    pairs are at least #W - #A - #B. A party of one counts -1 if it has a partner, and has one if all
-    must be paired: -1 + 1 = 0. Add all up: twice the blocking pairs are at least 0 + O.
+    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P
+    if it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if
+    not. A W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and
+    a P, or one of them is W. So A's and B's (and parties of one) that have a partner have a W: in
+    all #W >= #A + #B + #(parties of one that have a partner). If s is W and its predecessor p is W,
+    B or P, then p and s block M: both prefer each other. p cannot be S, as s would be P. So a party
+    of three or more contains at least #W - #A blocking pairs, and none is counted twice. In it S
+    and P come in twos, so #W - #A - #B is odd if its size is; hence twice its blocking pairs are at
+    least #W - #A - #B, plus 1 if its size is odd. A party of two either is paired, and then has no
+    A, B, W, or it blocks if both are W: twice its blocking pairs are at least #W - #A - #B. A party
+    of one counts -1 if it has a partner, and has one if all must be paired: -1 + 1 = 0. Add all up:
+    twice the blocking pairs are at least 0 + O.
 
     Theorem 2. Let M have the blocking pairs B, and let D be part of B. If the pairs of D may not
     share, M still is an answer, with the blocking pairs B - D. So by theorem 1, on what is left,
@@ -553,7 +716,9 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """O of a partition, which must be stable when `gone` may not share; only `changed` is new."""
+        """O of a partition, which must be stable when `gone` may not share; only `changed` is
+        new.
+        """
         if sorted(after) != list(range(self.size)):
             raise Refused("a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
@@ -580,25 +745,120 @@ class Deletions:
         return odd
 
 
+def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple[int, int]]]:
+    """What every pairing without blocking pairs satisfies, and what it costs, column by column.
+
+    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z = 1 if somebody is beside a
+    partner of the set G, else 0, for each different set G(a,c) of partners that an a-agent would
+    leave for a c-agent. Rows: every agent is placed once; not too many are alone; for each z, with
+    W the number of a-agents beside G, of count[a] in all: z <= W <= most z, and at z = 0 all are
+    beside others; z of G(a,c) and z of G(c,a) are not both 1, or such two agents would block; and
+    two a-agents who would both leave for an a-agent would block too: W of G(a,a) is at most 1.
+
+    Where all agents differ, pairs are left out first (Irving 1985): if i gains by c whoever else is
+    left to it, and by c from being alone, then c with somebody from whom c gains by i is blocked by
+    i and c: either i has c or i and c would both rather. Only needed as often as it changes
+    something.
+    """
+    program, size, count, penalty = Program(), given.size, given.count, given.penalty
+    partners = [
+        [b for b in range(size) if count[a] and count[b] and penalty[a][b] is not None]
+        for a in range(size)
+    ]
+    over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
+    agents = all(number == 1 for number in count) and (given.left or not given.alone)
+    waiting = list(range(size)) if agents else []
+    while waiting:
+        i = waiting.pop()
+        best = min(partners[i], key=lambda b: whole(penalty[i][b], ""), default=None)
+        if best is None or any(
+            whole(penalty[i][best], "") > over[i][b] for b in partners[i] if b != best
+        ):
+            continue
+        if given.left and whole(penalty[i][best], "") > gains.most(given.single):
+            continue
+        refused = [b for b in partners[best] if whole(penalty[best][i], "") <= over[best][b]]
+        for b in refused:
+            partners[best].remove(b)
+            partners[b].remove(best)
+            waiting += [b, best]
+    column: dict[tuple[int, int], int] = {}
+    cost: list[tuple[int, int]] = []
+    for a in range(size):
+        for b in partners[a]:
+            if a <= b:
+                most = count[a] // 2 if a == b else min(count[a], count[b])
+                column[a, b] = column[b, a] = program.column(most)
+                cost.append((column[a, b], whole(penalty[a][b], "") + whole(penalty[b][a], "")))
+    alone = {a: program.column(min(count[a], given.alone)) for a in range(size) if given.alone}
+    cost += [(j, given.single) for j in alone.values()]
+    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    flags: list[dict[int, int]] = []  # of each type: from the number of partners in G to its z
+    number: list[list[int]] = []
+    for a in range(size):
+        beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
+        if alone:  # who is content alone gains by nothing
+            beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
+        program.equal([(j, n) for j, n, _ in beside], count[a])
+        row = [
+            given.unit + 1 if v is None or not n else v
+            for v, n in zip(penalty[a], count, strict=True)
+        ]
+        number.append([sum(new <= much for _, _, much in beside) for new in row])
+        flags.append({})
+        beside.sort(key=lambda entry: -entry[2])
+        for place in sorted(set(number[a]) - {0}):
+            z = flags[a][place] = program.column(1)
+            inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
+            program.at_most([*inside, (z, -count[a])], 0)
+            program.at_most([(z, 1), *((j, -n) for j, n in inside)], 0)
+            program.at_most([*((j, -n) for j, n in rest), (z, -count[a])], -count[a])
+        if penalty[a][a] is not None and number[a][a]:
+            program.at_most([(j, n) for j, n, _ in beside[: number[a][a]]], 1)
+    for a in range(size):
+        for c in range(a + 1, size):
+            if penalty[a][c] is not None and number[a][c] and number[c][a]:
+                program.at_most([(flags[a][number[a][c]], 1), (flags[c][number[c][a]], 1)], 1)
+    return program, cost
+
+
 def colocation_stable(case: Case) -> list[Found]:
     """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
     given = Colocation(case)
-    gains, bound = Gains(given, case.options), Fraction(0)  # there are never fewer: a "witness"
+    gains = Gains(given, case.options)
+    found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
     for step in case.steps[0]:
-        kind, made = step_of(step, witness="", deletions="least tree")
+        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|leaves cuts")
         if kind == "deletions":
-            bound = max(bound, Deletions(given, gains).bound(made))
-    return [Found(gains.blocking(), bound)] + [Found(given.mean()) for _ in case.steps[1:]]
+            found[0].at_least(Deletions(given, gains).bound(made))
+        if kind == "prop":  # no pairing is without blocking pairs
+            stable_program(given, gains)[0].impossible(made)
+            found[0].at_least(Fraction(1))
+    for step in case.steps[1] if len(case.steps) > 1 else []:
+        kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
+        if kind == "dual":  # of all pairings, so of these too
+            found[1].at_least(mean_bound(given, made))
+            continue
+        if found[0].value != 0:
+            raise Refused("the answer has blocking pairs, and this is a proof of those without")
+        below = whole(
+            made["below"], "below"
+        )  # no pairing without any costs less than so many units
+        program, cost = stable_program(given, gains)
+        program.at_most(cost, below - 1)
+        program.impossible(made)
+        found[1].at_least(Fraction(below, given.unit * given.agents))
+    return found[: len(case.steps)]
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 5. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+# Part 4. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
 #       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
 # and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
 # s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
-#       w s(y) <= w r(t) + w s'(t) y,    r(t) = s(t) - s'(t) t = (1 - f) (t / (f + (1 - f) t))^2, (1)
+# w s(y) <= w r(t) + w s'(t) y,    r(t) = s(t) - s'(t) t = (1 - f) (t / (f + (1 - f) t))^2, (1)
 # and whatever the weights a_i >= 0 of users, every division y of the servers' cores C has
-#       sum a_i u_i(y) <= sum_k a w r(t_k) + sum_j C_j max over server j's jobs of a w s'(t_k).   (2)
+# sum a_i u_i(y) <= sum_k a w r(t_k) + sum_j C_j max over server j's jobs of a w s'(t_k).   (2)
 # The points are the answer's cores, unless a step gives others "at". Utilities are whole numbers in
 # units of 1 / (denominator of work x GRID), values rounded down and what bounds them rounded up.
 
@@ -937,12 +1197,634 @@ def market_leximin(case: Case) -> list[Found]:
     return found
 
 
+# Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
+
+MOST_STEPS = 5_000_000  # of the searches of one proof
+MOST_FOUND = 50_000
+MOST_PRICE = 10**30
+
+
+class Packing:
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
+
+    def __init__(self, case: Case) -> None:
+        others = "initial servers request cost partial resources names"
+        made = fields(case.document, "capacity demand", others, "the instance")
+        self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
+        kinds, wide = len(self.room), len(self.room[0])
+        self.size = [wholes(row, "demand", wide, 0) for row in listed(made["demand"], "rows")]
+        if any(len(row) != wide for row in self.room) or not all(map(any, self.size)):
+            raise Refused("capacities differ in length, or a VM takes nothing")
+        numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
+        self.servers, self.request = (
+            [
+                None if n is None else whole(n, "servers or request", 0)
+                for n in listed(rows, "", length)
+            ]
+            for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
+        )
+        self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
+        self.partial, self.left = made.get("partial") is True, MOST_STEPS
+        self.answered, self.kinds = case.witness is not None, list[int]()
+        self.total = [0] * len(self.size)
+        if self.answered:
+            self._answer(fields(case.witness, "count server_class", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """No server holds more than it has room for, there are so many, and requests are met."""
+        rows = [wholes(row, "count", len(self.size), 0) for row in listed(made["count"], "rows")]
+        self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        for kind, row in zip(self.kinds, rows, strict=True):
+            self.total = [n + more for n, more in zip(self.total, row, strict=True)]
+            for j, most in enumerate(self.room[kind]):
+                if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
+                    raise Refused("a server of the answer holds more than it has room for")
+        for kind, number in enumerate(self.servers):
+            if number is not None and self.kinds.count(kind) > number:
+                raise Refused(f"the answer uses more servers of class {kind} than there are")
+        for placed, wanted in zip(self.total, self.request, strict=True):
+            if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
+                raise Refused("the answer does not place the VMs that are requested")
+
+    def fillings(self, kind: int, items: list[tuple[int, int | None, list[int]]],
+                 weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+        """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
+
+        Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
+        filling weighs no more than the room. So what can still be added is worth no more than if
+        the items of least weight per price fill what is left of it, the last in part (Dantzig
+        1957).
+        """
+        room, line, found = self.room[kind], [], []
+        for i, (price, most, size) in enumerate(items):
+            fits = [r // d for r, d in zip(room, size, strict=True) if d]
+            heavy = sum(u * d for u, d in zip(weights, size, strict=True))
+            if copies := min(fits if most is None else [most, *fits]):
+                line.append((Fraction(heavy, price), i, price, copies, heavy, size))
+        line.sort(key=lambda item: item[:2])
+        space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
+        stack = [(0, 0, room, space, nothing)]
+        while stack:
+            at, worth, free, space, counts = stack.pop()
+            if at == len(line):
+                found.append((worth, counts))
+                for _, i, _, most, _, size in line:
+                    more = counts.get(i, 0) < most
+                    if more and all(d <= f for d, f in zip(size, free, strict=True)):
+                        found.pop()  # it is not maximal
+                        break
+                continue
+            _, i, price, most, heavy, size = line[at]
+            fits = [f // d for f, d in zip(free, size, strict=True) if d]
+            for copies in range(min(most, *fits), -1, -1):
+                reach, left = worth + copies * price, space - copies * heavy
+                for _, _, p, m, w, _ in line[at + 1 :]:
+                    self.left -= 1
+                    if m * w > left:
+                        reach += p * left // w
+                        break
+                    reach, left = reach + m * p, left - m * w
+                self.left -= 1
+                if self.left < 0 or len(found) > MOST_FOUND:
+                    raise Refused("the search for fillings is longer than it may be")
+                if reach < least:
+                    break
+                rest = [f - copies * d for f, d in zip(free, size, strict=True)]
+                added = {**counts, i: copies} if copies else counts
+                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
+        return found
+
+
+class Priced:
+    """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
+
+    Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
+    server of any class c (with up to `most` VMs of each type) be worth more than cost_c t + r_c. An
+    answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
+    times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
+    rounded up. If t is 0 and gain above 0 there is no answer (bound None).
+    With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
+    What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
+    All fillings as good are listed. The answer takes each of them a whole number of times, x: they
+    serve what is owed with at most n_c servers and cost at most target. Each node asks whether the
+    sum of x over the fillings of a class (null: any) that hold so many copies of some items is at
+    most k ("low") or at least k + 1 ("high"). Each leaf adds these rows up with multipliers (of
+    items, classes, target, nodes) to a contradiction; so there is no such answer.
+    """
+
+    def __init__(self, given: Packing, most: list[int | None], owed: list[int], cost: list[int],
+                 step: object) -> None:  # fmt: skip
+        _, made = step_of(step, prices="prices scale rents weights|target tree")
+        self.given, self.cost, classes = given, cost, len(given.room)
+        prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
+        rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
+        self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
+        self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
+        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+        for i, size in enumerate(given.size):
+            if prices[i] and most[i] != 0:
+                alike.setdefault((prices[i], tuple(size)), []).append(i)
+        limits = [[most[i] for i in same] for same in alike.values()]
+        copies = [None if None in limit else sum(n or 0 for n in limit) for limit in limits]
+        items = [(y, n, list(size)) for (y, size), n in zip(alike, copies, strict=True)]
+        self.owed = [sum(owed[i] for i in same) for same in alike.values()]
+        gain = self.gain([y for y, _, _ in items], rents)
+        reach = max(self.target * scale - gain, -1) if "tree" in made else -1
+        self.found = list[tuple[int, dict[int, int]]]()
+        for c, row in enumerate(listed(made["weights"], "weights", classes)):
+            weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
+            limit, least = cost[c] * scale + rents[c], cost[c] * scale + rents[c] - reach
+            usable = (
+                given.fillings(c, items, weights, max(1, least)) if given.servers[c] != 0 else []
+            )
+            for worth, filling in usable:
+                if worth > limit:
+                    raise Refused(
+                        f"a server of class {c} can hold what is worth more than it costs"
+                    )
+                self.found.append((c, filling))
+        if "tree" in made:
+            self.close(made["tree"], [])
+        elif not scale and gain <= 0:
+            raise Refused("the prices prove nothing")
+        self.bound = None if not scale else self.target + 1 if "tree" in made else -(-gain // scale)
+
+    def gain(self, prices: list[int], rents: list[int]) -> int:
+        """What is owed, at prices by item, less the rent of all servers."""
+        if any(r and n is None for r, n in zip(rents, self.given.servers, strict=True)):
+            raise Refused("servers of which there are as many as needed have a rent")
+        paid = sum(r * (n or 0) for r, n in zip(rents, self.given.servers, strict=True))
+        return sum(y * n for y, n in zip(prices, self.owed, strict=True)) - paid
+
+    def close(self, node: object, rows: list[tuple[int, int, object, list[list[int]]]]) -> None:
+        """Every leaf below a node is a contradiction; rows: (sign, bound, class, what is held)."""
+        if isinstance(node, dict):
+            made = fields(node, "class holds most low high", what="a node")
+            held = [wholes(pair, "holds", 2, 0) for pair in listed(made["holds"], "holds")]
+            most = whole(made["most"], "most", 0)
+            self.close(made["low"], [*rows, (-1, most, made["class"], held)])
+            self.close(made["high"], [*rows, (1, most + 1, made["class"], held)])
+            return
+        items, classes = len(self.owed), len(self.cost)
+        leaf = wholes(node, "a leaf", items + classes + 1 + len(rows), 0, MOST_PRICE)
+        y, r, (of_target, *signs) = leaf[:items], leaf[items:][:classes], leaf[items + classes :]
+        total = self.gain(y, r) - of_target * self.target
+        total += sum(m * sign * bound for m, (sign, bound, _, _) in zip(signs, rows, strict=True))
+        if total <= 0 or (of_target and not self.scale):
+            raise Refused("a leaf is no contradiction")
+        for c, filling in self.found:
+            worth = sum(y[i] * n for i, n in filling.items()) - r[c] - of_target * self.cost[c]
+            for m, (sign, _, kind, held) in zip(signs, rows, strict=True):
+                if kind in (None, c) and all(filling.get(i, 0) >= n for i, n in held):
+                    worth += m * sign
+            if worth > 0:
+                raise Refused("a leaf is no contradiction: a filling is worth more")
+
+
+def packing_servers(case: Case, costs: bool = False) -> list[Found]:
+    """The fewest servers that hold all that is requested, or (`costs`) the cheapest."""
+    given, found = Packing(case), Found()
+    owed = [whole(n, "what is requested") for n in given.request]
+    cost = given.cost if costs else [1] * len(given.room)
+    if given.partial:
+        raise Refused("not everything has to be served: the fewest servers are none")
+    if given.answered:
+        found.value = Fraction(sum(cost[kind] for kind in given.kinds))
+    for step in case.steps[0]:
+        bound = Priced(given, given.request, owed, cost, step).bound
+        found.infeasible = found.infeasible or bound is None
+        found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
+    return [found]
+
+
+def packing_cost(case: Case) -> list[Found]:
+    """The cheapest servers that hold all that is requested."""
+    return packing_servers(case, costs=True)
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 6. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+
+
+class Admission:
+    """An instance and its answer; speeds are whole numbers over `unit`."""
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "cores threads speed", "length", "the instance")
+        self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
+        self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
+        rows = listed(made["speed"], "speed", len(self.threads))
+        flat = [value for row in rows for value in listed(row, "speed", self.wide)]
+        numbers, self.unit = scaled(flat, "speed")
+        parts = range(0, len(flat), self.wide)
+        self.speed = [[whole(v, "speed", 1) for v in numbers[k:][: self.wide]] for k in parts]
+        self.served: int | None = None
+        self.total: Fraction | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "machine cores", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """One VM a job, at most its threads, no core used twice."""
+        machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
+        rows = listed(made["cores"], "cores", len(machine))
+        held = [wholes(row, "cores", self.wide, 0) for row in rows]
+        left, total = [list(row) for row in self.cores] + [[0] * self.wide], 0
+        for vm, row, most, fast in zip(machine, held, self.threads, self.speed, strict=True):
+            left[vm] = [n - used for n, used in zip(left[vm], row, strict=True)]
+            if min(left[vm]) < 0 or sum(row) > most or (vm >= 0) != any(row):
+                raise Refused("a job of the answer holds cores that it may not hold")
+            total += sum(s * n for s, n in zip(fast, row, strict=True))
+        self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
+
+    def bound(self, step: object) -> Fraction:
+        """The most total speed, by a step of "prices".
+
+        Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
+        VM. If F(S) - p(S) <= top_k for all S on a VM of kind k (VMs of a kind have the same cores),
+        no assignment has more speed than sum p + the tops of all VMs. At rents q >= 0 of the cores
+        F(S) <= q.cores + what each job of S would gain on the VM alone, paying the rents. A tree
+        over whether a job is in S or out, with rents at its leaves, proves a top: an undecided job
+        counts where it would gain more than its price.
+        """
+        _, made = step_of(step, prices="jobs over kinds")
+        over = whole(made["over"], "over", 1, MOST_PRICE)
+        prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
+        total, kinds = (
+            sum(prices) * self.unit,
+            {tuple(row): self.cores.count(row) for row in self.cores},
+        )
+        trees = listed(made["kinds"], "kinds", len(kinds))
+        for (cores, number), tree in zip(kinds.items(), trees, strict=True):
+            total += number * max(0, self.top(tree, cores, prices, over, {}))
+        return Fraction(total, self.unit * over)
+
+    def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
+            held: dict[int, bool]) -> int:  # fmt: skip
+        """What no set of jobs on a VM is worth more than beyond its price, times `over` and
+        `unit`.
+        """
+        if isinstance(node, dict):
+            made = fields(node, "job in out", what="a node")
+            job = whole(made["job"], "job", 0, len(prices) - 1)
+            sides = [(made["in"], True), (made["out"], False)]
+            return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
+        rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
+        total = sum(q * n for q, n in zip(rents, cores, strict=True))
+        for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
+            if held.get(j, True):
+                left, net = threads, -prices[j] * self.unit
+                gains = [s * over - q for s, q in zip(fast, rents, strict=True)]
+                for gain, number in sorted(zip(gains, cores, strict=True), reverse=True):
+                    taken = min(number, left) if gain > 0 else 0
+                    left, net = left - taken, net + taken * gain
+                total += net if j in held else max(net, 0)
+        return total
+
+
+def admission_speed(case: Case) -> list[Found]:
+    """The most total speed."""
+    given = Admission(case)
+    bounds = [given.bound(step) for step in case.steps[-1]]
+    return [Found(given.total, min(bounds, default=None))]
+
+
+def admission_jobs(case: Case) -> list[Found]:
+    """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
+    given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
+    for step in case.steps[0]:
+        step_of(step, witness="")
+    jobs, cores = len(given.threads), sum(map(sum, given.cores))
+    served = None if given.served is None else Fraction(given.served, jobs)
+    return [Found(served, Fraction(min(jobs, cores), jobs)), second]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 7. NUMA: long-run flows of tasks from the memory of their data to processors.
+
+
+class Flows:
+    """Tasks of class k with data in memory l are share_k share_l of all; they may run anywhere.
+
+    At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
+    energy[k][d] on it. The answer says what parts of them go to which processor; else they run
+    where their data is. `work`: the seconds that one task a second gives each processor.
+    """
+
+    def __init__(self, case: Case) -> None:
+        shape, shares = "blades rows columns cores", "class_share location_share"
+        others = "rate refusal_limit law scv arrival_law arrival_scv queues names"
+        needed = f"{shape} {shares} service_mean ht1 pcie bandwidth"
+        made = fields(case.document, needed, others, "the instance")
+        blades, rows, columns, self.cores = (whole(made[n], n, 1, 10**5) for n in shape.split())
+        self.processors, far = range(blades * rows * columns), rows + columns - 1
+        lists = [[exact(v, n) for v in listed(made[n], n)] for n in needed.split()[4:]]
+        kinds, places, *rest = lists
+        if len(kinds) * len(self.processors) ** 2 > 10**6 or len(places) != len(self.processors):
+            raise Refused("so many processors that this would take too long, or other shares")
+        if min(min(part) for part in lists) < 0:
+            raise Refused("a number of the instance is below 0")
+        self.share = [[a * b for b in places] for a in kinds]
+        defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
+        ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
+        joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
+        self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
+        for mean, near, blade, rate in zip(*rest, strict=True):
+            slow = [1 + (near - 1) * (1 + Fraction(3 * (d - 1), 10)) for d in range(1, far)]
+            self.time.append([mean * factor for factor in (1, *slow, blade)])
+            self.energy.append([rate * mean * 8 * joule / 10**6 for joule in joules])
+        at = [(p // (rows * columns), p // columns % rows, p % columns) for p in self.processors]
+        self.away = [
+            [abs(i - k) + abs(j - n) if a == b else far for b, k, n in at] for a, i, j in at
+        ]
+        self.work, self.joules = [Fraction(0)] * len(at), Fraction(0)
+        if case.witness is not None:
+            self._answer(fields(case.witness, "split", what="the answer")["split"])
+
+    def _answer(self, split: object) -> None:
+        parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for entry in listed(split, "split"):
+            k, memory, p, number = wholes(entry, "split", 4, 0)
+            parts.setdefault((k, memory), []).append((p, number))
+        for k, row in enumerate(self.share):
+            for memory, share in enumerate(row):
+                here = parts.pop((k, memory), [(memory, 1)])
+                for p, number in here:
+                    part = share * Fraction(number, sum(n for _, n in here))
+                    self.work[p] += part * self.time[k][self.away[memory][p]]
+                    self.joules += part * self.energy[k][self.away[memory][p]]
+        if parts:
+            raise Refused("the answer splits tasks that there are not")
+
+    def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
+        """At prices of a second of a core: what all cores earn, and what a task costs at least.
+
+        Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
+        least of time y (+ energy) over the processors, v; and all cores together earn no more than
+        cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
+        """
+        _, made = step_of(step, dual="prices")
+        prices, over = rationals(made["prices"], "prices", len(self.processors))
+        if min(prices) < 0:
+            raise Refused("a price is below 0")
+        cost = Fraction(0)
+        for k, row in enumerate(self.share):
+            for share, far in zip(row, self.away, strict=True):
+                paid = [
+                    self.time[k][d] * price / over for d, price in zip(far, prices, strict=True)
+                ]
+                extra = [self.energy[k][d] * joules for d in far]
+                cost += share * min(a + b for a, b in zip(paid, extra, strict=True))
+        return Fraction(self.cores * sum(prices), over), cost
+
+
+def numa_fluid(case: Case) -> list[Found]:
+    """The most tasks a second; then the least link power at the answer's rate."""
+    given, found = Flows(case), [Found() for _ in case.steps]
+    rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found[0].bound = min(earned / cost, found[0].bound or earned / cost)
+    found[0].value = rate
+    for step in case.steps[1] if len(found) > 1 else []:
+        if rate is None:
+            raise Refused("the second level is about an answer, and there is none")
+        earned, cost = given.priced(step, joules=True)
+        found[1].value = rate * given.joules
+        found[1].bound = max(rate * cost - earned, found[1].bound or Fraction(0))
+    return found
+
+
+def numa_power(case: Case) -> list[Found]:
+    """The least link power at a rate, or that no placement sustains it."""
+    given, found = Flows(case), Found(None, Fraction(0))
+    rate = exact(case.document["rate"], "rate")
+    rate = rational(case.options.get("throughput", str(rate)), "throughput")
+    for step in case.steps[0]:
+        earned, cost = given.priced(step, joules=False)
+        found.infeasible = found.infeasible or rate * cost > earned
+        earned, cost = given.priced(step, joules=True)
+        found.bound = max(rate * cost - earned, found.bound or Fraction(0))
+    if case.witness is not None:
+        if rate * max(given.work) > given.cores:
+            raise Refused("the answer gives a processor more work than it can do")
+        found.value = rate * given.joules
+    return [found]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 8. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
+# ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
+
+
+class Scheduling:
+    """An instance and its answer; `queues`: the jobs of each organization in the order they
+    start.
+    """
+
+    def __init__(self, case: Case) -> None:
+        made = fields(case.document, "machines job horizon", "names", "the instance")
+        self.machines = wholes(made["machines"], "machines", None, 0)
+        job = fields(made["job"], "organization release processing", what="job")
+        self.horizon, most = whole(made["horizon"], "horizon", 1), len(self.machines) - 1
+        self.owner = wholes(job["organization"], "organization", None, 0, most)
+        self.release = wholes(job["release"], "release", len(self.owner), 0)
+        self.length = wholes(job["processing"], "processing", len(self.owner), 1)
+        self.queues: list[list[int]] = [[] for _ in self.machines]
+        for j in sorted(range(len(self.owner)), key=lambda j: (self.release[j], j)):
+            self.queues[self.owner[j]] += [j] * (self.release[j] < self.horizon)
+        self.start: list[int] | None = None
+        if case.witness is not None:
+            self._answer(fields(case.witness, "start machine", what="the answer"))
+
+    def _answer(self, made: dict[str, object]) -> None:
+        """Jobs run between release and horizon, in their order, one at a time on each machine."""
+        jobs, most = len(self.owner), sum(self.machines) - 1
+        self.start = start = wholes(made["start"], "start", jobs, -1, self.horizon - 1)
+        machine = wholes(made["machine"], "machine", jobs, -1, most)
+        for begin, place, release in zip(start, machine, self.release, strict=True):
+            if (begin < 0) != (place < 0) or 0 <= begin < release:
+                raise Refused("a job of the answer starts nowhere, or before its release")
+        for queue in self.queues:
+            begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
+            if begins != sorted(begins):
+                raise Refused("jobs of an organization start out of order")
+        runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
+        free = dict[int, int]()
+        for place, begin, j in runs:
+            if begin < free.get(place, 0):
+                raise Refused("two jobs of the answer overlap on a machine")
+            free[place] = begin + self.length[j]
+
+    def worth(self, start: list[int]) -> tuple[int, list[int]]:
+        """The units of work done before the horizon, and the utility of each organization."""
+        units, utility = 0, [0] * len(self.machines)
+        for begin, length, u in zip(start, self.length, self.owner, strict=True):
+            if begin >= 0:
+                left = self.horizon - begin
+                done = min(length, left)
+                units, utility[u] = units + done, utility[u] + done * (2 * left - done + 1) // 2
+        return units, utility
+
+    def fluid(self) -> tuple[int, int]:
+        """What units of work, and total utility, no schedule passes.
+
+        If jobs may be cut anywhere and run on all machines at once, working whenever there is work
+        is best for both at all times. Job j brings at most min(length, horizon - release).
+        """
+        arrives: dict[int, int] = {}
+        for j in [j for queue in self.queues for j in queue]:
+            work = min(self.length[j], self.horizon - self.release[j])
+            arrives[self.release[j]] = arrives.get(self.release[j], 0) + work
+        times, most = sorted(arrives), sum(self.machines)
+        waiting = units = utility = 0
+        for now, then in zip(times, [*times[1:], self.horizon], strict=True):
+            waiting += arrives[now]
+            full = min(waiting // most, then - now)  # moments at which all machines work
+            rest = min(waiting - full * most, most) if full < then - now else 0
+            waiting, units = waiting - full * most - rest, units + full * most + rest
+            utility += most * full * (2 * (self.horizon - now) - full + 1) // 2
+            utility += rest * (self.horizon - now - full)
+        return units, utility
+
+
+class Shapley:
+    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, small ones first.
+
+    A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
+    fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
+    Shapley value in the game of what the schedules of the sub-coalitions are worth. `later`: 0, all
+    is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included
+    ("definition").
+    """
+
+    def __init__(self, given: Scheduling, later: int) -> None:
+        self.given, self.later, self.left = given, later, MOST_STEPS
+        self.past: dict[int, list[tuple[int, list[int]]]] = {}
+        self.start = list[int]()
+        if len(given.machines) > 13:
+            raise Refused("so many organizations that playing all coalitions would take too long")
+        for coalition in range(1, 1 << len(given.machines)):
+            self.past[coalition] = []
+            self.start = self.play(coalition)
+
+    @staticmethod
+    def ages(sums: list[int], t: int) -> int:
+        """The sum of age(t - x), given the number of the times x, their sum, and that of
+        squares.
+        """
+        return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
+
+    def phi(self, members: list[int], t: int) -> dict[int, int]:
+        """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
+        size, phi = len(members), dict.fromkeys(members, 0)
+        unit = math.lcm(*range(1, size + 1))
+        weight = [unit // (size * math.comb(size - 1, held)) for held in range(size)]
+        whole_coalition = sum(1 << u for u in members)
+        part = (whole_coalition - 1) & whole_coalition
+        while part:
+            past, low, high = self.past[part], 0, len(self.past[part])
+            while low < high:  # the last entry up to t
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
+            worth, held = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
+            for u in members:
+                phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
+            part = (part - 1) & whole_coalition
+            self.left -= size
+        return phi
+
+    def play(self, coalition: int) -> list[int]:
+        """The start of each job in a coalition's schedule, -1 for none; its worth goes to
+        `past`.
+        """
+        given, members = self.given, [u for u in range(13) if coalition >> u & 1]
+        start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
+        past, running = self.past[coalition], list[tuple[int, int]]()
+        own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
+        unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
+
+        def count(u: int, x: int, sign: int) -> None:
+            for key in (u, -1):
+                own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
+            past.append((x, own[-1]))
+
+        while machines and t < given.horizon:
+            for end, u in sorted([entry for entry in running if entry[0] <= t]):
+                count(u, end, -1)
+            running = [entry for entry in running if entry[0] > t]
+            free = machines - len(running)
+            ready = {u: given.queues[u][heads[u] :][:free] for u in members}
+            ready = {u: [j for j in jobs if given.release[j] <= t] for u, jobs in ready.items()}
+            several = (
+                sum(map(len, ready.values())) > free
+                and [*ready.values()].count([]) < len(members) - 1
+            )
+            phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
+            while free and any(ready.values()):
+                rank = [
+                    (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
+                ]
+                u = min(rank)[1]
+                j, free, heads[u] = ready[u].pop(0), free - 1, heads[u] + 1
+                start[j] = t
+                running.append((t + given.length[j], u))
+                count(u, t, 1)
+            self.left -= len(running) + len(members)
+            if self.left < 0:
+                raise Refused("playing all coalitions takes longer than it may")
+            queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
+            if not queued:
+                break
+            t = max(t, min(given.release[j] for j in queued)) if free else min(running)[0]
+        for end, u in sorted(running):
+            count(u, end, -1)
+        return start
+
+
+def scheduling_ref(case: Case) -> list[Found]:
+    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its
+    work.
+    """
+    given, found = Scheduling(case), Found()
+    reading = case.options.get("reading", "figure")
+    if reading not in ("figure", "definition"):
+        raise Refused("reading is neither figure nor definition")
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
+        if given.start is not None and units:
+            _, utility = given.worth(given.start)
+            off = sum(abs(a - b) for a, b in zip(utility, fair, strict=True))
+            found = Found(Fraction(off, units), Fraction(0))
+    return [found]
+
+
+def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
+    """The most work done before the horizon, as a share of all machines' time; or most utility."""
+    given, found = Scheduling(case), Found()
+    unit = 1 if utility else sum(given.machines) * given.horizon
+    if given.start is not None:
+        units, worth = given.worth(given.start)
+        found.value = Fraction(sum(worth) if utility else units, unit)
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        found.bound = Fraction(given.fluid()[utility], unit)
+    return [found]
+
+
+def scheduling_utility(case: Case) -> list[Found]:
+    """The most total utility."""
+    return scheduling_most(case, utility=True)
+
+
 # -------------------------------------------------------------------------------------------------
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
 METHODS = {
     ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
+    ("colocation", "fair"): ("", (("slack", "min"), ("penalty", "min")), colocation_fair),
     ("colocation", "stable"): (
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
     ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
@@ -951,6 +1833,21 @@ METHODS = {
     ("market", "leximin"): (
         "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
     ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
+    ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
+    ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
+    ("admission", "most-jobs"): (
+        "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
+    ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
+    ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
+    ("scheduling", "max-utility"): ("", (("utility", "max"),), scheduling_utility),
+    ("numa", "fluid"): (
+        "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
+        numa_fluid),
+    ("numa", "fluid-power"): (
+        "throughput ht_energy pcie_energy pcie_hops", (("link_power", "min"),), numa_power),
 }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Ctrl-C, and the SIGTERM that batch systems send: heard once, and never in the middle of what cannot be cut in two."""
+"""Ctrl-C, and the SIGTERM that batch systems send: heard once, and never in the middle of what
+cannot be cut in two.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,18 @@ def note(number: int) -> None:
 
 
 def exit_code() -> int:
-    """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for SIGTERM."""
+    """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for
+    SIGTERM.
+    """
     return 128 + (_heard[0] if _heard else signal.SIGINT)
 
 
 def take_over(handler: Handler) -> dict[int, Handler]:
-    """Have `handler` hear the signals that Python code hears so far; returns who did, for `give_back`.
+    """Have `handler` hear the signals that Python code hears so far; returns who did, for
+    `give_back`.
 
-    A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does by default) stays so. Only
-    the main thread can hear signals: in others nothing changes.
+    A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does
+    by default) stays so. Only the main thread can hear signals: in others nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -91,7 +96,9 @@ class Deferred:
 
 @contextmanager
 def deferred() -> Iterator[Deferred]:
-    """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one is heard at once."""
+    """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one
+    is heard at once.
+    """
     came = Deferred()
     came._before.update(take_over(came._put_off))
     try:
@@ -102,12 +109,16 @@ def deferred() -> Iterator[Deferred]:
 
 
 class Abandoned(BaseException):
-    """An interrupt of work whose parts are worth nothing: no method takes it for one that keeps its best answer."""
+    """An interrupt of work whose parts are worth nothing: no method takes it for one that keeps its
+    best answer.
+    """
 
 
 @contextmanager
 def abandoning() -> Iterator[None]:
-    """Have Ctrl-C and SIGTERM raise `Abandoned` in a block, and KeyboardInterrupt come out of it."""
+    """Have Ctrl-C and SIGTERM raise `Abandoned` in a block, and KeyboardInterrupt come out of
+    it.
+    """
 
     def abandon(number: int, frame: FrameType | None) -> None:
         note(number)
@@ -128,10 +139,11 @@ def _hear(number: int, frame: FrameType | None) -> None:
 
 
 def hear() -> None:
-    """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is ignored stays ignored.
+    """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is
+    ignored stays ignored.
 
-    Python swallows what is raised while it frees an object and prints it as an exception that was ignored: an interrupt that
-    this befalls is sent once more instead.
+    Python swallows what is raised while it frees an object and prints it as an exception that was
+    ignored: an interrupt that this befalls is sent once more instead.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -144,9 +156,11 @@ def hear() -> None:
 
 
 def wake_main_thread() -> None:
-    """Have a signal that the system gives to any other thread, even one of a library, end what the main thread waits for.
+    """Have a signal that the system gives to any other thread, even one of a library, end what the
+    main thread waits for.
 
-    Handlers run in the main thread only, and a long sleep or wait there would not notice. For processes of our own.
+    Handlers run in the main thread only, and a long sleep or wait there would not notice. For
+    processes of our own.
     """
     if not hasattr(signal, "pthread_kill"):
         return
@@ -165,7 +179,9 @@ def wake_main_thread() -> None:
 
 
 def leave(code: int) -> None:
-    """The command is done, and what Python does to leave has nothing to keep: a signal now ends it with its own exit code."""
+    """The command is done, and what Python does to leave has nothing to keep: a signal now ends it
+    with its own exit code.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
 

@@ -51,7 +51,12 @@ def keeps_best(instance: Colocation, *, note: str) -> Outcome:
     try:
         time.sleep(300)
     except KeyboardInterrupt:
-        return Outcome(in_order(instance, rng=np.random.default_rng(0)), None, Status.FEASIBLE, Stop.INTERRUPTED)
+        return Outcome(
+            in_order(instance, rng=np.random.default_rng(0)),
+            None,
+            Status.FEASIBLE,
+            Stop.INTERRUPTED,
+        )
     raise AssertionError("nobody interrupted")
 
 
@@ -128,7 +133,9 @@ def said(note: str, words: str) -> None:
 
 
 def waited_for(note: Path, seconds: float = 60.0, *, whole: Callable[[str], Any] = bool) -> str:
-    """The words of a note, once it is there and `whole` takes them (a file is there before what is written to it)."""
+    """The words of a note, once it is there and `whole` takes them (a file is there before what is
+    written to it).
+    """
     end = time.monotonic() + seconds
     while True:
         with suppress(OSError, ValueError):

@@ -1,4 +1,6 @@
-"""The frame of proofs: what is read, what a claim may say, and what the one program that judges imports."""
+"""The frame of proofs: what is read, what a claim may say, and what the one program that judges
+imports.
+"""
 
 from __future__ import annotations
 

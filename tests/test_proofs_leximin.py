@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_proofs_market import changed, content_of, divisions, drawn, judged, proved, refused, task_of, utilities  # fmt: skip
+from test_proofs_market import (  # fmt: skip
+    changed,
+    content_of,
+    divisions,
+    drawn,
+    judged,
+    proved,
+    refused,
+    task_of,
+    utilities,
+)
 
 import cotenant
 from cotenant import verify

@@ -1,4 +1,6 @@
-"""Proofs of the market as files: what they claim is true by enumeration, and no lie about it is accepted."""
+"""Proofs of the market as files: what they claim is true by enumeration, and no lie about it is
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ Document = dict[str, Any]
 
 
 def drawn(seed: int, **options: Any) -> Market:
-    """Three users on two servers, with two jobs each, fractions of three decimals; some of f = 0, f = 1 and work 0."""
+    """Three users on two servers, with two jobs each, fractions of three decimals; some of f = 0, f
+    = 1 and work 0.
+    """
     settings: dict[str, Any] = {
         "users": 3,
         "servers": 2,

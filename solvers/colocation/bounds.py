@@ -1,4 +1,6 @@
-"""A bound on the mean penalty that needs no program: every agent beside a partner of its own choice."""
+"""A bound on the mean penalty that needs no program: every agent beside a partner of its own
+choice.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,13 @@ def least_penalty_bound(instance: Colocation) -> float:
 
 
 def _fractional_bound(cost: Floats) -> float:
-    """Least mean penalty of a fractional perfect matching: an assignment of agents to co-runners, both ways at once."""
+    """Least mean penalty of a fractional perfect matching: an assignment of agents to co-runners,
+    both ways at once.
+    """
     from scipy.optimize import linear_sum_assignment
 
-    both = np.where(np.isfinite(cost) & np.isfinite(cost.T), (cost + cost.T) / 2, len(cost) * 4.0)  # dearer than any without
+    both = np.where(
+        np.isfinite(cost) & np.isfinite(cost.T), (cost + cost.T) / 2, len(cost) * 4.0
+    )  # dearer than any without
     row, column = linear_sum_assignment(both)
     return float(both[row, column].mean())

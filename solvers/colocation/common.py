@@ -1,4 +1,6 @@
-"""What the exact methods of colocation share: the start, the bound in the unit of the mean, the checked outcome."""
+"""What the exact methods of colocation share: the start, the bound in the unit of the mean, the
+checked outcome.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than ma
 """What proves that an instance has no feasible pairing at all."""
 
 INSIDE = 0.7
-"""The part of its time that a process of its own is told: engines on large programs look at no clock for long."""
+"""The part of its time that a process of its own is told: engines on large programs look at no
+clock for long.
+"""
 
 NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
 
@@ -27,13 +31,15 @@ def require_bandwidth(instance: Colocation) -> None:
     """Refuse an instance without bandwidths where fair attribution is asked for."""
     if instance.bandwidth is None:
         raise InvalidOption(
-            "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one number of GB/s per type, "
+            "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one "
+            "number of GB/s per type, "
             "for example instance.replace(bandwidth=...)"
         )
 
 
 def starting_pairing(instance: Colocation, start: Solution | None) -> Pairing | None:
-    """A feasible pairing to begin with: the start given, made feasible if it is not; None when there is none (proved).
+    """A feasible pairing to begin with: the start given, made feasible if it is not; None when
+    there is none (proved).
 
     Raises
     ------
@@ -44,7 +50,9 @@ def starting_pairing(instance: Colocation, start: Solution | None) -> Pairing | 
         if start is None:
             return feasible_pairing(instance)
         if not isinstance(start, Pairing) or len(start.single) != instance.types:
-            raise InvalidOption(f"start is {type(start).__name__}; expected a Pairing of {instance.types} types")
+            raise InvalidOption(
+                f"start is {type(start).__name__}; expected a Pairing of {instance.types} types"
+            )
         return complete(instance, start)
     except NoSolution:
         return None
@@ -61,10 +69,12 @@ def run(
     parts: int = 1,
     apart: bool = False,
 ) -> EngineAnswer:
-    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, its progress told divided by `scale`.
+    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, its
+    progress told divided by `scale`.
 
-    A time that is up gives the start back at once, so that every caller has one path. `apart`: under a time limit in a process of
-    its own, which is ended when the time is up; what it had found by then is lost, and its progress is not told.
+    A time that is up gives the start back at once, so that every caller has one path. `apart`:
+    under a time limit in a process of its own, which is ended when the time is up; what it had
+    found by then is lost, and its progress is not told.
     """
     if clock.over:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
@@ -77,16 +87,25 @@ def run(
     if apart and left is not None:
         try:
             found = call_apart(
-                solve_program, program.program, engine=engine, time_limit=INSIDE * left, start=begin, hard_limit=left
+                solve_program, program.program, engine=engine, time_limit=INSIDE * left,
+                start=begin, hard_limit=left
             )  # fmt: skip
         except KeyboardInterrupt:
-            return EngineAnswer(Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own")
-        return found or EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="ended when the time was up")
+            return EngineAnswer(
+                Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own"
+            )
+        return found or EngineAnswer(
+            Status.UNKNOWN, Stop.TIME_LIMIT, message="ended when the time was up"
+        )
     return solve_program(program.program, engine=engine, time_limit=left, start=begin, report=tell)
 
 
 def best_of(
-    instance: Colocation, program: PairingProgram, answer: EngineAnswer, start: Pairing | None, value: Callable[[Pairing], float]
+    instance: Colocation,
+    program: PairingProgram,
+    answer: EngineAnswer,
+    start: Pairing | None,
+    value: Callable[[Pairing], float],
 ) -> Pairing | None:
     """The better of the engine's pairing, when it passes `check`, and the start."""
     if answer.point is None:
@@ -109,7 +128,9 @@ def outcome(
     clock: Clock,
     objective: str = "penalty",
 ) -> Outcome:
-    """The checked outcome: optimal only where the bound meets the recomputed value; a bound above it is a contradiction."""
+    """The checked outcome: optimal only where the bound meets the recomputed value; a bound above
+    it is a contradiction.
+    """
     facts = dict(certificate)
     if pairing is None or value is None:
         return Outcome(None, bound, Status.UNKNOWN, stop, facts, tuple(clock.trace))
@@ -118,7 +139,9 @@ def outcome(
     if bound is not None:
         met = agree(value, bound, scale(instance, objective))
         if bound > value and not met:
-            facts["contradiction"] = f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
+            facts["contradiction"] = (
+                f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
+            )
             clock.note(value, None, "contradiction")
             return Outcome(pairing, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
         bound = min(bound, value)
@@ -131,7 +154,9 @@ def outcome(
 
 def infeasible(clock: Clock, proof: str, **facts: Any) -> Outcome:
     """The outcome that says there is no answer, and what proves it."""
-    return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, {"proof": proof, **facts}, tuple(clock.trace))
+    return Outcome(
+        None, None, Status.INFEASIBLE, Stop.FINISHED, {"proof": proof, **facts}, tuple(clock.trace)
+    )
 
 
 def size(program: PairingProgram, engine: str) -> dict[str, Any]:

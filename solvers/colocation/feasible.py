@@ -16,7 +16,8 @@ from .matching import least_penalty_matching
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
 _PARTNERS = 8  # else so many partners of each type
 _JOB_BY_JOB = 3_000  # up to so many jobs a largest matching is found job by job
-_UNDECIDED = 30.0  # seconds for a program that only improves what is in hand, or decides what nothing else could
+# seconds for a program that only improves what is in hand, or decides what nothing else could
+_UNDECIDED = 30.0
 
 
 def feasible_pairing(instance: Colocation) -> Pairing:
@@ -28,16 +29,19 @@ def feasible_pairing(instance: Colocation) -> Pairing:
         There is none: proved by odd sets of jobs, as many as would have to run alone.
     """
     nothing = np.zeros(0, dtype=np.int64)
-    return complete(instance, Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64)))
+    return complete(
+        instance, Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64))
+    )
 
 
 def complete(instance: Colocation, partial: Pairing) -> Pairing:
     """A feasible pairing that keeps as many agents of a partial one where they are as possible.
 
-    Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are then paired greedily
-    by least penalty; only if that gets stuck are pairs taken apart again, by an integer program over types that keeps
-    the most agents. With more than 20,000 pairs of types simple exchanges are tried first and the program sees a sparse set
-    that holds a pairing, so that for hundreds of different agents a pair more than necessary may change.
+    Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are
+    then paired greedily by least penalty; only if that gets stuck are pairs taken apart again, by
+    an integer program over types that keeps the most agents. With more than 20,000 pairs of types
+    simple exchanges are tried first and the program sees a sparse set that holds a pairing, so that
+    for hundreds of different agents a pair more than necessary may change.
 
     Parameters
     ----------
@@ -68,15 +72,21 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
         check(instance, repaired)
         return repaired
     raise NoSolution(
-        "no feasible pairing exists: whoever is paired with whom, some job is left with forbidden co-runners only "
-        "(proved over all pairs of types). Allow more pairs, or give more machines so that jobs may run alone"
+        "no feasible pairing exists: whoever is paired with whom, some job is left with "
+        "forbidden co-runners only "
+        "(proved over all pairs of types). Allow more pairs, or give more machines so that "
+        "jobs may run alone"
     )
 
 
 def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
     """The part of a pairing that breaks no rule."""
-    if len(partial.single) != instance.types or (len(partial.first) and partial.second.max() >= instance.types):
-        raise InvalidOption(f"the pairing has {len(partial.single)} types; the instance has {instance.types}")
+    if len(partial.single) != instance.types or (
+        len(partial.first) and partial.second.max() >= instance.types
+    ):
+        raise InvalidOption(
+            f"the pairing has {len(partial.single)} types; the instance has {instance.types}"
+        )
     left = instance.count.copy()
     pairs = np.zeros(len(partial.pairs), dtype=np.int64)
     for index, (a, b, number) in enumerate(
@@ -97,7 +107,9 @@ def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
 
 
 def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
-    """Pair the agents without a place among themselves, those with fewest possible partners first; the rest alone."""
+    """Pair the agents without a place among themselves, those with fewest possible partners first;
+    the rest alone.
+    """
     left = instance.count - partial.agents_used()
     together = np.where(instance.allowed, instance.penalty + instance.penalty.T, np.inf)
     first, second, pairs = list(partial.first), list(partial.second), list(partial.pairs)
@@ -121,11 +133,18 @@ def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
     spare = instance.singles_allowed - single.sum()
     if left.sum() <= spare:
         single = single + left
-    return Pairing(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(pairs, dtype=np.int64), single)
+    return Pairing(
+        np.array(first, dtype=np.int64),
+        np.array(second, dtype=np.int64),
+        np.array(pairs, dtype=np.int64),
+        single,
+    )
 
 
 def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
-    """Two agents that may not share take one each of a pair that may, cheapest first; None where that does not do."""
+    """Two agents that may not share take one each of a pair that may, cheapest first; None where
+    that does not do.
+    """
     left = np.repeat(np.arange(instance.types), instance.count - stuck.agents_used()).tolist()
     if len(left) % 2:
         return None
@@ -133,13 +152,20 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
     first, second, pairs = stuck.first.copy(), stuck.second.copy(), stuck.pairs.copy()
     added: list[tuple[int, int]] = []
     for a, b in zip(left[::2], left[1::2], strict=True):
-        straight, crossed = together[a, first] + together[b, second], together[a, second] + together[b, first]
+        straight, crossed = (
+            together[a, first] + together[b, second],
+            together[a, second] + together[b, first],
+        )
         price = np.where(pairs > 0, np.minimum(straight, crossed), np.inf)
         at = int(np.argmin(price)) if len(price) else -1
         if at < 0 or price[at] == np.inf:
             return None
         pairs[at] -= 1
-        c, d = (int(first[at]), int(second[at])) if straight[at] <= crossed[at] else (int(second[at]), int(first[at]))
+        c, d = (
+            (int(first[at]), int(second[at]))
+            if straight[at] <= crossed[at]
+            else (int(second[at]), int(first[at]))
+        )
         added += [(a, c), (b, d)]
     more = np.array(added, dtype=np.int64).reshape(-1, 2)
     return Pairing(
@@ -149,11 +175,12 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
 
 
 def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
-    """The pairing that leaves fewest jobs single, if those few may run alone; None when too many must (proved).
+    """The pairing that leaves fewest jobs single, if those few may run alone; None when too many
+    must (proved).
 
-    Job by job where there are few enough (Edmonds's augmenting paths). Else over types: least-penalty matching with pairs
-    for nothing and singles at 1, whose odd sets see at once what branching would not, two groups of an odd number of jobs
-    that may not mix.
+    Job by job where there are few enough (Edmonds's augmenting paths). Else over types:
+    least-penalty matching with pairs for nothing and singles at 1, whose odd sets see at once what
+    branching would not, two groups of an odd number of jobs that may not mix.
     """
     if instance.agents <= _JOB_BY_JOB:
         types = instance.agent_types()
@@ -182,15 +209,21 @@ def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
 
 
 def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing) -> Pairing:
-    """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a feasible pairing."""
+    """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a
+    feasible pairing.
+    """
     present = instance.count > 0
     types = int(present.sum())
     keep: Booleans | None = None
     if types * (types + 1) // 2 > _ALL_PAIRS:
-        together = np.where(instance.allowed & present, instance.penalty + instance.penalty.T, np.inf)
+        together = np.where(
+            instance.allowed & present, instance.penalty + instance.penalty.T, np.inf
+        )
         unplaced = instance.count > partial.agents_used()
         keep = np.zeros_like(instance.allowed)
-        np.put_along_axis(keep, np.argpartition(together, _PARTNERS, axis=1)[:, :_PARTNERS], True, axis=1)
+        np.put_along_axis(
+            keep, np.argpartition(together, _PARTNERS, axis=1)[:, :_PARTNERS], True, axis=1
+        )
         if unplaced.sum() * types <= _ALL_PAIRS * 5:
             keep[unplaced] = True
         keep |= keep.T

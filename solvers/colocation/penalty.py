@@ -25,25 +25,28 @@ def optimal(
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper section V).
+    """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper
+    section V).
 
-    An integer program over types: its size does not depend on the number of agents. HiGHS gets it by pricing pairs in
-    and odd-set cuts (`solvers.colocation.matching`), so that a thousand different agents take a second or two; CP-SAT
-    gets it whole, as an independent second route.
+    An integer program over types: its size does not depend on the number of agents. HiGHS gets it
+    by pricing pairs in and odd-set cuts (`solvers.colocation.matching`), so that a thousand
+    different agents take a second or two; CP-SAT gets it whole, as an independent second route.
 
     Parameters
     ----------
     instance : what is given.
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
-    engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for odd sets).
+    engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for
+        odd sets).
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress.
 
     Returns
     -------
     Outcome
-        Solution, bound on the mean penalty, certificate. Status infeasible without a solution when no pairing exists.
+        Solution, bound on the mean penalty, certificate. Status infeasible without a solution when
+        no pairing exists.
 
     Raises
     ------
@@ -68,9 +71,14 @@ def optimal(
     program = penalty_program(instance)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     best = best_of(instance, program, answer, begin, mean_of(instance))
-    certificate = {"proof": "integer program over types, solved to optimality", **size(program, engine)}
+    certificate = {
+        "proof": "integer program over types, solved to optimality",
+        **size(program, engine),
+    }
     if answer.status is Status.INFEASIBLE:  # against the start in hand
-        certificate["contradiction"] = "the engine calls a program infeasible that the start satisfies"
+        certificate["contradiction"] = (
+            "the engine calls a program infeasible that the start satisfies"
+        )
     if answer.status is not Status.OPTIMAL:
         certificate["proof"] = "bound of the integer program over types when it stopped"
         certificate["engine_message"] = answer.message

@@ -1,4 +1,6 @@
-"""What an engine answers, and how every engine is run: one at a time, interruptible, its point checked by us."""
+"""What an engine answers, and how every engine is run: one at a time, interruptible, its point
+checked by us.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,16 @@ from ..outcome import Report, Status, Stop
 Floats = npt.NDArray[np.float64]
 
 LOCK = threading.RLock()
-"""One solver call at a time in a process: Pyomo is not thread-safe, and a user's cluster may have threaded workers."""
+"""One solver call at a time in a process: Pyomo is not thread-safe, and a user's cluster may have
+threaded workers.
+"""
 
 EngineName = Literal["highs", "cp-sat"]
 
 NOISE = 1e-6
-"""A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a contradiction."""
+"""A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a
+contradiction.
+"""
 
 _POLL = 0.05  # seconds between two looks at a running solver
 _GRACE = 0.5  # seconds a solver may pass its own time limit before it is told to stop
@@ -38,12 +44,14 @@ class EngineAnswer:
     Attributes
     ----------
     status, stop : how good the answer is, and why the engine stopped.
-    point : (columns,) the best point, integer columns rounded, checked against the rows; None when there is none.
+    point : (columns,) the best point, integer columns rounded, checked against the rows; None when
+        there is none.
     objective : its value, recomputed by us.
     bound : a proved lower bound on the objective; None without one; inf never.
     message : the engine's own words, and whatever had to be corrected.
     trace : (seconds, objective, bound) as they improved.
-    row_dual : (rows,) multipliers of a continuous program, else None; row_dual @ row is what a row's bound is worth.
+    row_dual : (rows,) multipliers of a continuous program, else None; row_dual @ row is what a
+        row's bound is worth.
     """
 
     status: Status
@@ -59,18 +67,25 @@ class EngineAnswer:
 def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | None) -> EngineAnswer:
     """Round and check the engine's point, recompute its objective, and let the bound never pass it.
 
-    A claim that does not survive is lowered: a point that breaks a row is dropped and the status becomes unknown; a
-    point in hand after a solver error is kept as feasible; a bound above the value by more than noise makes the whole
-    answer unknown, for one of the two must be wrong.
+    A claim that does not survive is lowered: a point that breaks a row is dropped and the status
+    becomes unknown; a point in hand after a solver error is kept as feasible; a bound above the
+    value by more than noise makes the whole answer unknown, for one of the two must be wrong.
     """
     status, message = answer.status, answer.message
     if status is Status.INFEASIBLE or raw is None:
         lowered = Status.UNKNOWN if status in (Status.OPTIMAL, Status.FEASIBLE) else status
-        return replace(answer, status=lowered, point=None, objective=None, bound=_finite(answer.bound))
+        return replace(
+            answer, status=lowered, point=None, objective=None, bound=_finite(answer.bound)
+        )
     point = program.rounded(raw)
     if not program.holds(point):
         worst = f"its point breaks the program by {program.violation(point):.1e}"
-        return replace(answer, status=Status.UNKNOWN, bound=_finite(answer.bound), message=_joined(message, worst))
+        return replace(
+            answer,
+            status=Status.UNKNOWN,
+            bound=_finite(answer.bound),
+            message=_joined(message, worst),
+        )
     objective, bound = program.objective(point), _finite(answer.bound)
     if bound is not None:
         excess = bound - objective
@@ -87,11 +102,14 @@ def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | No
         status = Status.FEASIBLE
     if status is Status.UNKNOWN:
         status = Status.FEASIBLE
-    return replace(answer, status=status, point=point, objective=objective, bound=bound, message=message)
+    return replace(
+        answer, status=status, point=point, objective=objective, bound=bound, message=message
+    )
 
 
 def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
-    """Start a thread that ends with the process; an interrupt comes before or after, not in between.
+    """Start a thread that ends with the process; an interrupt comes before or after, not in
+    between.
 
     Raises
     ------
@@ -114,10 +132,12 @@ def run_interruptibly(
     time_limit: float | None = None,
     poll: Callable[[], None] | None = None,
 ) -> bool:
-    """Run `work` in a thread while this one waits; Ctrl-C here asks it to `stop` and waits for its best answer.
+    """Run `work` in a thread while this one waits; Ctrl-C here asks it to `stop` and waits for its
+    best answer.
 
-    A solver's own C++ loop never sees Python's signals, and a handler that raises inside its callback would tear it
-    down half-way. A second Ctrl-C gives up at once. Returns whether the run was interrupted.
+    A solver's own C++ loop never sees Python's signals, and a handler that raises inside its
+    callback would tear it down half-way. A second Ctrl-C gives up at once. Returns whether the run
+    was interrupted.
     """
     failure: list[BaseException] = []
     done = threading.Event()
@@ -148,13 +168,18 @@ def run_interruptibly(
                 interrupted = True
             except BaseException as error:  # the solver is not left running behind it
                 interrupted, abandoned = True, error
-            if waiting and (interrupted or (deadline is not None and time.perf_counter() > deadline)):
-                stop()  # asked again and again, since a solver that has not begun yet does not hear it
+            if waiting and (
+                interrupted or (deadline is not None and time.perf_counter() > deadline)
+            ):
+                # asked again and again, since a solver that has not begun yet does not hear it
+                stop()
         thread.join()
         if abandoned is not None:
             raise abandoned
     if failure:
-        raise EngineError(f"{type(failure[0]).__name__} in the solver library: {failure[0]}") from failure[0]
+        raise EngineError(
+            f"{type(failure[0]).__name__} in the solver library: {failure[0]}"
+        ) from failure[0]
     return interrupted
 
 
@@ -175,7 +200,9 @@ class Progress:
             self.trace.append((time.perf_counter() - self._start, *entry))
 
     def tell(self) -> None:
-        """Called by the waiting thread: report what is new; the report may raise KeyboardInterrupt."""
+        """Called by the waiting thread: report what is new; the report may raise
+        KeyboardInterrupt.
+        """
         while self._told < len(self.trace):
             entry = self.trace[self._told]
             self._told += 1

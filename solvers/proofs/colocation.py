@@ -1,7 +1,11 @@
-"""Proofs of colocation's answers: see the part of `verify.py` with that name for what each kind of step proves."""
+"""Proofs of colocation's answers: see the part of `verify.py` with that name for what each kind of
+step proves.
+"""
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
@@ -10,43 +14,81 @@ import numpy as np
 
 from ... import verify
 from ...instances.problem.proof import Level, Proof
+from ...instances.problem.proof import multipliers as proof_multipliers
+from ...models.colocation import fair_program
 from ...models.program import LinearProgram
 from ..colocation.as_roommates import lists_of_agents
 from ..colocation.matching import Multipliers, multipliers
-from ..engines import solve_refined
+from ..engines import LivingProgram, solve_refined
 from ..outcome import Status
 from . import Claimed, Task
 from .deletions import deletions_step
 from .rounding import on_grid, option
+from .tree import tree_step
 
 if TYPE_CHECKING:
-    from ...instances.colocation.instance import Colocation, Pairing
+    from ...instances.colocation.instance import Colocation, Floats, Pairing
     from ..roommates.partition import Goal
 
 GRID = 10**6
-"""Parts of the last decimal of the instance in which multipliers are written: far finer than what a bound is rounded up by."""
+"""Parts of the last decimal of the instance in which multipliers are written: far finer than what a
+bound is rounded up by.
+"""
 
 
 def stable(task: Task) -> Proof:
-    """Of `stable`: a pairing without blocking pairs is its own proof; different agents: a tree of stable partitions."""
+    """Of `stable`: a pairing without blocking pairs is its own proof; different agents: a tree of
+    stable partitions.
+    """
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
     options: dict[str, Any] = {}
     if task.options.get("alpha"):
         options["alpha"] = option(task.options["alpha"])
         options["alpha_mode"] = task.options.get("alpha_mode", "penalty-points")
-    step = _few_blocking(task, options) or {"kind": "witness"}
-    [found] = verify.colocation_stable(task.case(options, [step]))
-    level = Level("blocking_pairs", "min", found.value, found.bound, (step,))
-    return Proof("colocation", "stable", (level,), options, task.witness)
-
-
-def _few_blocking(task: Task, options: dict[str, Any]) -> dict[str, Any] | None:
-    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists; None where that says nothing."""
-    instance: Colocation = task.instance
     given = verify.Colocation(task.case({}, []))
-    value = verify.Gains(given, options).blocking()
-    if not value or not instance.distinct:
+    gains = verify.Gains(given, options)
+    steps: list[list[dict[str, Any]]] = [[], []]
+    with suppress(KeyboardInterrupt):  # what there is by then proves a gap
+        if gains.blocking() == 0:
+            steps[0] = [{"kind": "witness"}]
+            steps[1] = _cheap_and_stable(task, given, gains)
+        elif few := _few_blocking(task, gains):
+            steps[0] = [few]
+        elif (task.outcome.bound or 0) > 0 and (
+            never := tree_step(verify.stable_program(given, gains)[0], None, task.clock)
+        ):
+            steps[0] = [{"kind": "prop", **never}]
+        if not steps[1]:
+            steps[1] = _least_mean(task, given)[1]
+    found = verify.colocation_stable(task.case(options, *steps))
+    levels = [
+        Level(name, "min", one.value, one.bound, tuple(made))
+        for name, one, made in zip(("blocking_pairs", "penalty"), found, steps, strict=True)
+    ]
+    return Proof("colocation", "stable", tuple(levels), options, task.witness)
+
+
+def _cheap_and_stable(
+    task: Task, given: verify.Colocation, gains: verify.Gains
+) -> list[dict[str, Any]]:
+    """Why no pairing without blocking pairs costs less than the one found; [] where the time is too
+    short.
+    """
+    value = given.mean()
+    assert value is not None
+    below = int(value * given.unit * given.agents)
+    program, cost = verify.stable_program(given, gains)
+    found = tree_step(program, (cost, below - 1), task.clock)
+    return [] if found is None else [{"kind": "prop", "below": below, **found}]
+
+
+def _few_blocking(task: Task, gains: verify.Gains) -> dict[str, Any] | None:
+    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists; None
+    where that says nothing.
+    """
+    instance: Colocation = task.instance
+    if not instance.distinct:
         return None
     alpha, mode = task.options.get("alpha", 0.0), task.options.get("alpha_mode", "penalty-points")
     lists = lists_of_agents(instance, alpha, mode)
@@ -60,23 +102,108 @@ def _few_blocking(task: Task, options: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def optimal(task: Task) -> Proof:
-    """Of `optimal`: multipliers of the relaxation with odd sets, in whole numbers (`verify.pairing_bound`)."""
+    """Of `optimal`: multipliers of the relaxation with odd sets, in whole numbers
+    (`verify.pairing_bound`).
+    """
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
     given = verify.Colocation(task.case({}, []))
-    best: tuple[Fraction | None, tuple[dict[str, Any], ...]] = (None, ())
-    try:
+    bound, steps = _least_mean(task, given)
+    level = Level("penalty", "min", given.mean(), bound, tuple(steps))
+    return Proof("colocation", "optimal", (level,), {}, task.witness)
+
+
+def _least_mean(
+    task: Task, given: verify.Colocation
+) -> tuple[Fraction | None, list[dict[str, Any]]]:
+    """The best bound on the mean penalty of all pairings that multipliers prove, and the step; none
+    if time is up first.
+    """
+    best: tuple[Fraction | None, list[dict[str, Any]]] = (None, [])
+    with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         found = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
         for again in (False, True):
             if found is None or best[0] == given.mean() or (again and task.clock.over):
                 break
             step = _dual(given, _refined(found, task) if again else found)
-            bound = verify.pairing_bound(given, step)
-            best = (bound, (step,)) if best[0] is None or bound > best[0] else best
-    except KeyboardInterrupt:
-        pass  # what there is by now proves a gap
-    level = Level("penalty", "min", given.mean(), *best)
-    return Proof("colocation", "optimal", (level,), {}, task.witness)
+            bound = verify.mean_bound(given, step)
+            best = (bound, [step]) if best[0] is None or bound > best[0] else best
+    return best
+
+
+def fair(task: Task) -> Proof:
+    """Of `fair`: multipliers of either level's linear program; a slack of 0 is its own proof."""
+    if task.outcome.solution is None:
+        raise Claimed("that there is no pairing at all is not proved as a file")
+    steps: list[list[dict[str, Any]]] = [[], []]
+    slack, _ = verify.colocation_fair(task.case({}, *steps))
+    assert slack.value is not None
+    with suppress(KeyboardInterrupt):
+        if slack.value > 0:
+            steps[0] = _flow(task, None)
+        steps[1] = _flow(task, float(slack.value))
+    found = verify.colocation_fair(task.case({}, *steps))
+    names = ("slack", "penalty")
+    levels = [
+        Level(n, "min", one.value, one.bound, tuple(s))
+        for n, one, s in zip(names, found, steps, strict=True)
+    ]
+    return Proof("colocation", "fair", tuple(levels), {}, task.witness)
+
+
+def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
+    """The multipliers of the program of least slack, or of least penalty at a slack; none if time
+    is up first.
+    """
+    instance: Colocation = task.instance
+    program = fair_program(instance, slack)
+    whole = program.program
+    relaxed = replace(whole, integer=np.zeros(whole.columns, dtype=bool))
+    answer = None if task.clock.over else LivingProgram(relaxed).solve(task.clock.share())
+    if answer is None or answer.status is not Status.OPTIMAL or answer.row_dual is None:
+        return []
+    dual, present = answer.row_dual, np.flatnonzero(instance.count > 0)
+    carried = np.zeros(instance.types)
+    for rows in (program.below, program.above):
+        carried[rows >= 0] -= dual[rows[rows >= 0]] * instance.count[rows >= 0]
+    flow = _along(carried, instance)
+    prices = np.zeros(instance.types)
+    prices[present] = dual[: len(present)]
+    rent = -float(dual[len(present)]) if 0 < instance.singles_allowed < instance.agents else 0.0
+    given = verify.Colocation(task.case({}, []))
+    times = math.lcm(*(n for n in given.count if n)) * given.unit * GRID
+    step = {
+        "over": 1,
+        "prices": on_grid(prices, times),
+        "rent": max(0, on_grid(rent, times)[0]),
+        "sets": [],
+    }
+    return (
+        [{"kind": "dual", **step, "flow": proof_multipliers(flow, GRID)}]
+        if slack is not None or any(flow)
+        else []
+    )
+
+
+def _along(carried: Floats, instance: Colocation) -> list[int]:
+    """A flow in whole numbers near to one in floats: what leaves a type goes to the next types of
+    larger bandwidth.
+    """
+    assert instance.bandwidth is not None
+    flow = [0] * instance.types
+    waiting: list[tuple[int, int]] = []
+    order = np.argsort(instance.bandwidth, kind="stable").tolist()
+    band = instance.bandwidth.tolist()
+    for a in order:
+        amount = on_grid(carried[a], GRID)[0]
+        if amount > 0:
+            waiting.append((a, amount))
+        for place, (source, there) in enumerate(waiting):
+            part = min(there, -amount) if band[source] < band[a] else 0
+            if part > 0:
+                flow[source], flow[a], amount = flow[source] + part, flow[a] - part, amount + part
+                waiting[place] = (source, there - part)
+    return flow
 
 
 def _dual(given: verify.Colocation, found: Multipliers) -> dict[str, Any]:
@@ -94,7 +221,9 @@ def _dual(given: verify.Colocation, found: Multipliers) -> dict[str, Any]:
 
 
 def _refined(found: Multipliers, task: Task) -> Multipliers:
-    """The same to the last digits of a float: the relaxation with all rows as equalities, solved again."""
+    """The same to the last digits of a float: the relaxation with all rows as equalities, solved
+    again.
+    """
     from scipy.sparse import csr_array, hstack
 
     program = found.program.program

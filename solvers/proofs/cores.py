@@ -1,4 +1,6 @@
-"""Cores of jobs from floats to fractions that overfill no server, and the verifier's case of them."""
+"""Cores of jobs from floats to fractions that overfill no server, and the verifier's case of
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,16 @@ FULL = 1e-9
 """A server that gives all its cores but for this fraction is meant to give all of them."""
 
 ATTEMPTS = ((10, False), (10, True), (13, False), (13, True), (16, False), (16, True))
-"""Decimals of cores, and whether tangents get points of their own: the first that proves enough makes the smallest file."""
+"""Decimals of cores, and whether tangents get points of their own: the first that proves enough
+makes the smallest file.
+"""
 
 
 def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:
     """Cores (k,) with at most this many decimals, more where servers are smaller than a core.
 
-    What rounding leaves over on a server that is meant to be full, or takes too much, its largest job gets or gives.
+    What rounding leaves over on a server that is meant to be full, or takes too much, its largest
+    job gets or gives.
     """
     market = task.instance
     digits += max(0, -int(np.floor(np.log10(market.capacity.min()))))
@@ -52,7 +57,9 @@ def case_of(
     options: Mapping[str, Any],
     *levels: Iterable[Mapping[str, Any]],
 ) -> verify.Case:
-    """What the verifier's checker will get: this answer, these options, and the steps of each level."""
+    """What the verifier's checker will get: this answer, these options, and the steps of each
+    level.
+    """
     return verify.Case(
         dict(task.document),
         dict(options),

@@ -1,4 +1,6 @@
-"""Prices and cores are their own proof of a market equilibrium; the verifier measures how near they are to one."""
+"""Prices and cores are their own proof of a market equilibrium; the verifier measures how near they
+are to one.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def _equilibrium(task: Task, method: str) -> Proof:
         raise Claimed("an equilibrium in whole cores is none; leave rounding at none")
     if solution is None or solution.price is None:
         raise Claimed("there are no prices")
-    # Cores that nobody has a use for beyond a sliver are free: the verifier refuses only what would be of use.
+    # Cores that nobody has a use for beyond a sliver are free: the verifier refuses only what would
+    # be of use.
     market = task.instance
     moving = market.useful & (market.parallel_fraction > 0)
     wanted = np.bincount(market.server[moving], minlength=market.servers) > 0

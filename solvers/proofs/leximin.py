@@ -1,4 +1,4 @@
-"""Leximin of whole cores: for each level a tree of boxes, all of whose leaves are empty once bounds are squeezed."""
+"""Leximin of whole cores: for each level a tree of boxes, whose leaves are empty once squeezed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def _tree(task: Task, boxes: verify.Boxes, value: Fraction) -> list[list[int]] |
 
 
 def _branch(boxes: verify.Boxes, least: list[int], most: list[int]) -> tuple[int, int] | None:
-    """The job whose box matters most to its user's ratio, cut where half of that is gained; None when no job has a choice."""
+    """The job whose box matters most to its user's ratio, cut where half of that is gained; None
+    when no job has a choice.
+    """
 
     def matters(job: int) -> float:
         unit = boxes.worth[boxes.market.user[job]] * boxes.market.unit

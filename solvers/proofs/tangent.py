@@ -1,4 +1,6 @@
-"""Concave objectives of divided cores certify themselves: by tangents, and in whole cores by the price of the last one."""
+"""Concave objectives of divided cores certify themselves: by tangents, and in whole cores by the
+price of the last one.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ from .cores import ATTEMPTS, case_of, fractional_cores
 from .rounding import on_grid
 
 ENOUGH = 1e-10
-"""A gap, relative to the value, that is not worth more digits, nor points of their own for the tangents."""
+"""A gap, relative to the value, that is not worth more digits, nor points of their own for the
+tangents.
+"""
 
 
 def utilitarian(task: Task) -> Proof:
-    """Of `utilitarian`: cores with equal marginal utilities, or whole ones by the gain of the last."""
+    """Of `utilitarian`: cores with equal marginal utilities, or whole ones by the gain of the
+    last.
+    """
     cores = _cores(task)
     if not task.options.get("whole"):
         return _tangents(task, "utilitarian", "total_utility", {}, verify.market_utilitarian, None)
@@ -80,7 +86,9 @@ def _cores(task: Task) -> Floats:
 
 
 def _weighted(task: Task, cores: Floats) -> Floats:
-    """Cores with the most utility at the weights B_i / u_i of some cores: where (2) of the verifier is tightest."""
+    """Cores with the most utility at the weights B_i / u_i of some cores: where (2) of the verifier
+    is tightest.
+    """
     worth = user_utilities(task.instance, cores)
     weight = ratio(task.instance.budget, worth)
     optimum: Floats = weighted_optimum(task.instance, weight[task.instance.user])[0]

@@ -1,0 +1,175 @@
+"""What proofs cost: seconds to produce beyond the solve, kilobytes, seconds to verify, and what is proved.
+
+Run `python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]`. Every line is an instance and a method:
+seconds of the solve, of the producer, and of `python -I verify.py` as a process of its own; the size as written and gzipped; and
+how much is left between value and bound of every level, relative to the value (0 is exactly 0). Then the marks are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import cotenant
+from cotenant import catalog, verify
+from cotenant.instances.colocation.generators import (
+    population,
+    random_preferences,
+    score_preferences,
+)
+from cotenant.instances.problem import Instance, InvalidOption, read, write
+from cotenant.instances.problem.files import bundled, locate
+from cotenant.instances.problem.proof import Proof
+from cotenant.instances.problem.reading import read_bytes
+from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.proofs import Claimed, Task
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is to be reached: seconds to verify, kilobytes gzipped, and whether no gap may be left."""
+
+    seconds: float | None = None
+    kilobytes: float | None = None
+    exact: bool = False
+
+
+Case = tuple[str, str, Callable[[], Path], Mark]
+"""Family, method, how to get the instance's file, what is to be reached."""
+
+
+def families(folder: Path) -> Iterator[Case]:
+    """The instances and methods of the bench."""
+
+    def drawn(name: str, make: Callable[..., Instance], seed: int, **options: object) -> Path:
+        return write(make(rng=np.random.default_rng(seed), **options), folder / f"{name}.json")
+
+    for name in bundled():
+        problem = name.partition("/")[0]
+        for method in catalog.methods(problem):
+            if method.prover and method.suits(read(name)):
+                exact = (problem, method.name) == ("colocation", "optimal")
+                yield "bundled", method.name, partial(locate, name), Mark(5.0, None, exact)
+    different: dict[str, Callable[..., Instance]] = {
+        "lists": random_preferences,
+        "scores": score_preferences,
+    }
+    for agents in (100, 400, 1000):
+        for label, make in different.items():
+            yield (
+                "different",
+                "optimal",
+                partial(drawn, f"{label}-{agents}", make, 1, agents=agents),
+                Mark(2.0, None, True),
+            )
+    yield "cooper", "stable", partial(locate, "colocation/cooper-1000"), Mark(1.0, 10, True)
+    for seed in range(6):
+        yield (
+            "cooper",
+            "stable",
+            partial(drawn, f"population-{seed}", population, seed),
+            Mark(1.0, 10),
+        )
+    for seed in range(4):
+        for noise in (0.15, 0.05):
+            name = f"scores-300-{noise}-{seed}"
+            file = partial(drawn, name, score_preferences, seed, agents=300, noise=noise)
+            yield "blocking", "stable", file, Mark(1.0, 1000)
+
+
+def left(proof: Proof) -> str:
+    """The gap of every level."""
+    parts = []
+    for level in proof.levels:
+        if level.epsilon is not None:
+            parts.append(
+                "epsilon " + " ".join(f"{float(value):.1e}" for value in level.epsilon.values())
+            )
+        elif level.value is None or level.bound is None:
+            parts.append("infeasible" if level.infeasible else "open")
+        else:
+            parts.append(
+                f"{float(abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)):.1e}"
+            )
+            parts[-1] = "0" if level.value == level.bound else parts[-1]
+    return ", ".join(parts)
+
+
+def main() -> None:
+    """Run the families."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument(
+        "--family", action="append", choices=["bundled", "different", "cooper", "blocking"]
+    )
+    parser.add_argument("--only")
+    arguments = parser.parse_args()
+    print(
+        f"{'instance':32}{'method':16}{'solve':>7}{'prove':>7}{'verify':>7}{'kB':>9}{'gz':>8}  left between value and bound"
+    )
+    missed = []
+    with tempfile.TemporaryDirectory() as folder:
+        for family, name, make, mark in families(Path(folder)):
+            if arguments.family and family not in arguments.family:
+                continue
+            path = make()
+            instance, content = read(path), read_bytes(path)
+            if arguments.only not in (None, instance.problem):
+                continue
+            method = catalog.find(instance.problem, name)
+            label = f"{instance.problem}/{instance.name}"[:31]
+            begun = time.perf_counter()
+            try:
+                result = cotenant.solve(instance, name, time_limit=arguments.limit)
+            except InvalidOption:  # not for this instance
+                continue
+            solved = time.perf_counter()
+            try:
+                task = Task.of(content, instance, {}, result.outcome, Clock(arguments.limit))
+                proof: Proof = resolve(method.prover)(task)
+            except Claimed as why:
+                print(f"{label:32}{name:16}{solved - begun:7.2f}  claimed: {why}", flush=True)
+                continue
+            made = time.perf_counter()
+            text = json.dumps(
+                proof.document(instance.name, hashlib.sha256(content).hexdigest()),
+                separators=(",", ":"),
+            )
+            file = Path(folder) / "proof.json"
+            file.write_text(text)
+            done = time.perf_counter()
+            program = [sys.executable, "-I", verify.__file__, str(path), str(file)]
+            judged = subprocess.run(program, capture_output=True, text=True, check=False)
+            seconds, packed = time.perf_counter() - done, len(gzip.compress(text.encode())) / 1000
+            gap = left(proof) if judged.returncode == 0 else judged.stdout.strip()[:100]
+            print(
+                f"{label:32}{name:16}{solved - begun:7.2f}{made - solved:7.2f}{seconds:7.2f}"
+                f"{len(text) / 1000:9.1f}{packed:8.1f}  {gap}",
+                flush=True,
+            )
+            if judged.returncode:
+                missed.append(f"{label} {name}: {gap}")
+            elif mark.exact and not proof.complete:
+                missed.append(f"{label} {name}: a gap")
+            elif (mark.seconds or seconds) < seconds or (mark.kilobytes or packed) < packed:
+                missed.append(f"{label} {name}: {seconds:.2f} s to verify, {packed:.1f} kB")
+    print("every mark is reached" if not missed else "not reached:\n  " + "\n  ".join(missed))
+
+
+if __name__ == "__main__":
+    main()

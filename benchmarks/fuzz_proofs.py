@@ -1,0 +1,356 @@
+"""A forger: mutated and invented proofs of every method that has any. None that is accepted may say what is false.
+
+Run from anywhere:  python benchmarks/fuzz_proofs.py [--number 100000] [--seed 0] [--only PROBLEM]
+
+Tiny instances of colocation are drawn, of which all answers are listed; of the other problems the small bundled instances
+are taken. The producers' own proofs are the beginning. A mutation changes parts of the steps, of the answer or of the claim
+(numbers a little or enormously, lists shortened, doubled, mixed, parts of other proofs put in), or the file's letters. Then,
+as a forger would, it mostly claims just what the verifier's checker finds in the changed steps. What is accepted is compared
+with the list of all answers; where there is none, a bound with the best value that any accepted proof has shown, and the
+value with the metrics of the answer as `cotenant check` works them out.
+
+Prints how many were unreadable, refused, malformed and accepted, and every lie; exit code 1 when there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import hashlib
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import cotenant
+from cotenant import catalog, verify
+from cotenant.analysis.registry import analysis_of
+from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+from cotenant.instances.problem.errors import CotenantError
+from cotenant.instances.problem.files import bundled, instance_of, locate
+from cotenant.instances.problem.reading import read_bytes
+from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.proofs import Task
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from proof_cases import Truth, answers, cases, preferences
+
+SMALL = 40_000
+"""Bytes of a bundled instance up to which it is taken."""
+
+ODD: list[Any] = [
+    0,
+    1,
+    -1,
+    2,
+    10**9,
+    -(10**9),
+    10**30,
+    True,
+    None,
+    "1/2",
+    "-1",
+    "1/0",
+    "0.5",
+    "",
+    [],
+    {},
+    [0],
+    "٣",
+]
+
+
+@dataclass
+class Start:
+    """An instance, a method, an accepted proof, and what is known to be true."""
+
+    content: bytes
+    proof: dict[str, Any]
+    truths: list[Truth] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.proof["problem"], self.proof["method"]
+
+
+def starts(problems: list[str], drawn: int) -> list[Start]:
+    """Accepted proofs of every method that has any."""
+    found = []
+    for problem in problems:
+        documents: list[tuple[dict[str, Any], bytes]] = []
+        if problem == "colocation":
+            different = cases(drawn // 2, start=5000, most=6, distinct=True)
+            for document in [*cases(drawn), *different, *map(preferences, range(4 * drawn))]:
+                documents.append((document, json.dumps(document).encode()))
+        else:
+            for name in bundled():
+                if (
+                    name.startswith(f"{problem}/")
+                    and len(content := read_bytes(locate(name))) < SMALL
+                ):
+                    documents.append((json.loads(content), content))
+        for method in catalog.methods(problem):
+            for document, content in documents if method.prover else []:
+                made = proved(method, document, content)
+                if made is not None:
+                    listed = (
+                        [Truth(document, pairs) for pairs in answers(document)]
+                        if problem == "colocation"
+                        else []
+                    )
+                    found.append(Start(content, made, listed))
+    return found
+
+
+def proved(
+    method: catalog.Method, document: dict[str, Any], content: bytes
+) -> dict[str, Any] | None:
+    """The proof of a method's producer, if it has any of this instance; it must be accepted."""
+    instance = instance_of(document, content.decode(), Path("a file"))
+    if not method.suits(instance):
+        return None
+    try:
+        result = cotenant.solve(instance, method.name, time_limit=5)
+        proof = resolve(method.prover)(Task.of(content, instance, {}, result.outcome, Clock(5)))
+    except CotenantError:
+        return None
+    made: dict[str, Any] = proof.document(instance.name, hashlib.sha256(content).hexdigest())
+    verify.verify(content, json.dumps(made).encode())
+    return made
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (holder, key) in a JSON value."""
+    found: list[tuple[Any, Any]] = []
+    todo = [value]
+    while todo:
+        holder = todo.pop()
+        for key in list(holder) if isinstance(holder, dict) else range(len(holder)):
+            found.append((holder, key))
+            if isinstance(holder[key], dict | list):
+                todo.append(holder[key])
+    return found
+
+
+def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Random) -> None:
+    """Change one part of a proof."""
+    part = rng.choices(
+        ["steps", "witness", "levels", "claim", "options", None], [8, 4, 4, 2, 1, 1]
+    )[0]
+    inside = (
+        proof[part]
+        if part is not None and isinstance(proof[part], dict | list) and proof[part]
+        else proof
+    )
+    if rng.random() < 0.05:
+        proof[part or "steps"] = copy.deepcopy(rng.choice(others)[part or "steps"])
+        return
+    holder, key = rng.choice(places(inside))
+    value = holder[key]
+    act = rng.randrange(10)
+    if act == 0:
+        holder[key] = rng.choice(ODD)
+    elif isinstance(holder, list) and act == 1:
+        del holder[key]
+    elif isinstance(holder, list) and act == 2:
+        holder.insert(rng.randint(0, len(holder)), copy.deepcopy(value))
+    elif isinstance(holder, list) and act == 3:
+        other = rng.randrange(len(holder))
+        holder[key], holder[other] = holder[other], holder[key]
+    elif isinstance(value, list) and act == 4:
+        rng.shuffle(value)
+    elif isinstance(value, list) and act == 5:
+        value[:] = [
+            number + rng.choice([-1, 1, 7]) if type(number) is int else number for number in value
+        ]
+    elif isinstance(value, bool) or value is None or isinstance(value, dict | list):
+        holder[key] = rng.choice(ODD)
+    elif isinstance(value, int):
+        moves: list[Callable[[int], int]] = [
+            lambda x: x + 1, lambda x: x - 1, lambda x: -x, lambda x: 2 * x, lambda x: x // 2, lambda x: x * 10**6 + 1,
+            lambda x: x + rng.randint(-50, 50), lambda x: 0,
+        ]  # fmt: skip
+        holder[key] = rng.choice(moves)(value)
+    elif isinstance(value, str) and "/" in value:
+        above, below = value.split("/", 1)
+        holder[key] = rng.choice(
+            [f"{above}1/{below}", f"{above}/{below}1", f"-{value}", above, f"{below}/{above}"]
+        )
+    else:
+        holder[key] = rng.choice(ODD)
+
+
+def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
+    """Claim exactly what the checker finds in the steps as they are; raises whatever it raises."""
+    document = verify.parse(start.content, decimals=True)
+    own = {
+        name: value
+        for name, value in document.items()
+        if name not in ("cotenant", "problem", "name", "source")
+    }
+    levels = [proof, *proof["levels"]]
+    _, goals, checker = verify.METHODS[start.key]
+    case = verify.Case(
+        own, dict(proof["options"]), proof["witness"], [list(level["steps"]) for level in levels]
+    )
+    for level, found, goal in zip(levels, checker(case), goals, strict=False):
+        worth, bound = (
+            None if x is None else f"{x.numerator}/{x.denominator}"
+            for x in (found.value, found.bound)
+        )
+        says = (
+            "infeasible"
+            if found.infeasible
+            else "optimal"
+            if worth == bound and worth is not None
+            else "gap"
+        )
+        level["claim"] = {
+            "objective": goal[0],
+            "sense": goal[1],
+            "value": worth,
+            "bound": bound,
+            "says": says,
+        }
+        if found.infeasible:
+            level["claim"] |= {"value": None, "bound": None}
+        if found.epsilon is not None:
+            off = {
+                name: f"{value.numerator}/{value.denominator}"
+                for name, value in found.epsilon.items()
+            }
+            level["claim"] |= {"says": "equilibrium", "epsilon": off, "bound": None}
+
+
+def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fraction]) -> str:
+    """What an accepted proof says that is false; "" when nothing is."""
+    levels = [proof["claim"], *(level["claim"] for level in proof["levels"])]
+    if start.truths:
+        return _lie_of_pairings(start, proof, levels)
+    for claim in levels[:1]:
+        if claim["says"] == "infeasible":
+            return "that there is no answer"
+        worth, bound = (
+            None if claim[key] is None else Fraction(claim[key]) for key in ("value", "bound")
+        )
+        options = json.dumps(proof["options"], sort_keys=True)
+        place = (hashlib.sha256(start.content).hexdigest(), start.key[1], options)
+        up = claim["sense"] == "max"
+        if worth is not None:
+            known = best.get(place)
+            best[place] = worth if known is None else (max if up else min)(known, worth)
+            told = _measured(start, proof, claim["objective"])
+            if (
+                told is not None
+                and abs(told - float(worth)) > 1e-6 * max(1.0, abs(told))
+                and claim["says"] != "equilibrium"
+            ):
+                return f"that the answer is worth {float(worth)}, where it is {told}"
+        known = best.get(place)
+        if bound is not None and known is not None and (bound < known if up else bound > known):
+            return f"the bound {float(bound)}, where {float(known)} is reached"
+    return ""
+
+
+def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str, Any]]) -> str:
+    options = proof["options"]
+    alpha, mode = Fraction(options.get("alpha", 0)), options.get("alpha_mode", "penalty-points")
+    worth: dict[str, Callable[[Truth], Fraction]] = {
+        "penalty": lambda t: t.mean, "slack": lambda t: t.slack, "blocking_pairs": lambda t: Fraction(t.blocking(alpha, mode)),
+    }  # fmt: skip
+    among = start.truths
+    for claim in levels:
+        values = [worth[claim["objective"]](truth) for truth in among]
+        value = None if claim["value"] is None else Fraction(claim["value"])
+        if claim["bound"] is not None and Fraction(claim["bound"]) > min(values):
+            return f"the bound {claim['bound']} on {claim['objective']}, where {min(values)} is reached"
+        if claim["says"] == "infeasible" or (value is not None and value < min(values)):
+            return f"that {claim['objective']} can be {claim['value']}"
+        if value is not None:
+            among = [truth for truth, other in zip(among, values, strict=True) if other <= value]
+    return ""
+
+
+def _measured(start: Start, proof: dict[str, Any], objective: str) -> float | None:
+    """The objective of the answer as this package measures it; None where it has another meaning or needs options."""
+    problem = start.key[0]
+    try:
+        instance = instance_of(json.loads(start.content), start.content.decode(), Path("a file"))
+        solution = problem_named(problem).solutions[0].from_document(proof["witness"])
+        found = analysis_of(problem).metrics(instance, solution).get(objective)
+    except (CotenantError, TypeError, ValueError):
+        return None
+    return None if found is None else float(found)
+
+
+def main() -> None:
+    """Forge, and count."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--number", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--drawn", type=int, default=12, help="instances of colocation that are drawn"
+    )
+    parser.add_argument("--only", action="append", choices=PROBLEM_NAMES)
+    arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
+    begun = starts(arguments.only or list(PROBLEM_NAMES), arguments.drawn)
+    print(
+        f"{len(begun)} proofs to begin with, of {len({start.key for start in begun})} methods",
+        flush=True,
+    )
+    counts: Counter[str] = Counter()
+    best: dict[tuple[str, str, str], Fraction] = {}
+    lies = 0
+    for start in begun:
+        assert not lie(start, start.proof, best), start.proof
+    for _ in range(arguments.number):
+        start = rng.choice(begun)
+        proof = copy.deepcopy(start.proof)
+        same = [other.proof for other in begun if other.key == start.key]
+        for _ in range(rng.choice([1, 1, 1, 2, 3, 6])):
+            mutate(proof, same, rng)
+        try:
+            if rng.random() < 0.7:
+                claim_what_is_found(start, proof)
+        except Exception:  # the steps are no steps: then the old claim stands
+            pass
+        text = json.dumps(proof)
+        if rng.random() < 0.03:
+            at = rng.randrange(len(text))
+            text = (
+                text[:at]
+                + rng.choice(['"', "1e9", "NaN", "[[", "-", "", "1.0"])
+                + text[at + rng.randint(0, 3) :]
+            )
+        try:
+            verify.verify(start.content, text.encode())
+        except verify.Unreadable:
+            counts["unreadable"] += 1
+        except verify.Refused:
+            counts["refused"] += 1
+        except Exception:  # which the program calls malformed, and refuses
+            counts["malformed"] += 1
+        else:
+            proof = json.loads(text)
+            counts["accepted, unchanged" if proof == start.proof else "accepted"] += 1
+            if false := lie(start, proof, best):
+                lies += 1
+                print(
+                    f"LIE of {' '.join(start.key)}: {false}\n{start.content.decode()[:2000]}\n{text[:4000]}"
+                )
+    print(", ".join(f"{number} {what}" for what, number in counts.most_common()))
+    print(f"{lies} lies")
+    raise SystemExit(1 if lies else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""A tree that shows that no whole numbers of some fillings of servers serve what is wanted.
+
+Its leaves are Farkas multipliers in whole numbers, worked out again exactly from the floats of a
+linear program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...models.program import ProgramBuilder
+from ..engines import LivingProgram
+from ..outcome import Clock
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+Booleans = np.ndarray[Any, np.dtype[np.bool_]]
+
+GRIDS = tuple(10**digits for digits in (1, 2, 3, 4, 6, 8))
+MOST_NODES = 2_000
+DEEPEST = 150
+"""Nodes one above the other: what reads the file recurses."""
+
+TINY = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fillings:
+    """The fillings an answer may use, and what is asked of it.
+
+    Attributes
+    ----------
+    table, kind : (n, s) copies of each item, and (n,) the class of server each is for.
+    request : (s,) copies wanted.
+    servers, price : (p,) how many servers there are of each class (inf: no limit), and what one
+        costs.
+    classes : (p,) the instance's index of each class, of `all_classes`.
+    target : what the answer may cost at most; None for any cost.
+    """
+
+    table: Integers
+    kind: Integers
+    request: Integers
+    servers: Floats
+    price: Integers
+    classes: Integers
+    all_classes: int
+    target: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A question (`node`, as the proof holds it), the fillings it counts, and which answer is
+    taken: 0 at most, 1 more.
+    """
+
+    node: dict[str, Any]
+    counted: Booleans
+    side: int
+
+
+class _Open(Exception):
+    """There is an answer after all, or no time or room for a proof."""
+
+
+def refuted(given: Fillings, clock: Clock) -> Any | None:
+    """The tree, nodes as objects and leaves as lists; None when there is an answer, or no time or
+    room for a proof.
+    """
+    left = MOST_NODES
+
+    def below(path: tuple[Node, ...]) -> Any:
+        nonlocal left
+        left -= 1
+        if clock.over or left < 0 or len(path) > DEEPEST:
+            raise _Open
+        answer = _relaxed(given, path).solve(clock.left)
+        if answer.row_dual is None or answer.point is None:
+            raise _Open
+        if (answer.objective or 0.0) > TINY:
+            return _contradiction(given, path, answer.row_dual)
+        node, counted = _question(given, answer.point[: len(given.table)])
+        low, high = (below((*path, Node(node, counted, side))) for side in (0, 1))
+        return {**node, "low": low, "high": high}
+
+    try:
+        return below(())
+    except _Open:
+        return None
+
+
+def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
+    """How much is missing at least, were halves of servers allowed: rows of items, classes, the
+    target, and the nodes.
+    """
+    number, types = given.table.shape
+    rows = ProgramBuilder()
+    times, missing = rows.columns(number), rows.columns(types, cost=1.0)
+    place, item = np.nonzero(given.table)
+    rows.block(
+        np.concatenate([item, np.arange(types)]),
+        np.concatenate([times[place], missing]),
+        np.concatenate([given.table[place, item], np.ones(types, dtype=np.int64)]),
+        given.request,
+        np.full(types, np.inf),
+    )
+    rows.block(
+        given.kind, times, np.ones(number), np.full(len(given.servers), -np.inf), given.servers
+    )
+    rows.row(
+        times,
+        given.price[given.kind].astype(float),
+        upper=np.inf if given.target is None else float(given.target),
+    )
+    for entry in path:
+        columns, most = times[entry.counted], float(entry.node["most"])
+        if entry.side:
+            lacking = rows.columns(1, cost=1.0)
+            rows.row(np.append(columns, lacking), np.ones(len(columns) + 1), lower=most + 1)
+        else:
+            rows.row(columns, np.ones(len(columns)), upper=most)
+    return LivingProgram(rows.build())
+
+
+def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> list[int]:
+    """Whole multipliers near these that add the rows up to a contradiction, as a leaf holds
+    them.
+    """
+    types, classes = len(given.request), len(given.servers)
+    limited = np.isfinite(given.servers)
+    number = np.where(limited, given.servers, 0).astype(np.int64)
+    for over in GRIDS:
+        items = np.maximum(np.floor(dual[:types] * over + TINY), 0).astype(np.int64)
+        rents = np.maximum(np.ceil(-dual[types : types + classes] * over - TINY), 0).astype(
+            np.int64
+        )
+        rents[~limited] = 0
+        worth = given.table @ items - rents[given.kind]
+        total = sum(int(y) * int(n) for y, n in zip(items, given.request, strict=True))
+        total -= sum(int(r) * int(n) for r, n in zip(rents, number, strict=True))
+        signs = []
+        for value, entry in zip(dual[types + classes + 1 :], path, strict=True):
+            sign = (
+                int(np.floor(value * over + TINY))
+                if entry.side
+                else int(np.ceil(-value * over - TINY))
+            )
+            sign = max(sign, 0)
+            worth = worth + (sign if entry.side else -sign) * entry.counted
+            total += sign * (entry.node["most"] + 1) if entry.side else -sign * entry.node["most"]
+            signs.append(sign)
+        needed = int(np.max(-(-worth // given.price[given.kind]), initial=0))
+        if given.target is None and needed > 0:
+            continue
+        if total > needed * (given.target or 0):
+            by_class = np.zeros(given.all_classes, dtype=np.int64)
+            by_class[given.classes] = rents
+            return [*items.tolist(), *by_class.tolist(), needed, *signs]
+    raise _Open
+
+
+def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]:
+    """A sum of the numbers of fillings that is no whole number: of a class, of two items together,
+    or of one filling.
+    """
+    by_class = np.bincount(given.kind, weights=times, minlength=len(given.servers))
+    off = np.abs(by_class - np.round(by_class))
+    if off.max() > TINY:
+        c = int(np.argmax(off))
+        return _asked(times, given.kind == c, int(given.classes[c]), [])
+    broken = np.flatnonzero(np.abs(times - np.round(times)) > TINY)
+    if not len(broken):
+        raise _Open
+    pairs = sorted(
+        {(int(i), int(given.table[p, i])) for p in broken for i in np.flatnonzero(given.table[p])}
+    )
+    holds = np.array([given.table[:, i] >= copies for i, copies in pairs])
+    together = (holds * times) @ holds.T
+    off = np.abs(together - np.round(together))
+    one, two = np.unravel_index(int(np.argmax(off)), off.shape)
+    if off[one, two] > TINY:
+        held = [list(pairs[k]) for k in sorted({int(one), int(two)})]
+        return _asked(times, holds[one] & holds[two], None, held)
+    p = int(broken[0])
+    same = (given.table >= given.table[p]).all(axis=1) & (given.kind == given.kind[p])
+    held = [[int(i), int(given.table[p, i])] for i in np.flatnonzero(given.table[p])]
+    return _asked(times, same, int(given.classes[given.kind[p]]), held)
+
+
+def _asked(
+    times: Floats, counted: Booleans, kind: int | None, held: list[list[int]]
+) -> tuple[dict[str, Any], Booleans]:
+    most = int(np.floor(times[counted].sum() + TINY))
+    return {"class": kind, "holds": held, "most": most}, counted

@@ -1,0 +1,192 @@
+"""Proofs of the most total speed: prices of jobs, and for each kind of VM a tree whose leaves are
+rents of its cores.
+
+The theorem stands above `Admission.bound` in `verify.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ... import verify
+from ...instances.admission.instance import Admission, Floats, Integers
+from ...instances.admission.prices import price_bound
+from ...instances.problem.proof import Level, Proof
+from ...models.program import LinearProgram, ProgramBuilder
+from ..admission.columns import ColumnGeneration
+from ..admission.prices import good_prices
+from ..engines import LivingProgram
+from ..outcome import Clock
+from . import Task
+from .rounding import on_grid
+
+MOST_NODES = 20_000
+DEEPEST = 150
+NEAR = 1e-9
+"""Relative to the total speed: a leaf whose top is as near to the best set known is not divided
+further.
+"""
+
+COARSE = (1, 2, 6, 60)
+"""Denominators that are tried first: instances with round numbers have round prices."""
+
+
+def optimal(task: Task) -> Proof:
+    """Of `optimal`, its total speed."""
+    steps = tuple(_steps(task))
+    [found] = verify.admission_speed(task.case({}, steps))
+    level = Level("total_speed", "max", found.value, found.bound, steps)
+    return Proof("admission", "optimal", (level,), {}, task.witness)
+
+
+def most_jobs(task: Task) -> Proof:
+    """Of `most-jobs`: the share served, which needs no prices, and the total speed among as
+    many.
+    """
+    first: tuple[dict[str, Any], ...] = ({"kind": "witness"},)
+    levels: list[tuple[dict[str, Any], ...]] = [first]
+    if task.options.get("then", "speed") == "speed":
+        levels.append(tuple(_steps(task)))
+    found = verify.admission_jobs(task.case({}, *levels))
+    names = ("assigned", "total_speed")
+    made = tuple(
+        Level(name, "max", entry.value, entry.bound, steps)
+        for name, entry, steps in zip(names, found, levels, strict=False)
+    )
+    return Proof("admission", "most-jobs", made, {}, task.witness)
+
+
+def _steps(task: Task) -> list[dict[str, Any]]:
+    """One step: the coarsest prices that prove the value itself, or fine ones."""
+    given = task.instance
+    value = float((given.speed * task.outcome.solution.cores).sum())  # type: ignore[union-attr]
+    prices, rents = _prices(task, value)
+    kinds, first = np.unique(given.cores, axis=0, return_index=True)
+    order = np.argsort(first)  # as the verifier meets them
+    tolerance = NEAR * value / len(given.cores)
+    trees = [
+        _Tree(given, kinds[k], prices, rents[first[k]], tolerance, task.clock).whole()
+        for k in order
+    ]
+    spread = given.jobs + int(given.cores.sum())
+    fine = 10 ** max(0, math.ceil(math.log10(spread / max(value * NEAR / 10, 1e-300))))
+    for over in (*COARSE, fine):
+        step = {
+            "kind": "prices",
+            "jobs": on_grid(prices, over),
+            "over": over,
+            "kinds": [_on_grid(tree, over) for tree in trees],
+        }
+        [found] = verify.admission_speed(task.case({}, (step,)))
+        if found.value == found.bound:
+            break
+    return [step]
+
+
+def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
+    """(J,) good prices of jobs and (V, C) of cores: those of the method, or by column
+    generation.
+    """
+    given, certificate = task.instance, task.outcome.certificate
+    if "prices" in certificate:
+        rents = np.array(certificate["prices"], dtype=float)
+    else:
+        rents, _ = good_prices(given, value, task.clock)
+    if "job_prices" in certificate:
+        return np.array(certificate["job_prices"], dtype=float), rents
+    columns = ColumnGeneration(given, rents, price_bound(given, rents))
+    columns.take(task.outcome.solution)  # type: ignore[arg-type]
+    for _ in columns.improve(task.clock, value):
+        pass
+    return columns.price, rents
+
+
+class _Tree:
+    """The tree of one kind of VM: linear programs over parts of jobs, branched on until they are
+    whole.
+    """
+
+    def __init__(
+        self,
+        given: Admission,
+        cores: Integers,
+        prices: Floats,
+        rents: Floats,
+        tolerance: float,
+        clock: Clock,
+    ) -> None:
+        self.jobs, self.types, self.rents = given.jobs, given.types, rents
+        self.best, self.tolerance, self.clock, self.left = 0.0, tolerance, clock, MOST_NODES
+        self.program = _program(given, cores, prices)
+
+    def whole(self) -> Any:
+        """The tree, nodes as objects and leaves as arrays of rents."""
+        return self._below({})
+
+    def _below(self, held: dict[int, bool]) -> Any:
+        self.left -= 1
+        if self.clock.over or self.left < 0:
+            return self.rents
+        lower, upper = self.program.lower.copy(), self.program.upper.copy()
+        for job, inside in held.items():
+            lower[job] = upper[job] = float(inside)
+        answer = LivingProgram(replace(self.program, lower=lower, upper=upper)).solve(
+            self.clock.left
+        )
+        if answer.point is None or answer.row_dual is None or answer.objective is None:
+            return self.rents
+        part, rents = answer.point[: self.jobs], np.maximum(0.0, -answer.row_dual[: self.types])
+        broken = np.abs(part - np.round(part))
+        if -answer.objective <= self.best + self.tolerance or broken.max() < 1e-7:
+            self.best = max(self.best, -answer.objective)
+            return rents
+        if len(held) == DEEPEST:
+            return rents
+        job = int(np.argmax(broken))
+        sides = {
+            name: self._below({**held, job: inside})
+            for name, inside in (("in", True), ("out", False))
+        }
+        return {"job": job, **sides}
+
+
+def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram:
+    """The most speed less prices of jobs on one VM, parts of jobs allowed; the first rows are its
+    cores.
+    """
+    jobs, types = given.jobs, given.types
+    rows = ProgramBuilder()
+    part = rows.columns(jobs, upper=1.0, cost=prices)
+    held = rows.columns(jobs * types, cost=-given.speed.reshape(-1))
+    kind, owner = np.tile(np.arange(types), jobs), np.repeat(np.arange(jobs), types)
+    ones, nothing = np.ones(len(held)), np.full(jobs, -np.inf)
+    rows.block(kind, held, ones, np.full(types, -np.inf), cores)
+    rows.block(
+        np.concatenate([owner, np.arange(jobs)]),
+        np.concatenate([held, part]),
+        np.concatenate([ones, -given.threads]),
+        nothing,
+        np.zeros(jobs),
+    )
+    pairs = np.arange(len(held))
+    rows.block(
+        np.concatenate([pairs, pairs]),
+        np.concatenate([held, part[owner]]),
+        np.concatenate([ones, -cores[kind]]),
+        np.full(len(held), -np.inf),
+        np.zeros(len(held)),
+    )
+    return rows.build()
+
+
+def _on_grid(tree: Any, over: int) -> Any:
+    """A tree with its leaves as whole numbers."""
+    if isinstance(tree, dict):
+        return {
+            name: entry if name == "job" else _on_grid(entry, over) for name, entry in tree.items()
+        }
+    return on_grid(tree, over)

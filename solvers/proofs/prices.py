@@ -1,0 +1,196 @@
+"""Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the fillings of
+servers that they leave.
+
+What prices prove, and a tree besides, stands above `priced` in `verify.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ... import verify
+from ...instances.packing.instance import Integers, fits
+from ...instances.problem.proof import Level, Proof
+from ..outcome import Clock, Status
+from ..packing.generation import Prices, generate, prices_of
+from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
+from ..packing.reduction import UNLIMITED, Reduced, reduce
+from . import Claimed, Task
+from .filling_tree import Fillings, refuted
+
+SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
+"""What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
+
+MOST_FILLINGS = 6_000
+
+WEIGHED = 10**6
+"""The largest weight of a resource."""
+
+NODES = 3_000_000
+"""Of a search for fillings: what the verifier, in plain Python, would not finish is not begun."""
+
+MARGIN = Fraction(1, 20)
+"""Prices are lowered until they prove their bound by this part of what they could: the search is
+shorter.
+"""
+
+
+def min_servers(task: Task) -> Proof:
+    """Of `min-servers`."""
+    return _cheapest(task, "min-servers", costs=False)
+
+
+def cp_sat(task: Task) -> Proof:
+    """Of `cp-sat`."""
+    return _cheapest(task, "cp-sat", costs=False)
+
+
+def arc_flow(task: Task) -> Proof:
+    """Of `arc-flow`."""
+    return _cheapest(task, "arc-flow", costs=False)
+
+
+def min_cost(task: Task) -> Proof:
+    """Of `min-cost`."""
+    return _cheapest(task, "min-cost", costs=True)
+
+
+def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
+    objective = "cost" if costs else "servers"
+    problem = reduce(task.instance, costs=costs)
+    checker = verify.packing_cost if costs else verify.packing_servers
+    if task.outcome.status is Status.INFEASIBLE:
+        step = no_answer(problem, task.clock)
+    else:
+        step = bounded(problem, int(np.ceil((task.outcome.bound or 0) - 1e-6)), task.clock)
+    steps = ((step,),) if step else ((),)
+    [found] = checker(task.case({}, *steps))
+    if task.outcome.status is Status.INFEASIBLE and not found.infeasible:
+        raise Claimed("that the servers are too few is not proved by prices")
+    level = Level(objective, "min", found.value, found.bound, steps[0], found.infeasible)
+    if found.infeasible:
+        level = replace(level, value=None, bound=None)
+    return Proof("packing", method, (level,), {}, task.witness)
+
+
+def bounded(problem: Reduced, cost: int, clock: Clock) -> dict[str, Any] | None:
+    """A step that proves that no answer costs less than this, or as near to it as can be; None for
+    nothing.
+    """
+    relaxation = generate(problem, Pool(problem.types), clock, upper=cost)
+    prices = relaxation.prices
+    if prices.value > cost - 1:
+        share = (cost - 1 + MARGIN * (prices.value - cost + 1)) / prices.value
+        for scale in SCALES:
+            coarse = coarser(problem, prices, scale, share)
+            if coarse.value > cost - 1:
+                return step_of(problem, coarse)
+    coarse = coarser(problem, prices, 10**6)
+    found = None if clock.over else _tree(problem, coarse, cost - 1, clock)
+    return step_of(problem, coarse, found) if coarse.value > 0 else None
+
+
+def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
+    """A step that proves that there are too few servers; None if there is none.
+
+    Types that fit servers without limit cannot be the reason. Of the others, what would cost more
+    than all servers there are at prices, a scale and rents is impossible at the same prices, the
+    scale 0, and rents that are higher by it.
+    """
+    endless = problem.servers >= UNLIMITED
+    kept = ~fits(problem.demand, problem.capacity[endless]).any(axis=1)
+    if not kept.any():
+        return None
+    part = replace(
+        problem,
+        demand=problem.demand[kept],
+        request=problem.request[kept],
+        members=tuple(np.array(problem.members, dtype=object)[kept].tolist()),
+        capacity=problem.capacity[~endless],
+        servers=problem.servers[~endless],
+        price=np.ones(int((~endless).sum()), dtype=np.int64),
+        classes=problem.classes[~endless],
+    )
+    if len(part.price) == 0:
+        return None
+    prices = generate(part, Pool(part.types), clock, upper=None).prices
+    for scale in SCALES:
+        coarse = coarser(part, prices, scale)
+        if coarse.value > int(part.servers.sum()):
+            return step_of(part, _without_scale(coarse))
+    rented = _without_scale(coarser(part, prices, 10**6))
+    found = None if clock.over else _tree(part, rented, None, clock)
+    return step_of(part, rented, found) if found else None
+
+
+def coarser(problem: Reduced, prices: Prices, scale: int, share: Fraction = Fraction(1)) -> Prices:
+    """A share of some prices, rounded to whole numbers of a scale (at least 1), and the bound that
+    they prove exactly.
+    """
+    profit = np.array(
+        [max(1, int(int(price) * share * scale / prices.scale)) for price in prices.profit]
+    )
+    tops = [
+        price_patterns(problem, c, profit, scale * int(cost), nodes=NODES).best
+        for c, cost in enumerate(problem.price)
+    ]
+    return prices_of(problem, profit, tops, scale)
+
+
+def _without_scale(prices: Prices) -> Prices:
+    return replace(prices, scale=0, rent=tuple(rent + prices.scale for rent in prices.rent))
+
+
+def _tree(
+    problem: Reduced, prices: Prices, target: int | None, clock: Clock
+) -> dict[str, Any] | None:
+    """A target and a tree that shows that no answer costs that little; None if there is none, or no
+    time.
+    """
+    income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
+    rents = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
+    room = (target or 0) * prices.scale + rents - income
+    tables: list[Integers] = []
+    for c, cost in enumerate(problem.price):
+        least = int(cost) * prices.scale + prices.rent[c] - room
+        listed = all_patterns(problem, c, prices.profit, least, most=MOST_FILLINGS, nodes=NODES)
+        if listed is None:
+            return None
+        tables.append(listed)
+    order = np.argsort([min(members) for members in problem.members])  # as the verifier meets them
+    given = Fillings(
+        table=np.concatenate(tables)[:, order],
+        kind=np.repeat(np.arange(len(tables)), [len(table) for table in tables]),
+        request=problem.request[order],
+        servers=np.where(problem.servers >= UNLIMITED, np.inf, problem.servers.astype(float)),
+        price=problem.price,
+        classes=problem.classes,
+        all_classes=problem.instance.classes,
+        target=target,
+    )
+    tree = refuted(given, clock)
+    return None if tree is None else {"tree": tree} | ({} if target is None else {"target": target})
+
+
+def step_of(problem: Reduced, prices: Prices, tree: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The step: prices and rents of the instance's own types and classes, and weights that shorten
+    the searches.
+    """
+    given = problem.instance
+    of_type, of_class = [0] * given.types, [0] * given.classes
+    for price, members in zip(prices.profit.tolist(), problem.members, strict=True):
+        for member in members:
+            of_type[member] = price
+    weights = np.zeros((given.classes, given.capacity.shape[1]), dtype=np.int64)
+    for k, c in enumerate(problem.classes):
+        of_class[c] = int(prices.rent[k])
+        _, mix, _, _ = surrogate_mix(problem, k, prices.profit)
+        own = problem.capacity[k] > 0
+        heavy = mix / problem.capacity[k][own]
+        weights[c, own] = np.round(heavy / heavy.max() * WEIGHED).astype(np.int64)
+    step = {"kind": "prices", "prices": of_type, "scale": prices.scale, "rents": of_class}
+    return {**step, "weights": weights.tolist(), **(tree or {})}

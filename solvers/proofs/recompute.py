@@ -1,0 +1,56 @@
+"""Proofs that are a definition worked out again: REF, what fluid work bounds, and the play of
+FUGA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import verify
+from ...instances.problem.proof import Level, Proof
+from . import Claimed, Task
+
+STEP: tuple[dict[str, Any], ...] = ({"kind": "recompute"},)
+
+
+def ref(task: Task) -> Proof:
+    """Of `REF`: the schedule that all coalitions' play leads to."""
+    if task.options.get("utility", "throughput") != "throughput":
+        raise Claimed("only the utility of the paper, throughput, is recomputed")
+    reading = task.options.get("reading", "figure")
+    options = {} if reading == "figure" else {"reading": reading}
+    proof = _recomputed(task, verify.scheduling_ref, "REF", "unfairness", "min", options)
+    if proof.levels[0].bound is None:
+        raise Claimed("no work is done before the horizon, so that unfairness has no unit")
+    return proof
+
+
+def max_utilization(task: Task) -> Proof:
+    """Of scheduling's `max-utilization`, the fluid bound."""
+    return _recomputed(task, verify.scheduling_most, "max-utilization", "utilization", "max", {})
+
+
+def max_utility(task: Task) -> Proof:
+    """Of scheduling's `max-utility`, the fluid bound."""
+    return _recomputed(task, verify.scheduling_utility, "max-utility", "utility", "max", {})
+
+
+def _recomputed(
+    task: Task,
+    checker: Callable[[verify.Case], list[verify.Found]],
+    method: str,
+    objective: str,
+    sense: Any,
+    options: dict[str, Any],
+) -> Proof:
+    case = task.case(options, STEP)
+    solution = task.outcome.solution
+    if solution is not None:
+        case.witness = {name: list(solution.document()[name]) for name in ("start", "machine")}
+    try:
+        [found] = checker(case)
+    except verify.Refused as why:
+        raise Claimed(str(why)) from None
+    level = Level(objective, sense, found.value, found.bound, STEP)
+    return Proof("scheduling", method, (level,), options, case.witness)  # type: ignore[arg-type]

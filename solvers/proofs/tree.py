@@ -1,0 +1,195 @@
+"""Trees of cases that show a program in whole numbers to have no point, for
+`verify.Program.impossible`.
+
+The bounds of every case are tightened by the verifier's own code, so a tree made here is one that
+it accepts. A case that is left is given to HiGHS: as a linear program it either is impossible, or
+its objective is beyond what is asked for (then its multipliers, in whole numbers, close it), or its
+point says at which column to split.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import verify
+from ...models.program import LinearProgram
+from ..engines import LivingProgram
+from ..outcome import Clock, Status
+
+Floats = npt.NDArray[np.float64]
+Terms = list[tuple[int, int]]
+
+GRIDS = (1, 4, 10**3, 10**6, 10**9)
+"""Parts of one in which multipliers are tried, the shortest first."""
+
+WHOLE = 1e-6
+"""What is this near to a whole number is taken for one."""
+
+
+def tree_step(
+    program: verify.Program, objective: tuple[Terms, int] | None, clock: Clock
+) -> dict[str, Any] | None:
+    """The tree, its leaves and cuts as fields of a step; None when there is a point, or time is up
+    first.
+
+    Parameters
+    ----------
+    program : the verifier's; rows are added to it.
+    objective : terms and the most that they may sum to: the row that the verifier adds last, if it
+        adds one.
+    """
+    if objective is not None:
+        program.at_most(*objective)
+    search = _Search(program, objective is not None)
+    search.columns_of_rows()
+    if not program.tighten(list(program.low), list(program.high), list(range(len(program.rows)))):
+        return {"tree": []}
+    cuts = search.root_cuts()
+    made: dict[str, Any] = {"tree": []}
+    if cuts:
+        made["cuts"] = cuts
+    search.columns_of_rows()
+    cases = [(list(program.low), list(program.high), list(range(len(program.rows))))]
+    leaves: list[list[int]] = []
+    while cases:
+        if clock.over:
+            return None
+        low, high, rows = cases.pop()
+        if not program.tighten(low, high, rows):
+            continue
+        closed, split = search.close(low, high)
+        if closed is not None:
+            made["tree"].append(-1)
+            leaves.append(closed)
+            continue
+        if split is None:
+            return None
+        column, value = split
+        made["tree"] += [column, value]
+        above, below = list(low), list(high)
+        above[column], below[column] = value + 1, value
+        cases += [(above, high, program.of[column]), (low, below, program.of[column])]
+    return {**made, "leaves": leaves} if leaves else made
+
+
+class _Search:
+    """The linear program of a case, and what its multipliers prove."""
+
+    def __init__(self, program: verify.Program, has_objective: bool) -> None:
+        self.program = program
+        self.objective = len(program.rows) - 1 if has_objective else None
+
+    def columns_of_rows(self) -> None:
+        """The verifier's own index: the rows of each column."""
+        self.program.of = [[] for _ in self.program.low]
+        for r, (terms, _) in enumerate(self.program.rows):
+            for j, _factor in terms:
+                self.program.of[j].append(r)
+        self.program.work = 10**12
+
+    def root_cuts(self) -> list[list[int]]:
+        """The objective's row less the multipliers of the relaxation: its factors are reduced
+        costs, and its room the gap.
+        """
+        if self.objective is None:
+            return []
+        low, high = list(self.program.low), list(self.program.high)
+        answer = self._relaxed(low, high)
+        if answer.status is not Status.OPTIMAL or answer.row_dual is None:
+            return []
+        hint = self._hint(answer.row_dual, GRIDS[2], self.objective)
+        if len(hint) <= 2:
+            return []
+        total, right = self.program.sum_of(hint)
+        self.program.at_most(list(total.items()), right)
+        return [[1, *hint]]
+
+    def close(
+        self, low: list[int], high: list[int]
+    ) -> tuple[list[int] | None, tuple[int, int] | None]:
+        """Multipliers that close a case, or the column and the value at which to split it; neither
+        when it has a point.
+        """
+        answer = self._relaxed(low, high)
+        if answer.status is Status.INFEASIBLE:
+            answer = self._elastic(low, high)
+            closed = self._closes(answer.row_dual, None, low, high)
+            return closed, None if closed else self._any_split(low, high)
+        if answer.row_dual is None or answer.point is None:
+            return None, self._any_split(low, high)
+        if self.objective is not None:
+            closed = self._closes(answer.row_dual, self.objective, low, high)
+            if closed:
+                return closed, None
+        part = np.abs(answer.point - np.round(answer.point))
+        if part.max(initial=0.0) > WHOLE:
+            column = int(np.argmax(part))
+            return None, (column, int(np.floor(answer.point[column])))
+        return None, self._any_split(low, high)
+
+    def _any_split(self, low: list[int], high: list[int]) -> tuple[int, int] | None:
+        """At the first column that is open; None when all are fixed, and the case is a point."""
+        for j, (least, most) in enumerate(zip(low, high, strict=True)):
+            if least < most:
+                return j, (least + most) // 2
+        return None
+
+    def _closes(
+        self, dual: Floats | None, objective: int | None, low: list[int], high: list[int]
+    ) -> list[int] | None:
+        """The hint of a leaf, if these multipliers close the case in whole numbers."""
+        if dual is None:
+            return None
+        for over in GRIDS:
+            hint = self._hint(dual, over, objective)
+            total, right = self.program.sum_of(hint)
+            if sum(a * (low[j] if a > 0 else high[j]) for j, a in total.items()) > right:
+                return hint
+        return None
+
+    def _hint(self, dual: Floats, over: int, objective: int | None) -> list[int]:
+        times = np.round(np.maximum(0.0, -dual) * over).astype(np.int64)
+        pairs = [(int(r), int(times[r])) for r in np.flatnonzero(times) if r != self.objective]
+        if objective is not None:
+            pairs.append((objective, over))
+        return [number for pair in pairs for number in pair]
+
+    def _relaxed(self, low: list[int], high: list[int]) -> Any:
+        cost = np.zeros(len(low))
+        if self.objective is not None:
+            for j, a in self.program.rows[self.objective][0]:
+                cost[j] = a
+        return LivingProgram(self._linear(low, high, cost, 0)).solve()
+
+    def _elastic(self, low: list[int], high: list[int]) -> Any:
+        """The least sum by which the rows are missed: its multipliers show that it is not 0."""
+        rows = len(self.program.rows)
+        cost = np.append(np.zeros(len(low)), np.ones(rows))
+        return LivingProgram(self._linear(low, high, cost, rows)).solve()
+
+    def _linear(self, low: list[int], high: list[int], cost: Floats, elastic: int) -> LinearProgram:
+        from scipy.sparse import csr_array, eye_array, hstack
+
+        rows = self.program.rows
+        entries = [(r, j, a) for r, (terms, _) in enumerate(rows) for j, a in terms]
+        r, j, a = (np.array(part, dtype=float) for part in zip(*entries, strict=True))
+        matrix = csr_array(
+            (a, (r.astype(np.int64), j.astype(np.int64))), shape=(len(rows), len(low))
+        )
+        right = np.array([most for _, most in rows], dtype=float)
+        if self.objective is not None and not elastic:
+            right[self.objective] = np.inf
+        if elastic:
+            matrix = hstack([matrix, -eye_array(elastic)]).tocsr()
+        return LinearProgram(
+            matrix,
+            np.full(len(rows), -np.inf),
+            right,
+            cost,
+            np.append(np.array(low, dtype=float), np.zeros(elastic)),
+            np.append(np.array(high, dtype=float), np.full(elastic, np.inf)),
+            np.zeros(len(low) + elastic, dtype=bool),
+        )

@@ -1,0 +1,212 @@
+"""Tiny colocation instances by chance, all their answers, and proofs of them: for tests and the
+forger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from cotenant import catalog, verify
+from cotenant.analysis.run.solve import solve
+from cotenant.instances.problem.files import instance_of
+from cotenant.instances.problem.proof import Proof
+from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.proofs import Task
+
+Pairs = tuple[tuple[int, int], ...]
+"""Agents that share, and (i, i) for one without a co-runner; agents numbered type by type."""
+
+
+def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | None:
+    """A document of some agents of few types, penalties of two digits so that ties are common; None
+    for one without answer.
+    """
+    rng = random.Random(seed)
+    size = most if distinct else rng.randint(1, 4)
+    count = [1] * size if distinct else [rng.randint(0, 3) for _ in range(size)]
+    agents = sum(count)
+    if not 2 <= agents <= most:
+        return None
+    digits = rng.choice([10, 100])
+    penalty = [[rng.randint(-2, digits) / digits for _ in range(size)] for _ in range(size)]
+    for row in penalty:
+        for b in range(size):
+            if rng.random() < 0.1:
+                row[b] = None  # type: ignore[call-overload]
+    band = [float(rng.randint(0, 3)) for _ in range(size)]
+    made = {
+        "cotenant": 1,
+        "problem": "colocation",
+        "name": "drawn",
+        "penalty": penalty,
+        "count": count,
+        "bandwidth": band,
+    }
+    kind = rng.randrange(4)
+    if kind == 0:
+        made["unpaired"] = 1
+    elif kind == 1:
+        made["machines"] = None
+    elif kind == 2 or agents % 2:
+        made["machines"] = (agents + 1) // 2 + rng.randint(0, 1)
+    return made if next(answers(made), None) is not None else None
+
+
+def cases(number: int, start: int = 0, **options: Any) -> list[dict[str, Any]]:
+    """So many drawn documents."""
+    found: list[dict[str, Any]] = []
+    while len(found) < number:
+        document = drawn(start, **options)
+        found += [document] if document is not None else []
+        start += 1
+    return found
+
+
+def preferences(seed: int) -> dict[str, Any]:
+    """Four to six agents with strict lists, and where they are five, one without partner."""
+    rng = random.Random(seed)
+    agents = rng.choice([4, 5, 6])
+    rows = []
+    for i in range(agents):
+        others = [j for j in range(agents) if j != i]
+        rng.shuffle(others)
+        rows.append([None if i == j else (others.index(j) + 1) / 10 for j in range(agents)])
+    document = {
+        "cotenant": 1,
+        "problem": "colocation",
+        "name": "lists",
+        "penalty": rows,
+        "count": [1] * agents,
+    }
+    return document | ({"unpaired": 1} if agents == 5 else {})
+
+
+def kinds_of(document: dict[str, Any]) -> list[int]:
+    """The type of each agent."""
+    return [a for a, number in enumerate(document["count"]) for _ in range(number)]
+
+
+def answers(document: dict[str, Any]) -> Iterator[Pairs]:
+    """Every feasible answer, agent by agent."""
+    kind, penalty, agents = kinds_of(document), document["penalty"], sum(document["count"])
+    alone = 0
+    if "unpaired" in document or document.get("machines", 0) is None:
+        alone = agents
+    elif "machines" in document:
+        alone = 2 * document["machines"] - agents
+
+    def extend(pairs: Pairs, free: list[int], left: int) -> Iterator[Pairs]:
+        if not free:
+            yield pairs
+            return
+        i, *rest = free
+        if left:
+            yield from extend((*pairs, (i, i)), rest, left - 1)
+        for j in rest:
+            if penalty[kind[i]][kind[j]] is not None and penalty[kind[j]][kind[i]] is not None:
+                yield from extend((*pairs, (i, j)), [k for k in rest if k != j], left)
+
+    yield from extend((), list(range(agents)), alone)
+
+
+def decimal(value: float) -> Fraction:
+    return Fraction(str(value))
+
+
+class Truth:
+    """What an answer is worth, by the definitions, agent by agent."""
+
+    def __init__(self, document: dict[str, Any], pairs: Pairs) -> None:
+        self.document, self.kind = document, kinds_of(document)
+        self.mate = {i: j for pair in pairs for i, j in (pair, pair[::-1])}
+
+    def old(self, i: int) -> Fraction:
+        if self.mate[i] == i:
+            return decimal(self.document.get("unpaired", 0))
+        return self.beside(i, self.mate[i])
+
+    def beside(self, i: int, j: int) -> Fraction:
+        return decimal(self.document["penalty"][self.kind[i]][self.kind[j]])
+
+    @property
+    def mean(self) -> Fraction:
+        return sum(map(self.old, self.mate), Fraction(0)) / len(self.mate)
+
+    def blocking(self, alpha: Fraction = Fraction(0), mode: str = "penalty-points") -> int:
+        def gains(i: int, j: int) -> bool:
+            if self.mate[i] == i and "unpaired" not in self.document:
+                return False
+            old = self.old(i)
+            least = {"relative-penalty": abs(old), "relative-throughput": 1 - old}.get(
+                mode, Fraction(1)
+            ) * alpha
+            return old - self.beside(i, j) > least
+
+        def allowed(i: int, j: int) -> bool:
+            penalty = self.document["penalty"]
+            a, b = self.kind[i], self.kind[j]
+            return penalty[a][b] is not None and penalty[b][a] is not None
+
+        agents = sorted(self.mate)
+        pairs = [
+            (i, j) for i in agents for j in agents if i < j and self.mate[i] != j and allowed(i, j)
+        ]
+        return sum(gains(i, j) and gains(j, i) for i, j in pairs)
+
+    @property
+    def slack(self) -> Fraction:
+        band = self.document["bandwidth"]
+        groups = {a: [self.old(i) for i in self.mate if self.kind[i] == a] for a in set(self.kind)}
+        mean = {a: sum(values, Fraction(0)) / len(values) for a, values in groups.items()}
+        worse = [mean[a] - mean[b] for a in mean for b in mean if band[a] < band[b]]
+        return Fraction(max([Fraction(0), *worse]))
+
+
+def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
+    """The answer over types, as a proof shows it."""
+    kind = kinds_of(document)
+    pair = Counter(tuple(sorted((kind[i], kind[j]))) for i, j in pairs if i != j)
+    single = Counter(kind[i] for i, j in pairs if i == j)
+    first, second = ([p[side] for p in pair] for side in (0, 1))
+    alone = [single[a] for a in range(len(document["count"]))]
+    return {"first": first, "second": second, "pairs": list(pair.values()), "single": alone}
+
+
+def case_of(
+    document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any
+) -> verify.Case:
+    """What a checker gets."""
+    content = verify.parse(json.dumps(document).encode(), decimals=True)
+    own = {
+        name: value
+        for name, value in content.items()
+        if name not in ("cotenant", "problem", "name", "source")
+    }
+    return verify.Case(
+        own,
+        options or {},
+        None if pairs is None else witness(document, pairs),
+        [list(s) for s in steps],
+    )
+
+
+def proved(document: dict[str, Any], method: str, **options: Any) -> tuple[bytes, Proof]:
+    """An instance's bytes and the proof that a method's producer makes of its answer."""
+    content = json.dumps(document).encode()
+    instance = instance_of(document, content.decode(), None)  # type: ignore[arg-type]
+    result = solve(instance, method, time_limit=5, **options)
+    prover = resolve(catalog.find(document["problem"], method).prover)
+    return content, prover(Task.of(content, instance, options, result.outcome, Clock(10)))
+
+
+def written(content: bytes, proof: Proof) -> dict[str, Any]:
+    """The proof as JSON values, of the instance in some bytes."""
+    name = json.loads(content).get("name", "")
+    return proof.document(name, hashlib.sha256(content).hexdigest())

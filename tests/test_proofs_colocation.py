@@ -1,0 +1,452 @@
+"""Proofs of colocation: what the checkers accept is true of every answer, and what is forged is
+refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from proof_cases import Truth, answers, case_of, cases, preferences, proved, written
+
+from cotenant import verify
+from cotenant.instances.problem.files import locate
+from cotenant.instances.problem.reading import read_bytes
+
+ALPHAS = [
+    {},
+    {"alpha": "1/20"},
+    {"alpha": "1/10", "alpha_mode": "relative-penalty"},
+    {"alpha": "1/5", "alpha_mode": "relative-throughput"},
+]
+
+
+def truths(document: dict[str, Any]) -> list[Truth]:
+    return [Truth(document, pairs) for pairs in answers(document)]
+
+
+def blocking(truth: Truth, options: dict[str, Any]) -> int:
+    return truth.blocking(
+        Fraction(options.get("alpha", 0)), options.get("alpha_mode", "penalty-points")
+    )
+
+
+@pytest.mark.parametrize("options", ALPHAS, ids=str)
+def test_an_answer_is_worth_what_its_agents_say(options: dict[str, Any]) -> None:
+    for document in cases(40):
+        for pairs in itertools.islice(answers(document), 20):
+            truth = Truth(document, pairs)
+            found = verify.colocation_stable(case_of(document, pairs, options, [], []))
+            assert [one.value for one in found] == [blocking(truth, options), truth.mean]
+            assert verify.colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
+
+
+def test_no_multipliers_prove_more_than_the_least_mean_penalty() -> None:
+    rng = random.Random(0)
+    reached = 0
+    for document in cases(60):
+        least = min(truth.mean for truth in truths(document))
+        size, agents = len(document["count"]), sum(document["count"])
+        for _ in range(20):
+            sets = [
+                [rng.randint(0, 30), *sorted(rng.sample(range(size), rng.randint(1, size)))]
+                for _ in range(rng.randint(0, 2))
+            ]
+            sets = [entry for entry in sets if sum(document["count"][a] for a in entry[1:]) % 2]
+            step = {
+                "kind": "dual",
+                "over": rng.choice([1, 2, 7]),
+                "prices": [rng.randint(-20, 150) for _ in range(size)],
+                "rent": rng.choice([0, 0, 20]),
+                "sets": sets,
+            }
+            bound = verify.colocation_optimal(case_of(document, None, {}, [step]))[0].bound
+            assert bound is not None
+            assert bound <= least
+            reached += bound > least - Fraction(1, 10 * agents)
+    assert reached > 5
+
+
+def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack() -> None:
+    rng = random.Random(1)
+    accepted = 0
+    for document in cases(80):
+        found = truths(document)
+        size, band = len(document["count"]), document["bandwidth"]
+        flow = [0] * size
+        for _ in range(3):
+            a, b = rng.choices(range(size), k=2)
+            amount = rng.randint(0, 5)
+            if band[a] < band[b] or rng.random() < 0.1:
+                flow[a] += amount
+                flow[b] -= amount
+        step = {
+            "kind": "dual",
+            "over": 1,
+            "prices": [rng.randint(-20, 300) for _ in range(size)],
+            "rent": 0,
+            "sets": [],
+        }
+        step["flow"] = {"over": rng.randint(1, 3), "numbers": flow}
+        pairs = rng.choice(list(answers(document)))
+        slack = Truth(document, pairs).slack
+        for steps in ([[step]], [[], [step]]):
+            try:
+                bounds = [
+                    one.bound
+                    for one in verify.colocation_fair(case_of(document, pairs, {}, *steps))
+                ]
+            except (verify.Refused, ZeroDivisionError):
+                continue
+            accepted += 1
+            assert bounds[0] <= min(truth.slack for truth in found)
+            if len(bounds) > 1:
+                assert bounds[1] <= min(truth.mean for truth in found if truth.slack <= slack)
+    assert accepted > 50
+
+
+@pytest.mark.parametrize("options", ALPHAS, ids=str)
+def test_the_program_without_blocking_pairs_has_exactly_the_answers_without(
+    options: dict[str, Any],
+) -> None:
+    seen = set()
+    for distinct in (False, True):
+        for document in cases(12, most=6, distinct=distinct):
+            for pairs in answers(document):
+                given = verify.Colocation(case_of(document, pairs))
+                program, cost = verify.stable_program(given, verify.Gains(given, options))
+                shown = {(min(a, b), max(a, b)): number for a, b, number in given.pairs}
+                fixed = _columns(program, given, verify.Gains(given, options), shown)
+                truth = Truth(document, pairs)
+                stable = blocking(truth, options) == 0
+                assert (fixed is not None and _holds(program, fixed)) == stable
+                if fixed is not None and stable:
+                    assert (
+                        sum(fixed[j] * each for j, each in cost)
+                        == truth.mean * given.unit * given.agents
+                    )
+                seen.add((distinct, stable))
+    assert len(seen) == 4
+
+
+def _columns(
+    program: verify.Program, given: verify.Colocation, gains: verify.Gains, shown: Any
+) -> dict[int, int] | None:
+    """The columns of pairs and of agents alone, in the order in which they are made; None when a
+    pair is left out.
+    """
+    left = _left_pairs(given, gains)
+    if any(pair not in left for pair in shown):
+        return None
+    values = [shown.get(pair, 0) for pair in left]
+    present = range(given.size) if given.alone else []
+    return dict(enumerate([*values, *(given.singles[a] for a in present)]))
+
+
+def _left_pairs(given: verify.Colocation, gains: verify.Gains) -> list[tuple[int, int]]:
+    """Irving's first phase again, round by round over all agents."""
+    fits = {
+        (a, b)
+        for a, b in itertools.product(range(given.size), repeat=2)
+        if given.penalty[a][b] is not None and given.count[a] and given.count[b]
+    }
+    if any(number != 1 for number in given.count) or (given.alone and not given.left):
+        return sorted(pair for pair in fits if pair[0] <= pair[1])
+
+    def gain(a: int, old: int | None, new: int) -> bool:
+        return given.penalty[a][new] <= gains.most(
+            given.single if old is None else given.penalty[a][old]
+        )
+
+    changed = True
+    while changed:
+        changed = False
+        for i, c in sorted(fits):
+            others = [b for a, b in fits if a == i and b != c]
+            if all(gain(i, b, c) for b in [*others, *([None] if given.left else [])]):
+                refused = [b for a, b in fits if a == c and gain(c, b, i)]
+                changed |= bool(refused)
+                fits -= {(c, b) for b in refused} | {(b, c) for b in refused}
+    return sorted(pair for pair in fits if pair[0] <= pair[1])
+
+
+def _holds(program: verify.Program, fixed: dict[int, int]) -> bool:
+    """Whether something is left of the program when these columns are fixed; the others follow from
+    the rows.
+    """
+    low = [fixed.get(j, least) for j, least in enumerate(program.low)]
+    high = [fixed.get(j, most) for j, most in enumerate(program.high)]
+    program.of = [
+        [r for r, (terms, _) in enumerate(program.rows) if any(j == k for k, _ in terms)]
+        for j in range(len(low))
+    ]
+    left = program.tighten(low, high, list(range(len(program.rows))))
+    assert not left or low == high
+    return left
+
+
+def test_every_stable_partition_of_few_agents_bounds_the_fewest_blocking_pairs() -> None:
+    bounds = []
+    for options, document in itertools.product(ALPHAS[:2], map(preferences, range(60))):
+        fewest = min(blocking(truth, options) for truth in truths(document))
+        if fewest == 0 and document["count"] == [1] * 6:
+            continue
+        given = verify.Colocation(case_of(document))
+        checker = verify.Deletions(given, verify.Gains(given, options))
+        for after in itertools.permutations(range(given.size)):
+            tree = [[number for pair in enumerate(after) for number in pair], []]
+            for least in (3, 2, 1):
+                try:
+                    bound = checker.bound({"least": least, "tree": tree})
+                except verify.Refused:
+                    continue
+                bounds.append(fewest - bound)
+    assert len(bounds) > 10
+    assert min(bounds) >= 0
+
+
+@pytest.mark.parametrize("method", ["optimal", "stable", "fair"])
+def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
+    said = []
+    documents = (
+        cases(6) + cases(4, start=1000, most=6, distinct=True) if method == "stable" else cases(6)
+    )
+    for document in documents:
+        content, proof = proved(document, method)
+        said.append(verify.verify(content, json.dumps(written(content, proof)).encode()))
+        found = truths(document)
+        first, *rest = proof.levels
+        worth = {
+            "penalty": lambda t: t.mean,
+            "blocking_pairs": lambda t: t.blocking(),
+            "slack": lambda t: t.slack,
+        }
+        least = min(worth[first.objective](truth) for truth in found)
+        assert first.bound is not None
+        assert first.bound <= least <= first.value
+        for level in rest:
+            among = [truth.mean for truth in found if worth[first.objective](truth) <= first.value]
+            assert level.value >= min(among)
+            assert level.bound is None or level.bound <= min(among)
+    assert sum("optimal" in text.split("then")[0] for text in said) >= len(said) - (
+        2 if method == "fair" else 0
+    )
+
+
+BUNDLED = ["tiny", "no-stable-4", "cooper-1000", "preferences-100"]
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_least_mean_penalty_of_bundled_instances_is_proved_without_a_gap(name: str) -> None:
+    document = json.loads(read_bytes(locate(f"colocation/{name}")))
+    content, proof = proved(document, "optimal")
+    assert proof.complete
+    assert len(json.dumps(written(content, proof))) < 10_000
+    assert ": optimal" in verify.verify(content, json.dumps(written(content, proof)).encode())
+
+
+def test_cooper_1000_is_proved_stable_and_the_cheapest_of_those() -> None:
+    content, proof = proved(json.loads(read_bytes(locate("colocation/cooper-1000"))), "stable")
+    assert proof.complete
+    assert len(proof.levels) == 2
+    assert len(json.dumps(written(content, proof))) < 10_000
+    assert (
+        verify.verify(content, json.dumps(written(content, proof)).encode()).count("optimal") == 2
+    )
+
+
+def drawn_without_stability(seed: int) -> dict[str, Any]:
+    """Fourteen different agents that any pairing leaves with blocking pairs; penalties near each
+    other's.
+    """
+    rng = random.Random(seed)
+    score = [rng.random() for _ in range(14)]
+    rows = [[round(0.2 + 0.6 * s + 0.15 * rng.random(), 6) for s in score] for _ in score]
+    return {
+        "cotenant": 1,
+        "problem": "colocation",
+        "name": "near",
+        "penalty": rows,
+        "count": [1] * 14,
+    }
+
+
+def proof_with_a_tree() -> tuple[bytes, dict[str, Any]]:
+    """A proof of two blocking pairs whose tree has children."""
+    for seed in range(400):
+        document = drawn_without_stability(seed)
+        given = verify.Colocation(case_of(document))
+        if given.agents:
+            content, proof = proved(document, "stable")
+            made = written(content, proof)
+            if (
+                made["steps"]
+                and made["steps"][0]["kind"] == "deletions"
+                and made["steps"][0]["tree"][1]
+            ):
+                return content, made
+    raise AssertionError("no instance needs a tree")
+
+
+@pytest.fixture(scope="module")
+def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
+    """Accepted proofs of every kind of step."""
+    odd = {
+        "cotenant": 1, "problem": "colocation", "name": "odd", "count": [1, 1, 1, 1, 1, 1],
+        "bandwidth": [1, 1, 2, 2, 3, 3],
+        "penalty": [[0.9 if (a < 3) != (b < 3) else 0.1 for b in range(6)] for a in range(6)],
+    }  # fmt: skip
+    made = {}
+    for name, (content, proof) in {
+        "sets": proved(odd, "optimal"),
+        "flow": proved(odd, "fair"),
+        "prop": proved(json.loads(read_bytes(locate("colocation/cooper-gaussian-1000"))), "stable"),
+        "partition": proved(json.loads(read_bytes(locate("colocation/no-stable-4"))), "stable"),
+        "alone": proved({**odd, "machines": 4}, "optimal"),
+    }.items():
+        made[name] = content, written(content, proof)
+    made["tree"] = proof_with_a_tree()
+    for content, document in made.values():
+        verify.verify(content, json.dumps(document).encode())
+    assert made["sets"][1]["steps"][0]["sets"]
+    return made
+
+
+def _raise(document: dict[str, Any], level: int = 0) -> None:
+    claim = document["claim"] if level == 0 else document["levels"][level - 1]["claim"]
+    claim["bound"] = str(Fraction(claim["bound"]) + Fraction(1, 10**6))
+
+
+def _first(kind: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def step(document: dict[str, Any]) -> dict[str, Any]:
+        steps = [*document["steps"], *(s for level in document["levels"] for s in level["steps"])]
+        return next(s for s in steps if s["kind"] == kind)
+
+    return step
+
+
+dual, prop, deletions = _first("dual"), _first("prop"), _first("deletions")
+
+
+def _set(part: Any, key: Any, value: Any) -> None:
+    part[key] = value
+
+
+FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+    "a bound a little higher": ("sets", _raise),
+    "half an agent": ("sets", lambda d: _set(d["witness"]["pairs"], 0, "1/2")),
+    "an agent twice": ("sets", lambda d: _set(d["witness"]["first"], 0, d["witness"]["first"][1])),
+    "nobody paired": ("sets", lambda d: d["witness"].update(first=[], second=[], pairs=[])),
+    "a type that is none": ("sets", lambda d: _set(d["witness"]["first"], 0, -1)),
+    "a set that names a type twice": (
+        "sets",
+        lambda d: dual(d)["sets"][0].append(dual(d)["sets"][0][-1]),
+    ),
+    "an even set": ("sets", lambda d: dual(d)["sets"][0].pop()),
+    "a set of negative price": ("sets", lambda d: _set(dual(d)["sets"][0], 0, -1)),
+    "a dearer set": ("sets", lambda d: _set(dual(d)["sets"][0], 0, 10**9)),
+    "a higher price": ("sets", lambda d: _set(dual(d)["prices"], 0, dual(d)["prices"][0] + 10**8)),
+    "a denominator of 0": ("sets", lambda d: _set(dual(d), "over", 0)),
+    "a negative rent": ("alone", lambda d: _set(dual(d), "rent", -1)),
+    "too many alone": (
+        "alone",
+        lambda d: d["witness"].update(first=[], second=[], pairs=[], single=[1] * 6),
+    ),
+    "a flow that does not arrive": ("flow", lambda d: _set(dual(d)["flow"]["numbers"], 0, 5)),
+    "a flow to smaller bandwidth": (
+        "flow",
+        lambda d: dual(d)["flow"].update(numbers=[-5, 0, 0, 0, 0, 5]),
+    ),
+    "a tree that ends early": ("prop", lambda d: prop(d)["tree"].pop()),
+    "a tree of nothing": ("prop", lambda d: prop(d).update(tree=[])),
+    "a tree that goes on": ("prop", lambda d: prop(d)["tree"].append(-1)),
+    "a leaf of nothing": ("prop", lambda d: prop(d).update(cuts=[], tree=[-1], leaves=[[]])),
+    "a cut divided by 0": ("prop", lambda d: _set(prop(d)["cuts"][0], 0, 0)),
+    "a row a negative number of times": ("prop", lambda d: _set(prop(d)["cuts"][0], 2, -1)),
+    "a cut made of itself": ("prop", lambda d: _set(prop(d)["cuts"][0], 1, 10**6)),
+    "less than nothing": ("prop", lambda d: prop(d).update(below=prop(d)["below"] + 1)),
+    "level 2 a little higher": ("prop", lambda d: _raise(d, 1)),
+    "a partition that is none": ("partition", lambda d: _set(deletions(d)["tree"][0], 1, 0)),
+    "another partition": (
+        "partition",
+        lambda d: deletions(d).update(tree=[[0, 0, 1, 1, 2, 2, 3, 3], []]),
+    ),
+    "one pair more": ("partition", lambda d: deletions(d).update(least=2)),
+    "a tree without a child": ("tree", lambda d: deletions(d)["tree"][1].pop()),
+    "a tree with a child twice": (
+        "tree",
+        lambda d: deletions(d)["tree"][1].append(deletions(d)["tree"][1][0]),
+    ),
+    "a tree without children": ("tree", lambda d: _set(deletions(d)["tree"], 1, [])),
+    "a child without its changes": ("tree", lambda d: _set(deletions(d)["tree"][1][0], 1, [])),
+    "alpha below 0": ("partition", lambda d: d["options"].update(alpha="-1")),
+    "an alpha of another kind": ("partition", lambda d: d["options"].update(alpha_mode="any")),
+    "a larger alpha": ("partition", lambda d: d["options"].update(alpha="1/2")),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_proof_is_refused(
+    name: str, valid: dict[str, tuple[bytes, dict[str, Any]]]
+) -> None:
+    source, forge = FORGERIES[name]
+    content, document = valid[source]
+    forged = copy.deepcopy(document)
+    forge(forged)
+    assert forged != document
+    with pytest.raises((verify.Refused, ArithmeticError, LookupError, ValueError)):
+        verify.verify(content, json.dumps(forged).encode())
+
+
+@pytest.mark.parametrize("source", ["sets", "flow", "prop", "partition", "alone", "tree"])
+def test_a_producer_that_writes_a_wrong_bound_is_found_out(
+    source: str, valid: dict[str, tuple[bytes, dict[str, Any]]]
+) -> None:
+    content, document = valid[source]
+    for level in range(1 + len(document["levels"])):
+        forged = copy.deepcopy(document)
+        _raise(forged, level)
+        with pytest.raises(verify.Refused, match="claimed"):
+            verify.verify(content, json.dumps(forged).encode())
+
+
+def test_a_proof_of_fair_needs_bandwidths_and_one_of_partitions_different_agents() -> None:
+    document = {
+        "cotenant": 1,
+        "problem": "colocation",
+        "name": "two",
+        "penalty": [[0.5]],
+        "count": [2],
+    }
+    pairs = next(answers(document))
+    with pytest.raises(verify.Refused, match="bandwidth"):
+        verify.colocation_fair(case_of(document, pairs, {}, []))
+    step = {"kind": "deletions", "least": 1, "tree": [[0, 0], []]}
+    with pytest.raises(verify.Refused, match="differ"):
+        verify.colocation_stable(case_of(document, pairs, {}, [step]))
+
+
+BROKEN = {
+    "a row too short": {"penalty": [[0.1, 0.2], [0.3]]},
+    "a penalty in words": {"penalty": [["a", 0.2], [0.3, 0.1]]},
+    "a penalty above 1": {"penalty": [[0.1, 1.5], [0.3, 0.1]]},
+    "half agents": {"count": [1.5, 2.5]},
+    "fewer than no agents": {"count": [-2, 4]},
+    "too few machines": {"machines": 1},
+    "half a machine": {"machines": 2.5},
+    "machines and unpaired": {"machines": 2, "unpaired": 1},
+    "an unknown field": {"machine": 3},
+}
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
+def test_an_instance_that_is_none_is_refused(change: dict[str, Any]) -> None:
+    document = {"penalty": [[0.1, 0.2], [0.3, 0.1]], "count": [2, 2], **change}
+    with pytest.raises(verify.Refused):
+        verify.Colocation(case_of(document))

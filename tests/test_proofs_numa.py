@@ -1,0 +1,156 @@
+"""Proofs of long-run flows: prices of processors' time bound what linear programs find, whatever
+they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from proved import Document, judged, proof_of, refuses
+
+from cotenant import verify
+from cotenant.instances.numa.answer import Flow
+from cotenant.instances.numa.instance import Numa
+from cotenant.instances.problem.files import read
+from cotenant.solvers.numa.fluid import fluid, fluid_power
+
+BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2-hot-blade")
+
+
+def drawn(seed: int) -> Numa:
+    """Two or three processors' worth of uneven data."""
+    rng = np.random.default_rng(seed)
+    blades, rows, columns, kinds = (int(n) for n in rng.integers(1, 3, 4))
+    places = blades * rows * columns
+    tenths = 1 + rng.multinomial(20 - places, np.full(places, 1 / places))
+    return Numa(
+        blades=blades,
+        rows=rows,
+        columns=columns,
+        cores=2,
+        location_share=tenths / 20,
+        class_share=[1.0] if kinds == 1 else [0.25, 0.75],
+        service_mean=rng.integers(1, 9, kinds) / 100,
+        ht1=1 + rng.integers(0, 9, kinds) / 10,
+        pcie=2 + rng.integers(0, 9, kinds) / 10,
+        bandwidth=rng.integers(0, 300, kinds).astype(float),
+        rate=10.0,
+        name=f"drawn-{seed}",
+    )
+
+
+def numbers(claim: Document) -> tuple[Fraction, Fraction]:
+    return verify.rational(claim["value"], "value"), verify.rational(claim["bound"], "bound")
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_flows_are_certified_to_ten_digits(tmp_path: Path, name: str) -> None:
+    content, proof = proof_of(tmp_path, read(f"numa/{name}"), "fluid")
+    judged(content, proof)
+    value, bound = numbers(proof["claim"])
+    assert 0 <= bound - value <= value / 10**10
+    value, bound = numbers(proof["levels"][0]["claim"])
+    assert 0 <= value - bound <= value / 10**10
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_the_programs_find_is_certified(tmp_path: Path, seed: int) -> None:
+    instance = drawn(seed)
+    most = fluid(instance).bound
+    content, proof = proof_of(tmp_path, instance, "fluid")
+    judged(content, proof)
+    assert float(numbers(proof["claim"])[1]) == pytest.approx(most, rel=1e-9)
+    for part in (0.5, 0.9, 1.0):
+        content, proof = proof_of(tmp_path, instance, "fluid-power", throughput=part * most)
+        judged(content, proof)
+        if part < 1:
+            value, bound = numbers(proof["claim"])
+            assert 0 <= value - bound <= 1e-8 * (value + 1)
+    content, proof = proof_of(tmp_path, instance, "fluid-power", throughput=1.01 * most)
+    assert judged(content, proof).endswith("no answer at all")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_prices_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
+    instance, rng = drawn(seed), np.random.default_rng(seed)
+    most = fluid(instance).bound
+    least = fluid_power(instance, throughput=0.9 * most).bound
+    content, _ = proof_of(tmp_path, instance, "fluid")
+    document = verify.parse(content, decimals=True)
+    for word in ("cotenant", "problem", "name", "source"):
+        document.pop(word, None)
+    for _ in range(20):
+        prices = rng.integers(1, 50, instance.processors).tolist()
+        step = {"kind": "dual", "prices": {"over": int(rng.integers(1, 9)), "numbers": prices}}
+        [found] = verify.numa_fluid(verify.Case(document, {}, None, [[step]]))
+        assert float(found.bound) >= most * (1 - 1e-9)
+        asked = str(Fraction(0.9 * most).limit_denominator(10**12))
+        [found] = verify.numa_power(verify.Case(document, {"throughput": asked}, None, [[step]]))
+        assert not found.infeasible
+        assert float(found.bound) <= least + 1e-9 * (1 + least)
+
+
+def test_other_energies_are_part_of_the_claim(tmp_path: Path) -> None:
+    instance = read("numa/kmeans-hot-blade")
+    options = {"ht_energy": 12.5, "pcie_energy": 80.0, "pcie_hops": 1.0}
+    content, proof = proof_of(tmp_path, instance, "fluid", **options)
+    assert proof["options"] == {"ht_energy": "25/2", "pcie_energy": 80, "pcie_hops": 1}
+    judged(content, proof)
+    value, _ = numbers(proof["levels"][0]["claim"])
+    levels = fluid(instance, **options).certificate["levels"]
+    assert float(value) == pytest.approx(levels[1]["value"])
+    with pytest.raises(verify.Refused, match="flow_power"):
+        judged(content, proof | {"options": {}})
+
+
+def test_an_answer_that_is_slower_than_the_most_is_certified_as_that(tmp_path: Path) -> None:
+    instance = read("numa/tiny")
+    outcome = fluid(instance)
+    flow = outcome.solution.flow
+    far = np.zeros_like(flow)
+    far[:, :, 0] = flow.sum(axis=2)  # all on one processor
+    slow = replace(outcome, solution=Flow(outcome.solution.throughput, far))
+    content, proof = proof_of(tmp_path, instance, "fluid", slow)
+    judged(content, proof)
+    assert numbers(proof["claim"])[0] < 60 < numbers(proof["claim"])[1]
+
+
+@pytest.fixture(scope="module")
+def hot(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Document]:
+    return proof_of(tmp_path_factory.mktemp("hot"), read("numa/kmeans-hot-blade"), "fluid")
+
+
+def first(proof: Document) -> list[Any]:
+    """What the first prices are."""
+    return proof["steps"][0]["prices"]["numbers"]
+
+
+FORGERIES: dict[str, Any] = {
+    "a price below 0": lambda p: first(p).__setitem__(0, -first(p)[0]),
+    "half a price": lambda p: first(p).__setitem__(0, "1/2"),
+    "prices of nothing": lambda p: first(p).__setitem__(slice(None), [0] * len(first(p))),
+    "a price left out": lambda p: first(p).pop(),
+    "over nothing": lambda p: p["steps"][0]["prices"].update(over=0),
+    "another kind": lambda p: p["steps"][0].update(kind="witness"),
+    "tasks from nowhere": lambda p: p["witness"]["split"].append([0, 99, 0, 1]),
+    "tasks to nowhere": lambda p: p["witness"]["split"].append([0, 0, 99, 1]),
+    "half a part": lambda p: p["witness"]["split"][0].__setitem__(3, "1/2"),
+    "fewer than no parts": lambda p: p["witness"]["split"][0].__setitem__(3, -5),
+    "nothing in all": lambda p: p["witness"].update(split=[[0, 0, 0, 0]]),
+    "a processor from behind": lambda p: p["witness"]["split"][0].__setitem__(2, -1),
+    "a higher rate": lambda p: p["claim"].update(value=5600),
+    "a lower bound": lambda p: p["claim"].update(bound=5500),
+    "no answer": lambda p: p["claim"].update(says="infeasible", value=None, bound=None),
+    "less power": lambda p: p["levels"][0]["claim"].update(value=11),
+    "more than the least power": lambda p: p["levels"][0]["claim"].update(bound=12),
+}
+
+
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_a_forgery_is_refused(hot: tuple[bytes, Document], change: Any) -> None:
+    refuses(*hot, change)

@@ -1224,17 +1224,21 @@ class Packing:
             for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
         )
         self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
+        start = listed(made.get("initial") or self.room, "initial", kinds)
+        self.start = [wholes(row, "initial", wide, 0) for row in start]
         self.partial, self.left = made.get("partial") is True, MOST_STEPS
         self.answered, self.kinds = case.witness is not None, list[int]()
+        self.rows = list[list[int]]()
         self.total = [0] * len(self.size)
         if self.answered:
             self._answer(fields(case.witness, "count server_class", what="the answer"))
 
     def _answer(self, made: dict[str, object]) -> None:
         """No server holds more than it has room for, there are so many, and requests are met."""
-        rows = [wholes(row, "count", len(self.size), 0) for row in listed(made["count"], "rows")]
+        rows = listed(made["count"], "rows")
+        self.rows = [wholes(row, "count", len(self.size), 0) for row in rows]
         self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
-        for kind, row in zip(self.kinds, rows, strict=True):
+        for kind, row in zip(self.kinds, self.rows, strict=True):
             self.total = [n + more for n, more in zip(self.total, row, strict=True)]
             for j, most in enumerate(self.room[kind]):
                 if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
@@ -1246,8 +1250,8 @@ class Packing:
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
 
-    def fillings(self, kind: int, items: list[tuple[int, int | None, list[int]]],
-                 weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+    def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
+                 least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
         """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
         Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
@@ -1256,10 +1260,11 @@ class Packing:
         1957).
         """
         room, line, found = self.room[kind], [], []
+        items = [] if self.servers[kind] == 0 else items
         for i, (price, most, size) in enumerate(items):
             fits = [r // d for r, d in zip(room, size, strict=True) if d]
             heavy = sum(u * d for u, d in zip(weights, size, strict=True))
-            if copies := min(fits if most is None else [most, *fits]):
+            if copies := min(most, *fits):
                 line.append((Fraction(heavy, price), i, price, copies, heavy, size))
         line.sort(key=lambda item: item[:2])
         space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
@@ -1299,7 +1304,7 @@ class Priced:
     """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
-    server of any class c (with up to `most` VMs of each type) be worth more than cost_c t + r_c. An
+    server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An
     answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
     times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
     rounded up. If t is 0 and gain above 0 there is no answer (bound None).
@@ -1312,36 +1317,29 @@ class Priced:
     items, classes, target, nodes) to a contradiction; so there is no such answer.
     """
 
-    def __init__(self, given: Packing, most: list[int | None], owed: list[int], cost: list[int],
-                 step: object) -> None:  # fmt: skip
+    def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
         _, made = step_of(step, prices="prices scale rents weights|target tree")
         self.given, self.cost, classes = given, cost, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
         self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
         self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
-        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        for i, size in enumerate(given.size):
-            if prices[i] and most[i] != 0:
-                alike.setdefault((prices[i], tuple(size)), []).append(i)
-        limits = [[most[i] for i in same] for same in alike.values()]
-        copies = [None if None in limit else sum(n or 0 for n in limit) for limit in limits]
-        items = [(y, n, list(size)) for (y, size), n in zip(alike, copies, strict=True)]
-        self.owed = [sum(owed[i] for i in same) for same in alike.values()]
-        gain = self.gain([y for y, _, _ in items], rents)
+        alike: dict[tuple[int, tuple[int, ...]], int] = {}
+        for price, number, size in zip(prices, owed, given.size, strict=True):
+            if price and number:
+                alike[price, tuple(size)] = alike.get((price, tuple(size)), 0) + number
+        items = [(price, number, list(size)) for (price, size), number in alike.items()]
+        self.owed = list(alike.values())
+        gain = self.gain([price for price, _, _ in items], rents)
         reach = max(self.target * scale - gain, -1) if "tree" in made else -1
         self.found = list[tuple[int, dict[int, int]]]()
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
-            limit, least = cost[c] * scale + rents[c], cost[c] * scale + rents[c] - reach
-            usable = (
-                given.fillings(c, items, weights, max(1, least)) if given.servers[c] != 0 else []
-            )
-            for worth, filling in usable:
+            limit = cost[c] * scale + rents[c]
+            least = max(1, limit - reach)
+            for worth, filling in given.fillings(c, items, weights, least):
                 if worth > limit:
-                    raise Refused(
-                        f"a server of class {c} can hold what is worth more than it costs"
-                    )
+                    raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
         if "tree" in made:
             self.close(made["tree"], [])
@@ -1391,7 +1389,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = Priced(given, given.request, owed, cost, step).bound
+        bound = Priced(given, owed, cost, step).bound
         found.infeasible = found.infeasible or bound is None
         found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
     return [found]
@@ -1400,6 +1398,192 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
 def packing_cost(case: Case) -> list[Found]:
     """The cheapest servers that hold all that is requested."""
     return packing_servers(case, costs=True)
+
+
+def packing_share(case: Case) -> list[Found]:
+    """The largest least dominant share of the users who want something.
+
+    A user's share is that of the resource of which it has most. If there is no room for so many VMs
+    of each that all shares are above some share (or somebody does not want as many), that is a
+    bound.
+    """
+    given, found = Packing(case), Found()
+    there = [0] * len(given.room[0])
+    for room, number in zip(given.room, given.servers, strict=True):
+        if number is None:
+            raise Refused("the number of servers is not fixed")
+        there = [n + number * r for n, r in zip(there, room, strict=True)]
+    parts = [
+        [Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)] for row in given.size
+    ]
+    unit, wanted = [max(part) for part in parts], given.request
+    users = [i for i, most in enumerate(wanted) if most != 0]
+    if not given.partial and any(wanted):
+        raise Refused("a request is no cap")
+    if given.answered:
+        found.value = min(given.total[i] * unit[i] for i in users)
+    for step in case.steps[0]:
+        _, made = step_of(step, share="above|prices")
+        share = rational(made["above"], "above")
+        owed = [int(share // unit[i]) + 1 if i in users else 0 for i in range(len(unit))]
+        content = any(most is not None and most < owed[i] for i, most in enumerate(wanted))
+        if share < 0 or (not content and Priced(given, owed, given.cost, made.get("prices")).scale):
+            raise Refused("it is not shown that nothing gives everybody more")
+        found.bound = share if found.bound is None else min(share, found.bound)
+    return [found]
+
+
+Row = tuple[int, ...]
+
+
+class Play:
+    """The subgame-perfect play of Xu and Yu's allocation game (2014, section 4.3), by definition.
+
+    Each server chooses among the `eta` combinations of VMs that leave its least used resource most
+    used (eq. 10; ties: lexicographic); servers move in order of the last one's (eq. 11), and each
+    wants v + skewness small: v = (sum of |n_i r_ij / C_j - lambda d_ij|^(alpha - 1))^(1 / alpha)
+    over all users and resources (eq. 4, 5), skewness = root of sum (u_j / mean u - 1)^2 (eq. 7).
+    What others do matters through total counts alone: backward induction over these, ties to the
+    lexicographically first. Roots are whole numbers of 2^-bits, rounded down: sums of two that are
+    2 or more apart are in that order; what 4,000 bits do not tell apart must be equal part by part.
+    """
+
+    def __init__(self, given: Packing, options: dict[str, object]) -> None:
+        self.given, self.cap = given, given.request
+        self.servers = [whole(n, "the number of servers", 0) for n in given.servers]
+        alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
+        self.alpha = whole(alpha.numerator if alpha.denominator == 1 else None, "alpha", 2, 64)
+        shrunk = max([2, *(n for n in range(2, 11) if n ** min(players, 99) <= 100_000)])
+        eta = options.get("eta", 5)
+        self.eta = shrunk if eta == "shrinking" else whole(eta, "eta", 1)
+        self.most = rational(options.get("overload", MOST_PRICE), "overload")
+        if len(given.size) > 64 or players > 1000 or (not given.partial and any(self.cap)):
+            raise Refused("requests are no caps, or there are too many users or servers")
+        total = [0] * len(given.room[0])
+        for number, room in zip(self.servers, given.room, strict=True):
+            total = [n + number * r for n, r in zip(total, room, strict=True)]
+        share = [
+            [Fraction(d, n or 1) for d, n in zip(row, total, strict=True)] for row in given.size
+        ]
+        wish = [[part / max(row) for part in row] for row in share]
+        level = 1 / max(map(sum, zip(*wish, strict=True)))
+        there = [j for j, n in enumerate(total) if n]
+        self.due = [[(a[j], level * b[j]) for j in there] for a, b in zip(share, wish, strict=True)]
+        self.roots, self.parts = dict[tuple[Fraction, int, int], int](), dict[Row, Fraction]()
+        moves = [self.moves(c) for c in range(len(self.servers))]
+        order = sorted((lowest, c) for c, (lowest, _) in enumerate(moves))
+        self.kinds = [c for _, c in order for _ in range(self.servers[c])]
+        self.rows = self.play([moves[c][1] for c in self.kinds])
+
+    def spend(self, steps: int) -> None:
+        """Count the steps, which may not be endless."""
+        self.given.left -= steps
+        if self.given.left < 0:
+            raise Refused("the game is too large to be played again")
+
+    def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
+        """eq. 11's least utilization, and the combinations in lexicographic order, with
+        skewness^2.
+        """
+        given, rows = self.given, [(Row(), self.given.room[c])]
+        for size, cap in zip(given.size, self.cap, strict=True):
+            longer = list[tuple[Row, list[int]]]()
+            for row, free in rows:
+                fits = [f // d for f, d in zip(free, size, strict=True) if d]
+                most = min(fits if cap is None else [cap, *fits])
+                self.spend(10 * (most + 1))
+                for n in range(most + 1):
+                    left = [f - n * d for f, d in zip(free, size, strict=True)]
+                    longer.append(((*row, n), left))
+            rows = longer
+        ranked = []
+        for row, free in rows:
+            used = [Fraction(s - f, s) for s, f in zip(given.start[c], free, strict=True) if s]
+            squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
+            uneven = max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+            ranked.append((not any(row) or max(used) > self.most, -min(used), row, uneven))
+        chosen = sorted(entry for entry in ranked if not entry[0])[: self.eta] or ranked[:1]
+        return -chosen[-1][1], sorted((row, uneven) for _, _, row, uneven in chosen)
+
+    def variance(self, total: Row) -> Fraction:
+        """v^alpha of total counts."""
+        if total not in self.parts:
+            self.spend(20 * len(total))
+            parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
+            powers = [Fraction(part ** (self.alpha - 1)) for part in parts]
+            self.parts[total] = sum(powers, Fraction(0))
+        return self.parts[total]
+
+    def root(self, value: Fraction, k: int, bits: int) -> int:
+        """2^bits times the k-th root, rounded down; Newton's method from above."""
+        if (value, k, bits) not in self.roots:
+            number = (value.numerator << k * bits) // value.denominator
+            guess, lower = 1 << -(-number.bit_length() // k), -1
+            while number and lower < guess:
+                guess = guess if lower < 0 else lower
+                lower = ((k - 1) * guess + number // guess ** (k - 1)) // k
+            self.roots[value, k, bits] = guess if number else 0
+        return self.roots[value, k, bits]
+
+    def less(self, one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> bool:
+        """Whether v + skewness of one is less than that of two, given v^alpha and skewness^2."""
+        for bits in (64, 4000):
+            sums = [self.root(v, self.alpha, bits) + self.root(q, 2, bits) for v, q in (one, two)]
+            self.spend(bits // 8)
+            if abs(sums[0] - sums[1]) >= 2 or one == two:
+                return sums[0] < sums[1]
+        raise Refused("two utilities are equal to a thousand digits, but not part by part")
+
+    def play(self, moves: list[list[tuple[Row, Fraction]]]) -> list[Row]:
+        """What each server chooses, in the order of moves; nothing where caps allow none of its
+        set.
+        """
+        nothing = (0,) * len(self.cap)
+
+        def after(total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
+            found = []
+            for row, uneven in moves[place]:
+                more = tuple(n + added for n, added in zip(total, row, strict=True))
+                if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
+                    found.append((row, uneven, more))
+            self.spend(5 * len(moves[place]))
+            return found or [(nothing, Fraction(0), total)]
+
+        levels = [{nothing}]
+        for place in range(len(moves)):
+            levels.append({more for total in levels[-1] for _, _, more in after(total, place)})
+        end, choices = {total: total for total in levels[-1]}, list[dict[Row, tuple[Row, Row]]]()
+        for place in range(len(moves) - 1, -1, -1):
+            before, chosen = dict[Row, Row](), dict[Row, tuple[Row, Row]]()
+            for total in levels[place]:
+                best: tuple[Fraction, Fraction] | None = None
+                for row, uneven, more in after(total, place):
+                    worth = (self.variance(end[more]), uneven)
+                    if best is None or self.less(worth, best):
+                        best, chosen[total], before[total] = worth, (row, more), end[more]
+            end = before
+            choices.insert(0, chosen)
+        rows, total = list[Row](), nothing
+        for chosen in choices:
+            row, total = chosen[total]
+            rows.append(row)
+        return rows
+
+
+def packing_play(case: Case) -> list[Found]:
+    """The subgame-perfect play: no server regrets what it chose."""
+    given, found = Packing(case), Found()
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        play = Play(given, case.options)
+        sides = [(play.kinds, play.rows), (given.kinds, map(tuple, given.rows))]
+        own, shown = (
+            sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
+            for kinds, rows in sides
+        )
+        if given.answered and own == shown:
+            found.epsilon = {"regret": Fraction(0)}
+    return [found]
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1837,6 +2021,9 @@ METHODS = {
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
     ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
+    ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
+    ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),

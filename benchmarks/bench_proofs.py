@@ -1,8 +1,10 @@
-"""What proofs cost: seconds to produce beyond the solve, kilobytes, seconds to verify, and what is proved.
+"""What proofs cost: seconds to produce beyond the solve, kilobytes, seconds to verify, and what is
+proved.
 
-Run `python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]`. Every line is an instance and a method:
-seconds of the solve, of the producer, and of `python -I verify.py` as a process of its own; the size as written and gzipped; and
-how much is left between value and bound of every level, relative to the value (0 is exactly 0). Then the marks are compared.
+Run `python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]`. Every line is
+an instance and a method: seconds of the solve, of the producer, and of `python -I verify.py` as a
+process of its own; the size as written and gzipped; and how much is left between value and bound of
+every level, relative to the value (0 is exactly 0). Then the marks are compared.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ import numpy as np
 
 import cotenant
 from cotenant import catalog, verify
+from cotenant.instances.admission.generators import table_i
 from cotenant.instances.colocation.generators import (
     population,
     random_preferences,
     score_preferences,
 )
+from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.problem import Instance, InvalidOption, read, write
 from cotenant.instances.problem.files import bundled, locate
 from cotenant.instances.problem.proof import Proof
@@ -40,7 +44,9 @@ from cotenant.solvers.proofs import Claimed, Task
 
 @dataclass(frozen=True)
 class Mark:
-    """What is to be reached: seconds to verify, kilobytes gzipped, and whether no gap may be left."""
+    """What is to be reached: seconds to verify, kilobytes gzipped, and whether no gap may be
+    left.
+    """
 
     seconds: float | None = None
     kilobytes: float | None = None
@@ -75,6 +81,14 @@ def families(folder: Path) -> Iterator[Case]:
                 partial(drawn, f"{label}-{agents}", make, 1, agents=agents),
                 Mark(2.0, None, True),
             )
+    for number in range(1, 11):
+        for items in (30, 60):
+            name = f"caprara-toth-{number}-{items}"
+            file = partial(drawn, name, caprara_toth, 1, number=number, items=items)
+            yield "caprara", "min-servers", file, Mark(4.0, None, True)
+    for comparison in ("I", "II", "III"):
+        file = partial(drawn, f"table-{comparison}", table_i, 1, comparison=comparison)
+        yield "hines", "optimal", file, Mark(5.0)
     yield "cooper", "stable", partial(locate, "colocation/cooper-1000"), Mark(1.0, 10, True)
     for seed in range(6):
         yield (
@@ -101,10 +115,8 @@ def left(proof: Proof) -> str:
         elif level.value is None or level.bound is None:
             parts.append("infeasible" if level.infeasible else "open")
         else:
-            parts.append(
-                f"{float(abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)):.1e}"
-            )
-            parts[-1] = "0" if level.value == level.bound else parts[-1]
+            off = abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)
+            parts.append(f"{float(off):.1e}" if off else "0")
     return ", ".join(parts)
 
 
@@ -115,12 +127,15 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=float, default=20.0)
     parser.add_argument(
-        "--family", action="append", choices=["bundled", "different", "cooper", "blocking"]
+        "--family",
+        action="append",
+        choices=["bundled", "different", "caprara", "hines", "cooper", "blocking"],
     )
     parser.add_argument("--only")
     arguments = parser.parse_args()
     print(
-        f"{'instance':32}{'method':16}{'solve':>7}{'prove':>7}{'verify':>7}{'kB':>9}{'gz':>8}  left between value and bound"
+        f"{'instance':32}{'method':16}{'solve':>7}{'prove':>7}{'verify':>7}{'kB':>9}{'gz':>8} "
+        " left between value and bound"
     )
     missed = []
     with tempfile.TemporaryDirectory() as folder:

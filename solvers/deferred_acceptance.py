@@ -28,6 +28,10 @@ as plain Python.
 """
 
 
+_ROWS = 512
+"""Lists that are sorted at once: sorted copies of all would take several times their memory."""
+
+
 class Offer(NamedTuple):
     """One proposer's offer to one receiver, of so many identical units."""
 
@@ -109,9 +113,12 @@ def preference_order(cost: npt.ArrayLike) -> npt.NDArray[np.int32]:
     (P, R) receivers; -1 fills the end of a shorter list.
     """
     values = np.asarray(cost, dtype=float)
-    order = np.argsort(values, axis=1, kind="stable").astype(np.int32)
-    if np.isinf(values).any():
-        order[np.take_along_axis(values, order, axis=1) == np.inf] = -1
+    order = np.empty(values.shape, dtype=np.int32)
+    for start in range(0, len(values), _ROWS):
+        rows = values[start : start + _ROWS]
+        who = np.argsort(rows, axis=1, kind="stable")
+        who[np.take_along_axis(rows, who, axis=1) == np.inf] = -1
+        order[start : start + _ROWS] = who
     return order
 
 
@@ -353,10 +360,8 @@ def _valid_lists(order: npt.ArrayLike, score: npt.ArrayLike) -> tuple[Any, Any]:
             f"order names receivers from {lists.min()} to {lists.max()}; expected -1 to "
             f"{len(scores) - 1}"
         )
-    for start in range(
-        0, len(lists), 512
-    ):  # sorted in blocks: a sorted copy of all lists would double the memory
-        block = np.sort(lists[start : start + 512], axis=1)
+    for start in range(0, len(lists), _ROWS):
+        block = np.sort(lists[start : start + _ROWS], axis=1)
         if ((block[:, 1:] == block[:, :-1]) & (block[:, 1:] >= 0)).any():
             raise InvalidOption(
                 "order lists a receiver twice for one proposer; expected each receiver at most once"

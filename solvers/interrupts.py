@@ -36,8 +36,8 @@ def exit_code() -> int:
 
 
 def take_over(handler: Handler) -> dict[int, Handler]:
-    """Have `handler` hear the signals that Python code hears so far; returns who did, for
-    `give_back`.
+    """Make `handler` the handler of the signals that Python code handles so far; returns those
+    before it, for `give_back`.
 
     A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does
     by default) stays so. Only the main thread can hear signals: in others nothing changes.
@@ -54,13 +54,13 @@ def take_over(handler: Handler) -> dict[int, Handler]:
 
 
 def give_back(before: dict[int, Handler]) -> None:
-    """Let those hear the signals who did before `take_over`."""
+    """Restore the handlers that `take_over` returned."""
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
 class Deferred:
-    """What came while signals were put off."""
+    """The first signal that arrived while signals were put off."""
 
     def __init__(self) -> None:
         self._before: dict[int, Handler] = {}
@@ -73,20 +73,20 @@ class Deferred:
             self._before[number](number, frame)
 
     def deliver(self) -> None:
-        """Let those hear what came who would have, had it not been put off."""
+        """Call the handler of the signal that was put off, if there is one."""
         number, self._number = self._number, None
         if number is not None:
             self._before[number](number, None)
 
     def send_again(self) -> None:
-        """Have what came sent again in a moment, when the code around the block is through too."""
+        """Send the signal again in a moment, when the code around the block is done too."""
         number, self._number = self._number, None
         if number is not None:
             _send_again(number)
 
     @property
     def interrupted(self) -> bool:
-        """Whether what came, if anything, was an interrupt; it is then delivered."""
+        """Whether a signal was put off that interrupts; it is delivered by this."""
         try:
             self.deliver()
         except KeyboardInterrupt:
@@ -99,13 +99,13 @@ def deferred() -> Iterator[Deferred]:
     """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one
     is heard at once.
     """
-    came = Deferred()
-    came._before.update(take_over(came._put_off))
+    put_off = Deferred()
+    put_off._before.update(take_over(put_off._put_off))
     try:
-        yield came
+        yield put_off
     finally:
-        give_back(came._before)
-        came.deliver()
+        give_back(put_off._before)
+        put_off.deliver()
 
 
 class Abandoned(BaseException):

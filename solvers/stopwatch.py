@@ -140,8 +140,8 @@ class _Starting:
 
     @classmethod
     def _arm(cls) -> None:
-        """A timer speaks even in the middle of something; in the process of a watcher nobody would
-        hear it.
+        """Start the timer that prints the notice, in the middle of a long call too; not in the
+        process of a watcher, whose output is not shown.
         """
         if cls._said or not cls._what or not cls._threads or stopwatch().watcher is not None:
             return
@@ -229,16 +229,16 @@ class _Pausing(Loader):
 
 @contextmanager
 def _importing() -> Iterator[None]:
-    with deferred() as came, paused():
+    with deferred() as put_off, paused():
         _here.importing = True
         try:
             yield
         except BaseException:
-            came.deliver()
+            put_off.deliver()
             raise
         finally:
             _here.importing = False
-        came.send_again()  # raised here it would undo the import
+        put_off.send_again()  # raised here it would undo the import
 
 
 _FINDER = _Finder()

@@ -132,7 +132,7 @@ def said(note: str, words: str) -> None:
     part.rename(note)
 
 
-def waited_for(note: Path, seconds: float = 60.0, *, whole: Callable[[str], Any] = bool) -> str:
+def waited_for(note: Path, seconds: float = 600.0, *, whole: Callable[[str], Any] = bool) -> str:
     """The words of a note, once it is there and `whole` takes them (a file is there before what is
     written to it).
     """
@@ -145,7 +145,7 @@ def waited_for(note: Path, seconds: float = 60.0, *, whole: Callable[[str], Any]
         time.sleep(0.02)
 
 
-def gone(process: int, seconds: float = 30.0) -> bool:
+def gone(process: int, seconds: float = 600.0) -> bool:
     """Whether a process ends within so many seconds."""
     end = time.monotonic() + seconds
     status = Path(f"/proc/{process}/stat")

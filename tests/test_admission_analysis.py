@@ -358,7 +358,7 @@ def test_what_the_text_says_of_a_table_is_tested_on_figures() -> None:
 def test_the_frontier_table_rises_with_blocking_pairs() -> None:
     rows = [
         part
-        for part in frontier_table(time_limit=30)
+        for part in frontier_table(time_limit=600)
         if isinstance(part, Finding) and part.what.startswith("at most")
     ]
     speeds = [float(row.ours.split()[-1]) for row in rows]

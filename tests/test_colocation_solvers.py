@@ -417,7 +417,7 @@ def test_a_start_is_never_made_worse_and_an_infeasible_one_is_completed() -> Non
         Pairing([], [], [], instance.count),
         Pairing([0], [1], [1], np.zeros(6, dtype=int)),
     ):  # type: ignore[arg-type]
-        found = optimal(instance, start=start, time_limit=30)
+        found = optimal(instance, start=start, time_limit=600)
         assert found.status is Status.OPTIMAL
         assert isinstance(found.solution, Pairing)
         assert mean_penalty(instance, found.solution) == pytest.approx(
@@ -584,7 +584,7 @@ def test_frontiers_count_pairs_at_alpha() -> None:
 def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:
     instance = contention(8, 40, 1)
     for against in ("alpha", "slack"):
-        found = frontier(instance, against, points=4, time_limit=30)  # type: ignore[arg-type]
+        found = frontier(instance, against, points=4, time_limit=600)  # type: ignore[arg-type]
         values = [point.penalty for point in found.points if point.penalty is not None]
         assert values == sorted(values, reverse=True)
         assert values[-1] == pytest.approx(found.least)
@@ -596,7 +596,7 @@ def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:
 
 
 def test_chosen_limits_are_kept() -> None:
-    found = frontier(contention(5, 30, 2), "blocking", values=[0, 3, 10_000], time_limit=30)
+    found = frontier(contention(5, 30, 2), "blocking", values=[0, 3, 10_000], time_limit=600)
     assert [point.limit for point in found.points] == [0.0, 3.0, 10_000.0]
     assert found.points[-1].price == 0.0
 

@@ -78,7 +78,7 @@ def ran(code: str, *arguments: str, warnings: bool = False) -> subprocess.Comple
         [sys.executable, *flags, "-c", code, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 

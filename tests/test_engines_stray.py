@@ -44,7 +44,7 @@ say("after")
 
 def run(script: str) -> tuple[list[str], list[str]]:
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
     )
     return done.stdout.splitlines(), done.stderr.splitlines()
 

@@ -55,11 +55,11 @@ def test_a_second_interrupt_does_not_wait() -> None:
 
 
 def test_whoever_put_it_off_may_take_it_for_done() -> None:
-    with deferred() as came:
-        assert not came.interrupted
+    with deferred() as put_off:
+        assert not put_off.interrupted
         interrupt()
-        assert came.interrupted
-        assert not came.interrupted
+        assert put_off.interrupted
+        assert not put_off.interrupted
 
 
 def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so() -> None:
@@ -70,12 +70,12 @@ def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so()
 
     signal.signal(signal.SIGTERM, own)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with deferred() as came:
+    with deferred() as put_off:
         interrupt(signal.SIGTERM)
         interrupt(signal.SIGINT)
         assert heard == []
     assert heard == [signal.SIGTERM]
-    assert not came.interrupted
+    assert not put_off.interrupted
     assert signal.getsignal(signal.SIGTERM) is own
 
 
@@ -187,7 +187,7 @@ def test_a_signal_while_the_program_loads_is_one_line(
         f"pass\nfrom {module} import nothing\n"
     )
     done = command(f"sys.path.insert(0, {str(tmp_path)!r})", "solve", "colocation/tiny", "-m", "GR")
-    stdout, stderr = done.communicate(timeout=60)
+    stdout, stderr = done.communicate(timeout=600)
     assert (done.returncode, stdout, last(stderr)) == (code, "", "interrupted; nothing was written")
     assert "Traceback" not in stderr
 
@@ -213,7 +213,7 @@ class Planted:
 sys.meta_path.insert(0, Planted)
 """
     done = command(finder, "solve", "colocation/tiny", "-m", "GR")
-    stdout, stderr = done.communicate(timeout=60)
+    stdout, stderr = done.communicate(timeout=600)
     assert (done.returncode, stdout, stderr) == (130, "", "interrupted; nothing was written\n")
 
 
@@ -226,7 +226,7 @@ def test_solve_keeps_the_best_answer(number: int, code: int, tmp_path: Path) -> 
     )
     bad.waited_for(note)
     solving.send_signal(number)
-    stdout, stderr = solving.communicate(timeout=60)
+    stdout, stderr = solving.communicate(timeout=600)
     assert solving.returncode == code
     assert last(stderr) == "interrupted: the best answer so far is kept"
     result = Result.read(out)
@@ -244,7 +244,7 @@ def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -
     bad.waited_for(note)
     solving.send_signal(signal.SIGINT)
     solving.send_signal(signal.SIGTERM)
-    solving.communicate(timeout=60)
+    solving.communicate(timeout=600)
     assert solving.returncode == 143
     assert Result.read(out).solution is not None
 
@@ -264,7 +264,7 @@ def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signal
     )
     bad.waited_for(note)
     solving.send_signal(number)
-    stdout, stderr = solving.communicate(timeout=60)
+    stdout, stderr = solving.communicate(timeout=600)
     assert (solving.returncode, stdout) == (code, "")
     assert last(stderr) == "interrupted: no answer was known yet"
 
@@ -279,7 +279,7 @@ write = Result.write
 Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(result, path))
 """
     solving = command(during, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out))
-    stdout, stderr = solving.communicate(timeout=60)
+    stdout, stderr = solving.communicate(timeout=600)
     assert solving.returncode == 130
     assert "mean penalty 0.0425" in stdout
     assert last(stderr) == "interrupted: the best answer so far is kept"
@@ -289,7 +289,7 @@ Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(
 def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
     late = "import atexit; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
     solving = command(late, "methods", "numa")
-    stdout, _ = solving.communicate(timeout=60)
+    stdout, _ = solving.communicate(timeout=600)
     assert solving.returncode == 0
     assert "fluid-power" in stdout
 
@@ -313,7 +313,7 @@ room.compare = lambda instances, methods, **rest: compare(
         for word in bad.waited_for(note, whole=lambda text: len(text.split()) == 2).split()
     ]
     comparing.send_signal(number)
-    _, stderr = comparing.communicate(timeout=60)
+    _, stderr = comparing.communicate(timeout=600)
     assert comparing.returncode == code, stderr
     assert "stopping: methods hand in the best they have" in stderr
     assert last(stderr).startswith("interrupted: ")

@@ -62,7 +62,7 @@ def run_in(
     script.write_text(program)
     done = subprocess.run(
         [python, str(script), *arguments],
-        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300,
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -105,7 +105,7 @@ for _ in range(80):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer here")
 def test_interrupts_at_random_moments_end_min_servers_with_its_answer() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     told = done.stdout.split()

@@ -30,7 +30,7 @@ def limited(megabytes: int, *arguments: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=600,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
     )
 

@@ -63,7 +63,7 @@ def compared(problem: str) -> tuple[Row, ...]:
     found = cotenant.compare(
         [cotenant.read(SMALL.get(problem, f"{problem}/tiny"))],
         seeds=(0, 1),
-        time_limit=20,
+        time_limit=600,
         frontier=frontier,
     )
     return tuple(found.rows)

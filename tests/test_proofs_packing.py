@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ import pytest
 from proved import Document, judged, proof_of, refuses
 
 from cotenant import verify
+from cotenant.baselines.packing import fuga_algorithm_1
 from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
+from cotenant.instances.problem.files import read
 from cotenant.solvers.outcome import Outcome, Status
 from cotenant.solvers.packing.minimum import min_cost, min_servers
+from cotenant.solvers.proofs import Claimed
 
 
 def drawn(seed: int, *, limited: bool = False) -> Packing:
@@ -212,5 +216,118 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: P
     wanted = zip(step["prices"], drawn(1).wanted.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
     proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
-    with pytest.raises(verify.Refused, match="worth more than it costs"):
+    with pytest.raises(verify.Refused, match="worth more than the server"):
         judged(content, proof | {"witness": None})
+
+
+def shared(seed: int) -> Packing:
+    """Two or three servers for users who want as many VMs as they get, or up to a cap."""
+    rng = np.random.default_rng(seed)
+    instance = drawn(seed)
+    caps = np.where(rng.random(instance.types) < 0.6, np.inf, rng.integers(0, 4, instance.types))
+    caps[0] = np.inf
+    return Packing(
+        capacity=instance.capacity,
+        demand=instance.demand,
+        request=caps,
+        servers=np.full(instance.classes, 3 - instance.classes // 2).astype(float),
+        partial=True,
+        name=f"shared-{seed}",
+    )
+
+
+def largest_least_share(instance: Packing) -> Fraction:
+    """Over all placements, by the totals that can be reached server by server."""
+    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
+    unit = [
+        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
+    ]
+    reached = {(0,) * instance.types}
+    for c in np.repeat(np.arange(instance.classes), instance.available.astype(int)):
+        most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
+        rows = [
+            row
+            for row in itertools.product(*(range(n + 1) for n in most))
+            if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+        ]
+        reached = {tuple(map(sum, zip(a, row, strict=True))) for a in reached for row in rows}
+    users = [i for i, n in enumerate(instance.wanted) if n]
+    cap = instance.wanted
+    return max(min(Fraction(min(vms[i], cap[i])) * unit[i] for i in users) for vms in reached)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_largest_least_share_is_certified(tmp_path: Path, seed: int) -> None:
+    content, proof = proof_of(tmp_path, shared(seed), "max-min-share")
+    assert judged(content, proof).endswith("optimal")
+    bound = verify.rational(proof["claim"]["bound"], "bound")
+    assert bound == largest_least_share(shared(seed))
+
+
+def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, shared(1), "max-min-share")
+    low = verify.rational(proof["claim"]["bound"], "bound") / 2
+    proof["steps"][0]["above"] = str(low)
+    proof["claim"] |= {"value": None, "bound": str(low), "says": "gap"}
+    with pytest.raises(verify.Refused):
+        judged(content, proof | {"witness": None})
+
+
+@pytest.mark.parametrize("method", ["FUGA", "FUGA-tree"])
+@pytest.mark.parametrize("seed", range(25))
+def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> None:
+    rng = np.random.default_rng(seed)
+    options: dict[str, Any] = {"alpha": float(rng.integers(2, 6)), "eta": int(rng.integers(1, 6))}
+    if seed % 3 == 0:
+        options["overload"] = float(rng.choice([0.5, 0.9, 1.0]))
+    if seed % 5 == 0:
+        options["eta"] = "shrinking"
+    content, proof = proof_of(tmp_path, shared(seed), method, **options)
+    assert judged(content, proof).endswith("an equilibrium, to within regret 0")
+
+
+@pytest.mark.parametrize("name", ["paper-example", "vm-types-8"])
+def test_bundled_plays_are_certified(tmp_path: Path, name: str) -> None:
+    content, proof = proof_of(tmp_path, read(f"packing/{name}"), "FUGA", alpha=3.0)
+    assert judged(content, proof).endswith("an equilibrium, to within regret 0")
+
+
+def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
+    instance = read("packing/vm-types-8")
+    content, proof = proof_of(tmp_path, instance, "FUGA")
+    given = fuga_algorithm_1(instance)
+    other = given.solution.document()
+    assert proof["witness"] != other
+    with pytest.raises(Claimed, match="subgame"):
+        proof_of(tmp_path, instance, "FUGA", given)
+    with pytest.raises(verify.Refused, match="regret"):
+        judged(content, proof | {"witness": other})
+
+
+def test_other_weights_of_fairness_stay_claimed(tmp_path: Path) -> None:
+    with pytest.raises(Claimed, match="alpha"):
+        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.5)
+
+
+def test_utilities_are_compared_beyond_floats() -> None:
+    play = verify.Play.__new__(verify.Play)
+    play.roots, play.alpha = {}, 2
+    play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
+    near = Fraction(10**60 + 1, 10**60)
+    one, two = (Fraction(1), Fraction(2)), (near, Fraction(2))
+    assert play.less(one, two)
+    assert not play.less(two, one)
+    assert not play.less(one, one)
+    with pytest.raises(verify.Refused, match="thousand digits"):
+        play.less((Fraction(1), Fraction(2)), (Fraction(2), Fraction(1)))
+
+
+@pytest.mark.parametrize("index", [2, 3, 5, 64])
+def test_roots_are_rounded_down(index: int) -> None:
+    play = verify.Play.__new__(verify.Play)
+    play.roots = {}
+    rng = np.random.default_rng(index)
+    for _ in range(200):
+        value = Fraction(int(rng.integers(0, 10**9)), int(rng.integers(1, 10**9)))
+        low = Fraction(play.root(value, index, 40), 2**40)
+        assert low**index <= value < (low + Fraction(1, 2**40)) ** index

@@ -737,8 +737,8 @@ def test_compare_refuses_a_page_that_cannot_be_written_before_any_run(tmp_path: 
 
 def test_the_rows_of_a_real_comparison_make_a_page(tmp_path: Path) -> None:
     market, scheduling = cotenant.read("market/tiny"), cotenant.read("scheduling/tiny")
-    rows = cotenant.compare([market], ["fisher", "PRD"], time_limit=5, seeds=range(2)).rows
-    rows += cotenant.compare([scheduling], ["REF", "FIFO"], time_limit=5, seeds=range(2)).rows
+    rows = cotenant.compare([market], ["fisher", "PRD"], time_limit=600, seeds=range(2)).rows
+    rows += cotenant.compare([scheduling], ["REF", "FIFO"], time_limit=600, seeds=range(2)).rows
     text = page(tmp_path, rows)
     assert 'id="market"' in text
     assert 'id="scheduling"' in text

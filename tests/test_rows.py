@@ -44,7 +44,7 @@ sys.argv = ["cotenant", "compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "
 from cotenant.cli import main
 main()
 """
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")

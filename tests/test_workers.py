@@ -129,7 +129,7 @@ try: cotenant.compare([cotenant.read("colocation/tiny")], [serve], jobs=1)
 except cotenant.CotenantError as error: print(error)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600
     )
     assert done.stdout.startswith(
         "once\nmethod 'serve' or its options cannot be had in another process (it is defined "
@@ -186,7 +186,7 @@ def test_ctrl_c_keeps_what_is_done_and_what_interrupted_methods_hand_in(tmp_path
     while len(out.read_bytes().splitlines()) < 2:  # GR and SMP
         assert sweep.poll() is None
     sweep.send_signal(signal.SIGINT)  # to this process alone, as `kill -INT` does
-    stdout, stderr = sweep.communicate(timeout=60)
+    stdout, stderr = sweep.communicate(timeout=600)
     assert stderr == ""
     kept = {row["method"]: row["stop"] for row in read_rows(out)}
     assert kept["GR"] == kept["SMP"] == "finished"
@@ -207,7 +207,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     sweep.send_signal(signal.SIGINT)
     timer = threading.Timer(0.5, sweep.send_signal, [signal.SIGINT])
     timer.start()
-    stdout, _ = sweep.communicate(timeout=60)
+    stdout, _ = sweep.communicate(timeout=600)
     timer.join()
     assert stdout == "stopping\n['GR'] True\n"
     assert bad.gone(process)
@@ -221,7 +221,7 @@ def test_a_sweep_that_is_killed_leaves_no_process_computing(
     sweep = started("[bad.sleeps]", note, out)
     processes = [int(number) for number in bad.waited_for(note).split()]
     os.kill(sweep.pid, how)
-    sweep.communicate(timeout=60)
+    sweep.communicate(timeout=600)
     assert all(map(bad.gone, processes))
     assert read_rows(out) == []
 

@@ -11,7 +11,7 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.problem.errors import NoSolution
 from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
 from ...solvers.colocation.bounds import least_penalty_bound
-from ...solvers.colocation.feasible import feasible_pairing
+from ...solvers.colocation.feasible import Undecided, feasible_pairing
 from ...solvers.roommates.partition import StablePartition, is_stable_partition
 from ..findings import Findings, Stored
 
@@ -26,6 +26,8 @@ def claims(instance: Colocation, stored: Stored) -> Findings:
         try:
             feasible_pairing(instance)
             found.impossible = False
+        except Undecided:
+            pass
         except NoSolution:
             found.impossible = True
         return found

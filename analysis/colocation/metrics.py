@@ -1,4 +1,6 @@
-"""The metrics of a pairing: how much is lost, how stable it is, and whether the contentious pay."""
+"""The metrics of a pairing: mean and worst penalty, stability, and whether penalty follows
+bandwidth.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Advice:
-    """What all agents of one type beside one type are told.
+    """The advice to all agents of one type beside one type.
 
     Attributes
     ----------

@@ -144,8 +144,8 @@ def shapley_sampled(
 
 
 def interference_game(interference: Sequence[float]) -> Game:
-    """The penalty game of Cooper's appendix: alone nobody suffers, together the penalty is the sum
-    of interferences.
+    """The penalty game of Cooper's appendix: 0 for a player alone, for more the sum of their
+    interferences.
     """
 
     def penalty(coalition: tuple[int, ...]) -> float:

@@ -128,7 +128,7 @@ def phases(
 
 
 def _endowment(here: Market, budget: Floats) -> Floats:
-    """(n,) utilities of owning one's share of every server in this phase, whoever is idle."""
+    """(n,) utilities of owning one's share of every server in this phase, idle users included."""
     everyone = here.replace(budget=budget)
     idle = ~everyone.active
     held = float(

@@ -1,5 +1,5 @@
-"""What a certificate of a server proves, looked over again; what a simulation measured is nobody's
-to prove.
+"""What a certificate of a server proves, worked out again; what a simulation measured is not
+checked.
 """
 
 from __future__ import annotations

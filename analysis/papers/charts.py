@@ -49,7 +49,7 @@ def chart(
     series = []
     for label, row in values.items():
         places, numbers = (row.keys(), row.values()) if isinstance(row, Mapping) else (x, row)
-        y = tuple(None if one is None or not np.isfinite(one) else float(one) for one in numbers)
+        y = tuple(None if one is None or not np.isfinite(one) else one for one in numbers)
         low, high = (tuple(one) for one in (ends or {}).get(label, ((), ())))
         kind, thick = (styles or {}).get(label, style), label in strong
         series.append(Series(label, tuple(places), y, kind, low=low, high=high, strong=thick))

@@ -83,7 +83,7 @@ def console(width: int | None = None) -> Console:
 
 
 def say(words: object) -> None:
-    """A line for people, on stderr; when nothing can be written there, there is nobody to tell."""
+    """Print a line on stderr; nothing happens where stderr cannot be written."""
     try:
         sys.stderr.write(f"{printable(str(words))}\n")
         sys.stderr.flush()

@@ -156,7 +156,7 @@ def _look(picture: Picture) -> AbstractContextManager[None]:
 
 
 def _tipped(text: str, picture: Picture) -> str:
-    """What a pointer is told: a <title> in each marker of the groups that `_points` marked."""
+    """Tooltips: a <title> in each marker of the groups that `_points` marked."""
     series = picture.series if isinstance(picture, Chart) else ()
     for place, entry in enumerate(series):
         start = text.find(f'id="tips-{place}"')

@@ -1,5 +1,5 @@
-"""Rows of several files as those of one comparison: the last of a key, checked, and named apart
-where they would be mixed up.
+"""Rows of several files as those of one comparison: the last of a key, checked; methods and
+instances of one name that differ get names of their own.
 """
 
 from __future__ import annotations

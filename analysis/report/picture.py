@@ -1,5 +1,5 @@
-"""A picture as data: what is drawn, in words too, so that the page, a paper and a reader who cannot
-see it get the same.
+"""A picture as data: what is drawn, and the same in words, for the page, for files, and for readers
+who cannot see it.
 """
 
 from __future__ import annotations

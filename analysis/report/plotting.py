@@ -140,9 +140,7 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
 
 
 def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
-    """Everything of a series but its bars and names: line, markers, intervals, and what a pointer
-    is told.
-    """
+    """Everything of a series but its bars and names: line, markers, intervals, and tooltips."""
     if series.style == "bars":
         _intervals(axes, series, x)
         return

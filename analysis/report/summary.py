@@ -75,8 +75,8 @@ def _gap_sentence(
         return f"{percent(value)} {'from it' if value < 10 else 'the bound away'}"
 
     def some(end: float) -> tuple[str, str, str]:
-        """Those that are told to be as far as one end: names, verb, and how many instances a mean
-        of fewer than all is over.
+        """The methods that are as far, as printed, as one end: names, verb, and how many instances
+        a mean of fewer than all is over.
         """
         several = [method for method, value in others.items() if far(value) == far(end)]
         fewer = {means[method].count for method in several}

@@ -82,7 +82,7 @@ def run_cell(cell: Cell) -> Row:
         result = solve(
             instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options
         )
-        with deferred() as came:  # the answer is known: its row is made, whatever comes
+        with deferred() as put_off:  # the answer is known: its row is made, whatever comes
             row = {
                 **result.summary(),
                 **_proved(cell, result),
@@ -90,7 +90,7 @@ def run_cell(cell: Cell) -> Row:
                 **_recorded(cell, result),
                 **_identity(cell),
             }
-            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if came.interrupted else row)
+            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
     except (Exception, SystemExit) as error:
         return failed_row(cell, error)
 
@@ -129,7 +129,7 @@ def _as_read(row: Mapping[str, Any]) -> Row:
 
 
 def _option(value: Any) -> Any:
-    """An option as a JSON value; what has none is told by its name."""
+    """An option as a JSON value; its repr where it has none."""
     try:
         return json.loads(json.dumps(plain(value), allow_nan=False))
     except (TypeError, ValueError):

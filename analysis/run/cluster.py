@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ...instances.problem.errors import CotenantError, EngineError, InvalidOption
@@ -98,16 +97,11 @@ class Cluster:
                 self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant"
             )
         except Exception as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise _nobody(self._address, str(error)) from None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         if self._client is not None:
             with suppress(Exception):
                 _within(
@@ -146,14 +140,14 @@ class Cluster:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
         KeyboardInterrupt.
         """
-        came: SimpleQueue[Any] = SimpleQueue()
-        with Interrupts(lambda: came.put(None)) as interrupts:
-            going = self._submitted(came)
+        finished: SimpleQueue[Any] = SimpleQueue()
+        with Interrupts(lambda: finished.put(None)) as interrupts:
+            going = self._submitted(finished)
             ends = float("inf")
             workerless_since = 0.0
             while going and time.monotonic() < ends:
                 try:
-                    future = came.get(timeout=_LOOK)
+                    future = finished.get(timeout=_LOOK)
                 except Empty:
                     workerless_since = self._without_workers(workerless_since)
                     continue
@@ -166,7 +160,7 @@ class Cluster:
                     )
                 elif (
                     future.key in going
-                    and (row := row_of(going.pop(future.key)[0], self._came(future))) is not None
+                    and (row := row_of(going.pop(future.key)[0], self._outcome(future))) is not None
                 ):
                     yield row
             if interrupts.heard:
@@ -182,7 +176,7 @@ class Cluster:
         except Exception:
             raise self._gone() from None
 
-    def _submitted(self, came: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
+    def _submitted(self, finished: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
         """Every cell as a task: its name -> the cell and its future; `came` gets the futures as
         they are done.
         """
@@ -212,10 +206,10 @@ class Cluster:
                 )
                 going[future.key] = (cell, future)
         for _, future in list(going.values()):
-            future.add_done_callback(came.put)
+            future.add_done_callback(finished.put)
         return going
 
-    def _came(self, future: Any) -> CellOutcome:
+    def _outcome(self, future: Any) -> CellOutcome:
         """What came of a task; a cell that no worker survives is a failure of the cell."""
         from distributed import KilledWorker
 

@@ -20,6 +20,7 @@ from .documents import require_good
 from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
+from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, runner_of, validate_place
@@ -28,8 +29,6 @@ TIME_LIMIT = 60.0
 """Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for
 ever.
 """
-
-Progress = Callable[[int, int, Row], None]
 
 
 def compare(
@@ -47,7 +46,7 @@ def compare(
     dask: str | None = None,
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     stopping: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run every method on every instance with every seed, and measure every gap.
@@ -76,7 +75,8 @@ def compare(
         `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; cells it already holds are skipped. One process at a time
         adds to a file.
-    progress : called with (done, total, row).
+    progress : called with (done, total, row). True shows a line in a terminal or a notebook once
+        two seconds have passed, False none.
     stopping : called when processes or a cluster were asked to stop, before the rows that they
         still hand in.
 
@@ -112,6 +112,7 @@ def compare(
     ]
     rows: list[Row] = []
     interrupted = False
+    shown = watched() if progress is True else progress or None
     try:
         with locked(out):
             finished = finished_rows(out)
@@ -126,8 +127,8 @@ def compare(
                         if file is not None:
                             file.add(row)
                         rows.append(row)
-                        if progress is not None:
-                            progress(len(rows), len(cells), row)
+                        if shown is not None:
+                            shown(len(rows), len(cells), row)
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}

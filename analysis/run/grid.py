@@ -67,7 +67,7 @@ def validate_predict(
 
 def parse_comparison_options(
     instances: Sequence[Instance],
-    names: Sequence[str] | None,
+    methods: Methods,
     texts: Sequence[str],
     *,
     frontier: bool = False,
@@ -82,18 +82,18 @@ def parse_comparison_options(
         its value is of no type that one of them takes.
     """
     problems = list(dict.fromkeys(instance.problem for instance in instances))
-    chosen = [
-        method for name in names or () for method in catalog.find_among(problems, name).values()
-    ]
-    takers: list[Callable[..., Any]] = []
+    names = [method for method in methods or () if isinstance(method, str)]
+    own = [method for method in methods or () if not isinstance(method, str)]
+    chosen = [method for name in names for method in catalog.find_among(problems, name).values()]
+    takers: list[Callable[..., Any]] = list(own)
     for problem in problems:
         entries = (
             catalog.methods(problem)
-            if names is None
+            if methods is None
             else [method for method in chosen if method.problem == problem]
         )
         takers += [method.resolve() for method in entries]
-        takers += [analysis_of(problem).metrics] if entries else []
+        takers += [analysis_of(problem).metrics] if entries or own else []
         found = analysis_of(problem).frontiers if frontier else None
         takers += [] if found is None else [found]
     return parse_options(tuple(takers), texts, "this comparison")

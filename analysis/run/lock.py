@@ -55,8 +55,8 @@ def locked(out: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def _taken(lock: Path, out: Path) -> tuple[int | None, Path]:
-    """The locked stream and its file; None when nothing can be opened for it, which whoever writes
-    rows will hear of.
+    """The locked stream and its file; None when nothing can be opened for it: writing rows will
+    then fail with the reason.
     """
     while True:
         stream, path = _opened(lock, out)
@@ -122,7 +122,7 @@ def _dead(process: Any) -> bool:
 
 
 def _read(stream: int) -> dict[str, Any]:
-    """The holder that is written down; {} when nobody is, as right after the file was made."""
+    """The holder that the file names; {} when it names none, as right after it was made."""
     with suppress(OSError, ValueError):
         os.lseek(stream, 0, os.SEEK_SET)
         found = json.loads(os.read(stream, _MOST))

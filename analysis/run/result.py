@@ -396,7 +396,7 @@ def run(
             problem=instance.problem,
             instance=instance.name,
             method=method,
-            outcome=_consistent(outcome, objective, unit, method),
+            outcome=_traced(_consistent(outcome, objective, unit, method), objective, seconds),
             objective_name=objective_name,
             objective=objective,
             metrics=measured,
@@ -410,6 +410,16 @@ def run(
         if late.interrupted:
             result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
     return result
+
+
+def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcome:
+    """The outcome with a trace that ends where the method did: many prove their answer in one step
+    and note nothing on the way.
+    """
+    end = (objective, outcome.bound)
+    if outcome.bound is None or (outcome.trace and outcome.trace[-1][1:] == end):
+        return outcome
+    return replace(outcome, trace=(*outcome.trace, (seconds, *end)))
 
 
 def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Stop]:

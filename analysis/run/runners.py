@@ -5,7 +5,6 @@ cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from types import TracebackType
 from typing import Annotated, Protocol, Self
 
 from ...instances.problem.errors import InvalidOption
@@ -23,12 +22,7 @@ class Runner(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *reason: object) -> None: ...
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Take the cells; refuse before any work what cannot be run."""
@@ -48,12 +42,7 @@ class InProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         return None
 
     def prepare(self, cells: Sequence[Cell]) -> None:

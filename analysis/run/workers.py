@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from ...instances.problem.errors import EngineError, InvalidOption
@@ -207,8 +206,8 @@ class Worker:
 
 
 class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only told (`heard`, and `wake` is called)
-    and the second ends all.
+    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`heard`, and `wake` is
+    called) and the second ends all.
 
     Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes
     nothing.
@@ -223,12 +222,7 @@ class Interrupts:
         self._before = take_over(self._hear)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         give_back(self._before)
 
     def _hear(self, number: int, frame: object) -> None:
@@ -260,12 +254,7 @@ class Processes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         self._waiting.clear()
         for worker in self._workers:
             worker.end()
@@ -284,16 +273,16 @@ class Processes:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
         KeyboardInterrupt.
         """
-        came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
+        outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
         going = len(self._workers)
-        with Interrupts(lambda: came.put(None)) as interrupts:
+        with Interrupts(lambda: outcomes.put(None)) as interrupts:
             for worker in self._workers:
                 self._threads.append(
-                    start_thread(partial(self._work, worker, came), "cotenant-worker")
+                    start_thread(partial(self._work, worker, outcomes), "cotenant-worker")
                 )
             while going:
                 try:
-                    entry = came.get(timeout=_POLL)
+                    entry = outcomes.get(timeout=_POLL)
                 # a signal that the system gave to another thread is heard between two waits only
                 except Empty:
                     continue
@@ -316,7 +305,7 @@ class Processes:
             worker.interrupt()
 
     def _work(
-        self, worker: Worker, came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
+        self, worker: Worker, outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
     ) -> None:
         """One worker's thread: cells until there are none."""
         try:
@@ -326,12 +315,12 @@ class Processes:
                 except IndexError:
                     break
                 limit = limit_of(cell, self._limit)
-                came.put(
+                outcomes.put(
                     (cell, worker.run(frame, pickle.dumps(cell.instance), limit, cell.time_limit))
                 )
         except BaseException as error:
-            came.put(error)
-        came.put(_Done())
+            outcomes.put(error)
+        outcomes.put(_Done())
         worker.end()  # here, so that many children leave at the same time
 
 
@@ -339,9 +328,9 @@ class _Done(Exception):
     """A worker's thread has no more cells."""
 
 
-def row_of(cell: Cell, came: CellOutcome) -> Row | None:
+def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
-    what, value = came
+    what, value = outcome
     if what == "row":
         row: Row = value
         return row

@@ -56,14 +56,11 @@ class Draft:
             taken[a] -= skipped
             left = run - skipped
             while left > 0:
-                price = np.where(
-                    self._open(a),
-                    added_penalty(self.instance, a) if cost is None else cost[a],
-                    np.inf,
-                )
-                b = int(np.argmin(price))
-                if price[b] == np.inf:
+                free = np.flatnonzero(self._open(a))
+                if len(free) == 0:
                     break  # whoever is left of this run finds nobody
+                price = added_penalty(self.instance, a, free) if cost is None else cost[a, free]
+                b = int(free[np.argmin(price)])
                 number = min(left, int(self.remaining[b]))
                 if a == b:
                     number = min(left // 2, int(self.remaining[a]) // 2) if left >= 2 else 1
@@ -128,13 +125,12 @@ class Draft:
         return free
 
 
-def added_penalty(instance: Colocation, a: int) -> Floats:
-    """(T,) what a pair adds, to 12 decimals: the penalties of an a-agent and of each type beside
+def added_penalty(instance: Colocation, a: int, others: Integers) -> Floats:
+    """What a pair adds, to 12 decimals: the penalties of an a-agent and of each other type beside
     it; inf when forbidden.
     """
-    return np.where(
-        instance.allowed[a], computed_penalty(instance.penalty[a] + instance.penalty[:, a]), np.inf
-    )
+    both = computed_penalty(instance.penalty[a, others] + instance.penalty[others, a])
+    return np.where(instance.allowed[a, others], both, np.inf)
 
 
 def runs(types: Integers) -> Iterator[tuple[int, int]]:

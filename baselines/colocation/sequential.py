@@ -179,17 +179,20 @@ def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
     """
     processors = _Processors(draft.instance)
     for a, run in runs(tasks):
-        added = added_penalty(draft.instance, a)
-        tolerable = _tolerable(draft.instance, a, tolerance)
         while run > 0:
-            b = _choice(processors, added, tolerable)
+            lone = np.flatnonzero(processors.lone)
+            added = added_penalty(draft.instance, a, lone)
+            b = _choice(processors, lone, added, _tolerable(draft.instance, a, lone, tolerance))
             if b >= 0:
                 number = processors.join(b, run)
                 draft.pair(a, b, number)
             elif processors.empty > 0:
                 # A task that opens a processor changes the choice of the next one only if the two
                 # would share it.
-                shares = bool(added[a] <= 0 if tolerable is None else tolerable[a])
+                itself = np.array([a])
+                tolerable = _tolerable(draft.instance, a, itself, tolerance)
+                alike = added_penalty(draft.instance, a, itself) <= 0
+                shares = bool((alike if tolerable is None else tolerable)[0])
                 number = min(max(1, run // 2) if shares else run, processors.empty)
                 processors.open(a, number)
             else:
@@ -197,31 +200,32 @@ def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
             run -= number
 
 
-def _choice(processors: _Processors, added: Floats, tolerable: Booleans | None) -> int:
+def _choice(
+    processors: _Processors, lone: Integers, added: Floats, tolerable: Booleans | None
+) -> int:
     """The type of the resident the next task joins; -1 to open a processor, or when nobody can be
-    joined.
+    joined. `lone` (L,) types have a resident; `added` and `tolerable` are beside these.
     """
-    lone = processors.lone
-    if tolerable is not None:
-        first = np.where(lone & tolerable, processors.head, np.iinfo(np.int64).max)
-        if (lone & tolerable).any():
-            return int(np.argmin(first))
-    price = np.where(lone, added, np.inf)
-    least = price.min()
+    head = processors.head[lone]
+    if tolerable is not None and tolerable.any():
+        return int(lone[np.argmin(np.where(tolerable, head, np.iinfo(np.int64).max))])
+    least = added.min(initial=np.inf)
     if least == np.inf or (processors.empty > 0 and (tolerable is not None or least > 0)):
         return -1
-    return int(np.argmin(np.where(price == least, processors.head, np.iinfo(np.int64).max)))
+    return int(lone[np.argmin(np.where(added == least, head, np.iinfo(np.int64).max))])
 
 
-def _tolerable(instance: Colocation, a: int, tolerance: float | None) -> Booleans | None:
-    """(T,) with whom an a-task and its co-runner both stay under the tolerance; None without
-    one.
+def _tolerable(
+    instance: Colocation, a: int, others: Integers, tolerance: float | None
+) -> Booleans | None:
+    """With whom of the other types an a-task and its co-runner both stay under the tolerance; None
+    without one.
     """
     if tolerance is None:
         return None
     under: Booleans = (
-        instance.allowed[a]
-        & (instance.penalty[a] < tolerance)
-        & (instance.penalty[:, a] < tolerance)
+        instance.allowed[a, others]
+        & (instance.penalty[a, others] < tolerance)
+        & (instance.penalty[others, a] < tolerance)
     )
     return under

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
@@ -33,6 +34,11 @@ _WHY_NO_LESS = (
 )
 
 
+BLOCK = 512
+"""Types that are looked at at once beside as many others: of ten thousand different agents a table
+of all pairs takes .8 GB.
+"""
+
 COMPUTED_DECIMALS = 12
 """Decimals of penalties that a reader or a generator computes."""
 
@@ -42,6 +48,12 @@ def computed_penalty(penalty: npt.ArrayLike) -> Floats:
     noise would be an order.
     """
     return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
+
+
+def blocks(types: int) -> list[slice]:
+    """The types in turn, at most `BLOCK` at a time."""
+    cuts = [*range(0, types, BLOCK), types]
+    return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +270,9 @@ class Colocation(Instance):
 
     def _validate_partners(self) -> None:
         present = self.count > 0
-        lonely = present & ~(self.allowed & present[None, :]).any(axis=1)
-        if lonely.any() and self.count[lonely].sum() > self.singles_allowed:
-            place = int(np.argmax(lonely))
+        unpairable = present & ~(self.allowed & present[None, :]).any(axis=1)
+        if unpairable.any() and self.count[unpairable].sum() > self.singles_allowed:
+            place = int(np.argmax(unpairable))
             raise InvalidInstance(
                 f"penalty[{place}]",
                 f"inf with every possible partner of type {self.names[place]!r}",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .instance import Colocation, Floats, Integers, Pairing
+from .instance import Colocation, Floats, Integers, Pairing, blocks
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
@@ -78,7 +78,8 @@ def scale(instance: Colocation, objective: str, **options: object) -> float:
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):
         return 1.0
     present = instance.count > 0
-    largest = float(
-        np.abs(instance.penalty[instance.allowed & present & present[:, None]]).max(initial=0.0)
-    )
-    return max(largest, abs(instance.single_penalty))
+    largest = abs(instance.single_penalty)
+    for rows in blocks(instance.types):
+        usable = instance.allowed[rows] & present & present[rows, None]
+        largest = max(largest, float(np.abs(np.where(usable, instance.penalty[rows], 0.0)).max()))
+    return largest

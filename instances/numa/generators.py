@@ -1,6 +1,4 @@
-"""Generators: the thesis's blade server under any of its benchmarks, with data where one wants
-it.
-"""
+"""Generators: the thesis's blade server under any of its benchmarks, with uniform or hot data."""
 
 from __future__ import annotations
 

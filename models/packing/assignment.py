@@ -24,11 +24,13 @@ class AssignmentModel:
     count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be
         there.
     used : (n,) index of the variable that says whether a server is in use, -1 when it must be.
+    kind : (n,) class of each server.
     """
 
     model: cp_model.CpModel
     count: Integers
     used: Integers
+    kind: Integers
 
     def counts(self, values: Integers) -> Integers:
         """(n, s) VMs of each type on each server, from the values of all variables."""
@@ -101,4 +103,4 @@ def assignment_model(
         [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
     )
     where = np.array([entry.index for entry in used] if used else [-1] * servers, dtype=np.int64)
-    return AssignmentModel(model, index.reshape(servers, types), where)
+    return AssignmentModel(model, index.reshape(servers, types), where, np.asarray(kind))

@@ -28,8 +28,8 @@ from ..roommates.reduced import possible_pairs
 def lists_of_agents(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> WeakLists | None:
-    """The lists of the agents, numbered type by type; None where jobs may run alone, which are
-    content and block nobody.
+    """The lists of the agents, numbered type by type; None where jobs may run alone, since such
+    a job never blocks.
 
     Without a partner an agent is taken to gain by everyone (see `alone_is_worst`). The lists are
     strict when no two partners are equal to an agent, or too near to each other to gain alpha;

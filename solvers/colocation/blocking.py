@@ -16,17 +16,20 @@ from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.colocation import PairingProgram, blocking_program, fair_program, stable_program
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status
+from ..outcome import Clock, Outcome, Report, Status, Stop
 from .common import (
-    NO_PAIRING,
+    KEEPS_TIME,
+    MOST_PAIRS,
     NOT_GIVEN,
     best_of,
     infeasible,
     outcome,
+    pairs_of,
     require_bandwidth,
     run,
     size,
 )
+from .feasible import NO_PAIRING
 from .penalty import optimal
 
 
@@ -206,18 +209,29 @@ def least_penalty_given(
         )
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
-    program = fair_program(instance, slack)
     begin = start if isinstance(start, Pairing) and _feasible(instance, start) else None
     if begin is not None and attribution_slack(instance, begin) > slack:
         begin = None
-    answer = run(program, clock, engine=engine or "highs", scale=instance.agents, start=begin)
+    pairs = pairs_of(instance)
+    if pairs > MOST_PAIRS and clock.left is not None:
+        value = None if begin is None else mean_penalty(instance, begin)
+        certificate = {"proof": f"none: there is no time for a program of {pairs} pairs of types"}
+        return outcome(instance, begin, value, None, Stop.TIME_LIMIT, certificate, clock)
+    program = fair_program(instance, slack)
+    answer = run(
+        program, clock, engine=engine or "highs", scale=instance.agents, start=begin,
+        apart=pairs > KEEPS_TIME
+    )  # fmt: skip
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(clock, f"no pairing has a slack of {slack:g} or less")
     best = best_of(
         instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing)
     )
     bound = None if answer.bound is None else answer.bound / instance.agents
-    certificate = {"proof": "integer program over types", **size(program, engine or "highs")}
+    certificate = {
+        "proof": NOT_GIVEN if best is None else "integer program over types",
+        **size(program, engine or "highs"),
+    }
     value = None if best is None else mean_penalty(instance, best)
     return outcome(instance, best, value, bound, answer.stop, certificate, clock)
 

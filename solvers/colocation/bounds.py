@@ -6,16 +6,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats
+from ...instances.colocation.instance import Colocation, Floats, blocks
+
+FRACTIONAL_UP_TO = 2000
+"""Different agents up to which a fractional matching bounds the penalty: its time grows with their
+cube.
+"""
 
 
 def least_penalty_bound(instance: Colocation) -> float:
     """A bound on the mean penalty of any pairing at all, stable or not."""
     present = instance.count > 0
-    cost = np.where(instance.allowed & present, instance.penalty, np.inf)
-    if instance.distinct and instance.singles_allowed == 0:
-        return _fractional_bound(cost)
-    best = cost.min(axis=1)  # everyone beside the partner it likes best, or alone
+    if instance.distinct and instance.singles_allowed == 0 and instance.types <= FRACTIONAL_UP_TO:
+        return _fractional_bound(np.where(instance.allowed, instance.penalty, np.inf))
+    best = np.full(instance.types, np.inf)  # everyone beside the partner it likes best, or alone
+    for rows in blocks(instance.types):
+        usable = instance.allowed[rows] & present
+        best[rows] = np.where(usable, instance.penalty[rows], np.inf).min(axis=1)
     if instance.singles_allowed > 0:
         best = np.minimum(best, instance.single_penalty)
     return float(best[present] @ instance.count[present]) / instance.agents

@@ -7,17 +7,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...instances.colocation.instance import Colocation, Pairing, check
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
-from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption, NoSolution
+from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...models.colocation import PairingProgram
 from ..engines import EngineAnswer, EngineName, call_apart, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
-from .feasible import complete, feasible_pairing
 
-NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
-"""What proves that an instance has no feasible pairing at all."""
+KEEPS_TIME = 600
+"""Pairs of types up to which an engine keeps its time limit on a whole program (5,000 pairs:
+seconds over it).
+"""
+
+MOST_PAIRS = 100_000
+"""Pairs of types up to which a whole program is made under a time limit."""
 
 INSIDE = 0.7
 """The part of its time that a process of its own is told: engines on large programs look at no
@@ -37,25 +42,14 @@ def require_bandwidth(instance: Colocation) -> None:
         )
 
 
-def starting_pairing(instance: Colocation, start: Solution | None) -> Pairing | None:
-    """A feasible pairing to begin with: the start given, made feasible if it is not; None when
-    there is none (proved).
-
-    Raises
-    ------
-    InvalidOption
-        The start is no pairing of this instance's types.
-    """
-    try:
-        if start is None:
-            return feasible_pairing(instance)
-        if not isinstance(start, Pairing) or len(start.single) != instance.types:
-            raise InvalidOption(
-                f"start is {type(start).__name__}; expected a Pairing of {instance.types} types"
-            )
-        return complete(instance, start)
-    except NoSolution:
-        return None
+def pairs_of(instance: Colocation) -> int:
+    """How many pairs of types a whole program has."""
+    present = instance.count > 0
+    each = [
+        np.triu(instance.allowed[rows] & present & present[rows, None], rows.start)
+        for rows in blocks(instance.types)
+    ]
+    return sum(int(np.count_nonzero(block)) for block in each)
 
 
 def run(
@@ -67,10 +61,11 @@ def run(
     start: Pairing | None = None,
     text: str = "",
     parts: int = 1,
+    most: float | None = None,
     apart: bool = False,
 ) -> EngineAnswer:
-    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, its
-    progress told divided by `scale`.
+    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, or
+    `most` seconds, its progress told divided by `scale`.
 
     A time that is up gives the start back at once, so that every caller has one path. `apart`:
     under a time limit in a process of its own, which is ended when the time is up; what it had
@@ -83,7 +78,7 @@ def run(
         clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
 
     begin = None if start is None else program.point(start)
-    left = clock.share(parts)  # the point took time too
+    left = clock.share(parts, most)  # the point took time too
     if apart and left is not None:
         try:
             found = call_apart(

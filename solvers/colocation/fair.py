@@ -15,15 +15,16 @@ from ..engines import EngineAnswer, EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
 from .bounds import least_penalty_bound
 from .common import (
-    NO_PAIRING,
+    KEEPS_TIME,
+    MOST_PAIRS,
     best_of,
-    infeasible,
     outcome,
+    pairs_of,
     require_bandwidth,
     run,
     size,
-    starting_pairing,
 )
+from .feasible import starting_pairing
 from .neighborhoods import improve
 from .relaxation import relaxed, rounded
 
@@ -31,14 +32,6 @@ SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty at the least slack when there is no time limit: it is far harder than
 the first level.
 """
-
-KEEPS_TIME = 600
-"""Pairs of types up to which an engine keeps its time limit on the whole program (5,000 pairs:
-seconds over it).
-"""
-
-MOST_PAIRS = 100_000
-"""Pairs of types up to which the whole program is made under a time limit."""
 
 SHORT = 4
 """What begins gets one part in so many of the time: what it does not find or prove soon, it often
@@ -101,9 +94,9 @@ def fair(
     """
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
-    begin = starting_pairing(instance, start)
-    if begin is None:
-        return infeasible(clock, NO_PAIRING)
+    begin = starting_pairing(instance, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
     search = _Search(
         instance, begin, clock, engine, np.random.default_rng(0) if rng is None else rng
     )
@@ -133,8 +126,7 @@ class _Search:
         self.penalty_bound: float | None = None
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
-        present = instance.count > 0
-        self.pairs = int(np.triu(instance.allowed & present & present[:, None]).sum())
+        self.pairs = pairs_of(instance)
         clock.note(self.slack, 0.0, "start")
 
     @property

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Pairing, check
+from ...instances.colocation.instance import Booleans, Colocation, Pairing, blocks, check
+from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...models.colocation import penalty_program, repair_program
-from ..engines import solve_program
-from ..outcome import Clock, Status, Stop
+from ...models.colocation import PairingProgram, penalty_program, repair_program
+from ..engines import EngineAnswer, EngineName
+from ..outcome import Clock, Outcome, Status, Stop
 from ..roommates import ranks_from_cost
 from ..roommates.perfect import largest_matching
+from .common import KEEPS_TIME, infeasible, run
 from .matching import least_penalty_matching
+
+NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
+"""What proves that an instance has no feasible pairing at all."""
 
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
 _PARTNERS = 8  # else so many partners of each type
@@ -20,21 +25,47 @@ _JOB_BY_JOB = 3_000  # up to so many jobs a largest matching is found job by job
 _UNDECIDED = 30.0
 
 
-def feasible_pairing(instance: Colocation) -> Pairing:
-    """Any feasible pairing.
+class Undecided(NoSolution):
+    """No feasible pairing was found in the time there was, and none was ruled out."""
+
+
+def starting_pairing(
+    instance: Colocation, start: Solution | None, clock: Clock
+) -> Pairing | Outcome:
+    """A feasible pairing to begin with: the start given, made feasible if it is not; where there is
+    none, or none was found within the clock's time, the outcome that says so.
 
     Raises
     ------
-    NoSolution
-        There is none: proved by odd sets of jobs, as many as would have to run alone.
+    InvalidOption
+        The start is no pairing of this instance's types.
     """
+    if start is not None and (
+        not isinstance(start, Pairing) or len(start.single) != instance.types
+    ):
+        raise InvalidOption(
+            f"start is {type(start).__name__}; expected a Pairing of {instance.types} types"
+        )
+    try:
+        return (
+            feasible_pairing(instance, clock) if start is None else complete(instance, start, clock)
+        )
+    except Undecided as error:
+        stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+        facts = {"proof": f"none: {error}"}
+        return Outcome(None, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
+    except NoSolution:
+        return infeasible(clock, NO_PAIRING)
+
+
+def feasible_pairing(instance: Colocation, clock: Clock | None = None) -> Pairing:
+    """Any feasible pairing; `clock` and what is raised are those of `complete`."""
     nothing = np.zeros(0, dtype=np.int64)
-    return complete(
-        instance, Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64))
-    )
+    empty = Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64))
+    return complete(instance, empty, clock)
 
 
-def complete(instance: Colocation, partial: Pairing) -> Pairing:
+def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None) -> Pairing:
     """A feasible pairing that keeps as many agents of a partial one where they are as possible.
 
     Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are
@@ -47,6 +78,8 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
     ----------
     instance : what is given.
     partial : pairs and singles of its types, perhaps not everyone placed, or too many alone.
+    clock : whose time the programs keep to; without one, half a minute each where they only
+        improve what is in hand.
 
     Raises
     ------
@@ -54,7 +87,10 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
         The pairing is not over this instance's types.
     NoSolution
         The instance has no feasible pairing: proved by odd sets of jobs.
+    Undecided
+        Time was up before one was found or ruled out; a NoSolution too.
     """
+    clock = Clock() if clock is None else clock
     trimmed = _trimmed(instance, partial)
     whole = greedily_filled(instance, trimmed)
     if (whole.agents_used() == instance.count).all():
@@ -66,9 +102,9 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
         if exchanged is not None:
             check(instance, exchanged)
             return exchanged
-    fallback = _any_pairing(instance, whole)
+    fallback = _any_pairing(instance, whole, clock)
     if fallback is not None:
-        repaired = _repaired(instance, trimmed, fallback)
+        repaired = _repaired(instance, trimmed, fallback, clock)
         check(instance, repaired)
         return repaired
     raise NoSolution(
@@ -111,18 +147,20 @@ def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
     the rest alone.
     """
     left = instance.count - partial.agents_used()
-    together = np.where(instance.allowed, instance.penalty + instance.penalty.T, np.inf)
     first, second, pairs = list(partial.first), list(partial.second), list(partial.pairs)
     waiting = np.flatnonzero(left)
-    choices = instance.allowed[np.ix_(waiting, waiting)].sum(axis=1)
+    choices = np.zeros(len(waiting), dtype=np.int64)
+    for rows in blocks(len(waiting)):
+        choices[rows] = instance.allowed[np.ix_(waiting[rows], waiting)].sum(axis=1)
     for a in waiting[np.argsort(choices, kind="stable")].tolist():
         while left[a]:
             room = left > 0
             room[a] = left[a] >= 2
-            price = np.where(room, together[a], np.inf)
-            b = int(np.argmin(price))
-            if price[b] == np.inf:
+            others = np.flatnonzero(room & instance.allowed[a])
+            if len(others) == 0:
                 break
+            price = instance.penalty[a, others] + instance.penalty[others, a]
+            b = int(others[np.argmin(price)])
             number = left[a] // 2 if a == b else min(left[a], left[b])
             first.append(a)
             second.append(b)
@@ -174,7 +212,7 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
     )  # fmt: skip
 
 
-def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
+def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing | None:
     """The pairing that leaves fewest jobs single, if those few may run alone; None when too many
     must (proved).
 
@@ -191,24 +229,44 @@ def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
         return largest if largest.single.sum() <= instance.singles_allowed else None
     alone = start.replace(single=start.single + instance.count - start.agents_used())
     count = Colocation(np.where(instance.allowed, 0.0, np.inf), instance.count, unpaired=1.0)
-    found = least_penalty_matching(count, alone, Clock())
+    found = least_penalty_matching(count, alone, clock)
     if found.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if found.pairing.single.sum() <= instance.singles_allowed:
         return found.pairing
     if found.bound > instance.singles_allowed + 1e-6:
         return None
-    for engine in ("highs", "cp-sat"):  # the bound stuck in between
-        program = penalty_program(instance)
-        answer = solve_program(program.program, engine=engine, time_limit=_UNDECIDED)
+    program = None if clock.over else penalty_program(instance)
+    engines: tuple[EngineName, ...] = () if program is None else ("highs", "cp-sat")
+    for engine in engines:  # the bound stuck in between
+        assert program is not None
+        answer = _run(program, clock, engine=engine)
         if answer.point is not None:
             return program.pairing(answer.point)
         if answer.status is Status.INFEASIBLE:
             return None
-    raise NoSolution("no feasible pairing was found, and none was ruled out")
+    raise Undecided(
+        "no feasible pairing was found, and none was ruled out, in the time there was. Give more "
+        "time, or more machines so that jobs may run alone"
+    )
 
 
-def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing) -> Pairing:
+def _run(
+    program: PairingProgram,
+    clock: Clock,
+    *,
+    engine: EngineName = "highs",
+    start: Pairing | None = None,
+) -> EngineAnswer:
+    """A program within the clock's time, and `_UNDECIDED` seconds; Ctrl-C is raised."""
+    large = program.program.columns > KEEPS_TIME
+    answer = run(program, clock, engine=engine, start=start, most=_UNDECIDED, apart=large)
+    if answer.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return answer
+
+
+def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing, clock: Clock) -> Pairing:
     """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a
     feasible pairing.
     """
@@ -231,5 +289,5 @@ def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing) -> Pair
             keep[known.first, known.second] = True
         keep = np.triu(keep)
     program = repair_program(instance, partial, keep)
-    answer = solve_program(program.program, time_limit=_UNDECIDED, start=program.point(fallback))
+    answer = _run(program, clock, start=fallback)
     return fallback if answer.point is None else program.pairing(answer.point)

@@ -117,8 +117,8 @@ class _Search:
         self.present = np.flatnonzero(instance.count > 0)
         self.count = instance.count[self.present].astype(float)
         around = np.ix_(self.present, self.present)
-        together = instance.penalty + instance.penalty.T
-        self.cost: Floats = np.where(instance.allowed, together, np.inf)[around]
+        penalty = instance.penalty[around]
+        self.cost: Floats = np.where(instance.allowed[around], penalty + penalty.T, np.inf)
         self.most = np.minimum(self.count[:, None], self.count[None, :])
         np.fill_diagonal(self.most, self.count // 2)
         self.sets: list[Booleans] = []  # odd sets cut off, over the present types
@@ -298,8 +298,8 @@ class _Search:
         return found
 
     def _odd_groups(self) -> list[Booleans]:
-        """Groups of an odd number of agents that may share with nobody outside: one of each runs
-        alone.
+        """Groups of an odd number of agents that may not share with agents outside: one of each
+        runs alone.
         """
         from scipy.sparse.csgraph import connected_components
 

@@ -10,9 +10,21 @@ from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
 from ...models.colocation import penalty_program
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status
-from .common import NO_PAIRING, best_of, infeasible, mean_of, outcome, run, size, starting_pairing
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .bounds import least_penalty_bound
+from .common import MOST_PAIRS, best_of, mean_of, outcome, pairs_of, run, size
+from .feasible import starting_pairing
 from .matching import least_penalty_matching
+
+A_PAIR = 1.5e-7
+"""Seconds that a round of pricing takes for a type beside another, with what is made before the
+first.
+"""
+
+TOO_LARGE = (
+    "every agent beside the partner it likes best; making the tables of all pairs takes longer "
+    "than there is time"
+)
 
 
 @checked
@@ -61,11 +73,14 @@ def optimal(
     (<Status.OPTIMAL: 'optimal'>, 0.25)
     """
     clock = Clock(time_limit, report)
-    begin = starting_pairing(instance, start)
-    if begin is None:
-        return infeasible(clock, NO_PAIRING)
+    begin = starting_pairing(instance, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
     value = mean_penalty(instance, begin)
     clock.note(value, None, "start")
+    if _too_large(instance, engine, clock.left):
+        known, why = least_penalty_bound(instance), {"proof": TOO_LARGE}
+        return outcome(instance, begin, value, known, Stop.TIME_LIMIT, why, clock)
     if engine == "highs":
         return _priced(instance, begin, clock)
     program = penalty_program(instance)
@@ -85,6 +100,15 @@ def optimal(
     bound = None if answer.bound is None else answer.bound / instance.agents
     reached = None if best is None else mean_penalty(instance, best)
     return outcome(instance, best, reached, bound, answer.stop, certificate, clock)
+
+
+def _too_large(instance: Colocation, engine: EngineName, left: float | None) -> bool:
+    """Whether the time would be up, and with it the memory, before the first bound."""
+    if left is None:
+        return False
+    if engine == "highs":
+        return A_PAIR * instance.types**2 > left
+    return pairs_of(instance) > MOST_PAIRS
 
 
 def _priced(instance: Colocation, begin: Pairing, clock: Clock) -> Outcome:

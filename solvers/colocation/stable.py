@@ -10,6 +10,7 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import Alpha, AlphaMode, validate_alpha
 from ...instances.problem.base import Solution
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
 from ..engines import EngineName, call_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
@@ -24,7 +25,8 @@ from .as_roommates import (
 )
 from .blocking import at_most_blocking, zero_blocking
 from .bounds import least_penalty_bound
-from .common import INSIDE, NO_PAIRING, infeasible, outcome, starting_pairing
+from .common import INSIDE, outcome
+from .feasible import starting_pairing
 from .starts import set_aside
 
 FEW_TYPES = 30
@@ -70,6 +72,11 @@ GRACE = 0.5
 MOST_PAIRS = 25_000
 """Ordered pairs of different agents up to which the program without blocking pairs keeps its time
 limit.
+"""
+
+MOST_TYPES = 5000
+"""Types beyond which the method refuses: n x n lists, ranks and what is looked up in them take ten
+times the memory of the penalties, which for 5,000 types is 2 GB.
 """
 
 SECOND_LEVEL_SECONDS = 30.0
@@ -121,7 +128,8 @@ def stable(
     Raises
     ------
     InvalidOption
-        alpha below 0, an unknown reading or engine, a time limit of 0 or less.
+        alpha below 0, an unknown reading or engine, a time limit of 0 or less, or more
+        types than `MOST_TYPES`.
 
     Notes
     -----
@@ -137,9 +145,10 @@ def stable(
     """
     validate_alpha(alpha, alpha_mode)
     clock = Clock(time_limit, report)
-    begin = starting_pairing(instance, start)
-    if begin is None:
-        return infeasible(clock, NO_PAIRING)
+    _require_room(instance)
+    begin = starting_pairing(instance, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
     search = _Search(
         instance,
         alpha,
@@ -543,6 +552,16 @@ class _Search:
                 "status": second.value,
             },
         ]
+
+
+def _require_room(instance: Colocation) -> None:
+    """Refuse what would take gigabytes before anything is known of it."""
+    if instance.types > MOST_TYPES:
+        raise InvalidOption(
+            f"stable takes at most {MOST_TYPES} types of agents; {instance.name or 'the instance'} "
+            f"has {instance.types}, and lists of each over all would take many GB. Group agents "
+            "into fewer types, or use SMR or SMP, which ask for no proof"
+        )
 
 
 def _large(instance: Colocation) -> bool:

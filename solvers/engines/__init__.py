@@ -4,6 +4,8 @@ anything.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
@@ -80,15 +82,17 @@ def solve_program(
     """
     if time_limit is not None and time_limit <= LEAST_SECONDS and program.matrix.nnz > _LARGE:
         out_of_time = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time was left")
-        return settle(
+        answer = settle(
             program,
             out_of_time,
             None if start is None or not program.holds(program.rounded(start)) else start,
         )
-    if engine == "cp-sat":
-        return solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
-    if len(program.products):
+    elif engine == "cp-sat":
+        answer = solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
+    elif len(program.products):
         raise InvalidOption(
             "engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'"
         )
-    return solve_with_highs(program, time_limit=time_limit, start=start, report=report)
+    else:
+        answer = solve_with_highs(program, time_limit=time_limit, start=start, report=report)
+    return replace(answer, names=program.names)

@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import EngineError, ShortOfMemory
+from ...instances.problem.errors import EngineError, InvalidOption, ShortOfMemory
 from ...models.program import LinearProgram
 from ..interrupts import deferred
 from ..memory import sentence
@@ -52,6 +52,7 @@ class EngineAnswer:
     trace : (seconds, objective, bound) as they improved.
     row_dual : (rows,) multipliers of a continuous program, else None; row_dual @ row is what a
         row's bound is worth.
+    names : (columns,) the program's, if it has any.
     """
 
     status: Status
@@ -62,6 +63,42 @@ class EngineAnswer:
     message: str = ""
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
     row_dual: Floats | None = field(default=None, repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+
+    def load(self, model: Any) -> None:
+        """Give the variables of a Pyomo model the values of the point, by name.
+
+        Parameters
+        ----------
+        model : the model that `from_pyomo` took. A variable that stands in no row and no objective
+            is in no program: it gets 0, or the bound nearest to it.
+
+        Raises
+        ------
+        InvalidOption
+            There is no point, or the program came from another model.
+        """
+        import pyomo.environ as pyo
+
+        if self.point is None:
+            raise InvalidOption(f"the answer is {self.status}: it has no point to load")
+        values = dict(zip(self.names, self.point.tolist(), strict=False))
+        variables = list(model.component_data_objects(pyo.Var))
+        known = {variable.name for variable in variables}
+        if not values or not set(values) <= known:
+            odd = next((name for name in self.names if name not in known), "none")
+            raise InvalidOption(
+                f"the answer's columns ({odd}, ...) are no variables of this model; load it into "
+                "the model that from_pyomo took"
+            )
+        for variable in variables:
+            if not variable.fixed:
+                value = values.get(variable.name)
+                if value is None:
+                    value = min(
+                        max(0.0, variable.lb or 0.0), np.inf if variable.ub is None else variable.ub
+                    )
+                variable.set_value(value, skip_validation=True)
 
 
 def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | None) -> EngineAnswer:
@@ -151,7 +188,7 @@ def run_interruptibly(
             done.set()
 
     interrupted = False
-    with LOCK, deferred() as came:
+    with LOCK, deferred() as put_off:
         deadline = None if time_limit is None else time.perf_counter() + time_limit + _GRACE
         thread = start_thread(guarded, "cotenant-engine")
         waiting = True
@@ -159,7 +196,7 @@ def run_interruptibly(
         while waiting:
             waiting = not done.wait(_POLL)
             try:
-                came.deliver()
+                put_off.deliver()
                 if poll is not None and not interrupted:
                     poll()
             except KeyboardInterrupt:

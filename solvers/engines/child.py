@@ -312,7 +312,7 @@ class _State:
 
 
 def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State) -> None:
-    """Wait for requests beside the call; a parent that is gone takes a call that nobody waits for
+    """Wait for requests beside the call; when the parent is gone the process ends, and the call
     with it.
     """
     try:

@@ -182,8 +182,8 @@ def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -
 
 
 def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None) -> EngineAnswer:
-    """Run and translate; both the run's status and the model's status are read (either alone can
-    lie).
+    """Run and translate; both the run's status and the model's status are read, since either alone
+    may be wrong.
     """
     import highspy
 

@@ -150,8 +150,8 @@ class _Run:
         return None if taker is None else self.queues[taker].pop(0)
 
     def next_heads(self, now: float) -> None:
-        """With several queues, whoever has become a head looks for an idle core (the others have
-        looked in vain).
+        """With several queues, every task that has become a head takes an idle core if it accepts
+        one.
         """
         if self.instance.queues == "one":
             return

@@ -190,7 +190,7 @@ def prices_of(problem: Reduced, profit: Integers, tops: list[int], scale: int) -
 
 
 def proved_by(problem: Reduced, profit: Integers, scale: int, nodes: int = 200_000) -> int:
-    """The bound that stored prices of the instance's VM types (s,) prove, whoever found them: whole
+    """The bound that stored prices of the instance's VM types (s,) prove, from any source: whole
     costs, 0 at least.
 
     Priced again from nothing but the problem; where a pricing search is cut off, by what its

@@ -6,6 +6,7 @@ What prices prove, and a tree besides, stands above `priced` in `verify.py`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ... import verify
-from ...instances.packing.instance import Integers, fits
+from ...instances.packing.game import FairShare
+from ...instances.packing.instance import Integers, Placement, fits
 from ...instances.problem.proof import Level, Proof
 from ..outcome import Clock, Status
 from ..packing.generation import Prices, generate, prices_of
@@ -21,6 +23,7 @@ from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.reduction import UNLIMITED, Reduced, reduce
 from . import Claimed, Task
 from .filling_tree import Fillings, refuted
+from .rounding import option
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
@@ -59,6 +62,33 @@ def min_cost(task: Task) -> Proof:
     return _cheapest(task, "min-cost", costs=True)
 
 
+def max_min_share(task: Task) -> Proof:
+    """Of `max-min-share`, its first level: that there is no room for VMs that give everybody a
+    larger share.
+    """
+    given, solution = task.instance, task.outcome.solution
+    if not isinstance(solution, Placement):
+        raise Claimed("no placement was found")
+    unit = FairShare.of(given).unit
+    total = solution.totals(given.types).tolist()
+    users = np.flatnonzero(given.wanted > 0).tolist()
+    share = min(total[i] * unit[i] for i in users)
+    owed = [math.floor(share / unit[i]) + 1 if i in users else 0 for i in range(given.types)]
+    step: dict[str, Any] = {"kind": "share", "above": option(share)}
+    if not any(owed[i] > given.wanted[i] for i in users):
+        wanted = given.replace(request=np.array(owed, dtype=float), partial=False)
+        prices = no_answer(reduce(wanted), task.clock)
+        steps = () if prices is None else ({**step, "prices": prices},)
+    else:
+        steps = (step,)
+    try:
+        [found] = verify.packing_share(task.case({}, steps))
+    except verify.Refused as why:
+        raise Claimed(str(why)) from None
+    level = Level("dominant_share_min", "max", found.value, found.bound, steps)
+    return Proof("packing", "max-min-share", (level,), {}, task.witness)
+
+
 def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     objective = "cost" if costs else "servers"
     problem = reduce(task.instance, costs=costs)
@@ -66,7 +96,9 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     if task.outcome.status is Status.INFEASIBLE:
         step = no_answer(problem, task.clock)
     else:
-        step = bounded(problem, int(np.ceil((task.outcome.bound or 0) - 1e-6)), task.clock)
+        shown = checker(task.case({}, ()))[0].value
+        told = math.ceil((task.outcome.bound or 0) - 1e-6)
+        step = bounded(problem, told, int(shown or told), task.clock)
     steps = ((step,),) if step else ((),)
     [found] = checker(task.case({}, *steps))
     if task.outcome.status is Status.INFEASIBLE and not found.infeasible:
@@ -77,12 +109,14 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     return Proof("packing", method, (level,), {}, task.witness)
 
 
-def bounded(problem: Reduced, cost: int, clock: Clock) -> dict[str, Any] | None:
-    """A step that proves that no answer costs less than this, or as near to it as can be; None for
-    nothing.
+def bounded(problem: Reduced, told: int, upper: int, clock: Clock) -> dict[str, Any] | None:
+    """A step that proves that no answer costs less than a method told, or more (up to `upper`)
+    where prices show it.
+
+    As near to it as can be, where they do not; None for nothing.
     """
-    relaxation = generate(problem, Pool(problem.types), clock, upper=cost)
-    prices = relaxation.prices
+    relaxation = generate(problem, Pool(problem.types), clock, upper=max(told, upper))
+    prices, cost = relaxation.prices, min(max(told, relaxation.bound), max(told, upper))
     if prices.value > cost - 1:
         share = (cost - 1 + MARGIN * (prices.value - cost + 1)) / prices.value
         for scale in SCALES:

@@ -10,6 +10,7 @@ from typing import Any
 from ... import verify
 from ...instances.problem.proof import Level, Proof
 from . import Claimed, Task
+from .rounding import option
 
 STEP: tuple[dict[str, Any], ...] = ({"kind": "recompute"},)
 
@@ -34,6 +35,33 @@ def max_utilization(task: Task) -> Proof:
 def max_utility(task: Task) -> Proof:
     """Of scheduling's `max-utility`, the fluid bound."""
     return _recomputed(task, verify.scheduling_utility, "max-utility", "utility", "max", {})
+
+
+def fuga(task: Task) -> Proof:
+    """Of `FUGA`: the subgame-perfect play."""
+    return _played(task, "FUGA")
+
+
+def fuga_tree(task: Task) -> Proof:
+    """Of `FUGA-tree`, which is the same play."""
+    return _played(task, "FUGA-tree")
+
+
+def _played(task: Task, method: str) -> Proof:
+    given = {name: task.options.get(name) for name in ("alpha", "eta", "overload")}
+    options = {
+        name: value if isinstance(value, str) else option(value)
+        for name, value in given.items()
+        if value is not None and value != float("inf")
+    }
+    try:
+        [found] = verify.packing_play(task.case(options, STEP))
+    except verify.Refused as why:
+        raise Claimed(str(why)) from None
+    if found.epsilon is None:
+        raise Claimed("the method did not finish: this is not the subgame-perfect play")
+    level = Level("disutility", "min", None, None, STEP, epsilon=found.epsilon)
+    return Proof("packing", method, (level,), options, task.witness)
 
 
 def _recomputed(

@@ -1,4 +1,4 @@
-"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): do the contentious pay?
+"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): does penalty follow bandwidth?
 
 The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
 contentiousness" is tested by Spearman's coefficient of penalty and demand over the types: a link is
@@ -227,35 +227,16 @@ def _named_jobs(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
         "correlation being the most contentious"
     )
     return [
-        compare(
-            "GR, dedup's penalty",
-            "the largest",
-            f"{greedy['dedup']:.1f} %, place {first} of {number}",
-            first == 1,
-            why,
-        ),
-        compare(
-            "GR, bodytrack and svm",
-            "the same penalty",
-            f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %",
-            two,
-            why,
-        ),
-        compare(
-            "GR, correlation is penalized no less than canneal and dedup (fig. 1)",
-            "yes",
-            three,
-            no_less,
-            printed,
-        ),
-        compare(
-            "CO, dedup is penalized more than most (fig. 1)",
-            "yes",
-            f"{complementary['dedup']:.1f} %, place {among} of {number}",
-            among <= number // 2,
-            why,
-        ),
-    ]
+        compare("GR, dedup's penalty", "the largest",
+            f"{greedy['dedup']:.1f} %, place {first} of {number}", first == 1, why),
+        compare("GR, bodytrack and svm", "the same penalty",
+            f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %", two, why),
+        compare("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes",
+            three, no_less, printed),
+        compare("CO, dedup is penalized more than most (fig. 1)", "yes",
+            f"{complementary['dedup']:.1f} %, place {among} of {number}", among <= number // 2,
+            why),
+    ]  # fmt: skip
 
 
 def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
 
 
 def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:
-    """Stable policies on penalties predicted from a quarter, claim on the true ones."""
+    """Stable policies on penalties predicted from a quarter, judged on the true ones."""
     for name in ("SMR", "SR"):
         table: dict[str, list[tuple[float, float, float]]] = {"known": [], "predicted": []}
         for draw in range(draws):
@@ -114,28 +114,16 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
     said = "the same with oracular knowledge and with 25 % sampled"
     fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
     return [
-        compare(
-            f"{name}, fair attribution (rank correlation)",
-            said,
-            f"{rank[0]:.2f} known, {rank[1]:.2f} predicted",
-            fair,
-            "the same: lower by at most 0.1",
-        ),
-        compare(
-            f"{name}, stability (median blocking pairs)",
-            said,
-            f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
-            stable,
+        compare(f"{name}, fair attribution (rank correlation)", said,
+            f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
+            "the same: lower by at most 0.1"),
+        compare(f"{name}, stability (median blocking pairs)", said,
+            f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted", stable,
             "the same: at most half as many again; one wrong order counts for every agent of "
-            "a type",
-        ),
-        compare(
-            f"{name}, mean penalty",
-            "",
-            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted",
-            None,
-        ),
-    ]
+            "a type"),
+        compare(f"{name}, mean penalty", "",
+            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted", None),
+    ]  # fmt: skip
 
 
 def _accuracy_chart(points: dict[float, Accuracy], given: Setting) -> Chart:

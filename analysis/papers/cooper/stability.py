@@ -215,7 +215,7 @@ def _satisfaction_claims(
 
 
 def _demand(given: Setting, agents: list[Floats]) -> float:
-    """Mean demand of so many agents of each type; 0 of nobody."""
+    """Mean demand of so many agents of each type; 0 when there are none."""
     number = np.sum(agents, axis=0)
     return float(number @ given.demands / number.sum()) if number.sum() > 0 else 0.0
 
@@ -232,7 +232,7 @@ def _irving_succeeds(population: Colocation, ties: Ties, rng: np.random.Generato
 
 
 def _proved_without(population: Colocation, pairing: Pairing | None) -> bool:
-    """Whether there is a pairing nobody wants to leave, counted again."""
+    """Whether there is a pairing without blocking pairs, counted again."""
     if pairing is None:
         return False
     assert blocking_pairs(population, pairing).count == 0

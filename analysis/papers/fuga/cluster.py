@@ -77,52 +77,26 @@ def figure_5(
         x=types.split(","),
     )
     return [
-        compare(
-            "FUGA: deviation from equal dominant shares",
-            "13 % on average",
-            f"{spread['FUGA']:.0%}",
-            abs(spread["FUGA"] - 0.13) <= 0.02,
-            instead,
-        ),
-        compare(
-            "FUGA against the Hadoop fair scheduler",
-            "as much as 41 % better",
+        compare("FUGA: deviation from equal dominant shares", "13 % on average",
+            f"{spread['FUGA']:.0%}", abs(spread["FUGA"] - 0.13) <= 0.02, instead),
+        compare("FUGA against the Hadoop fair scheduler", "as much as 41 % better",
             f"{100 * gain:.0f} % less deviation ({spread['fair-slots']:.0%} to "
-            f"{spread['FUGA']:.0%})",
-            abs(gain - 0.41) <= 0.1,
-            "of what it is 41 % is not said: taken as the deviation from equal shares, relative",
-        ),
-        compare(
-            "FUGA nearer to equal shares than the fair scheduler",
-            "yes",
+            f"{spread['FUGA']:.0%})", abs(gain - 0.41) <= 0.1,
+            "of what it is 41 % is not said: taken as the deviation from equal shares, relative"),
+        compare("FUGA nearer to equal shares than the fair scheduler", "yes",
             f"{spread['FUGA']:.0%} against {spread['fair-slots']:.0%} deviation",
-            spread["FUGA"] < spread["fair-slots"],
-            instead,
-        ),
-        compare(
-            "FUGA: sharing incentive",
-            "yes",
+            spread["FUGA"] < spread["fair-slots"], instead),
+        compare("FUGA: sharing incentive", "yes",
             f"{len(found.below_pooled_split)} of 3 users below a third of the pool",
-            not found.below_pooled_split,
-            instead,
-        ),
-        compare(
-            "FUGA: no envy",
-            "yes",
-            f"{len(found.enviers)} of 3 users envy",
-            not found.enviers,
-            instead,
-        ),
-        compare(
-            "FUGA: Pareto efficient",
-            "yes",
-            f"one more VM fits for {len(found.still_fits)} of 3 users",
-            not found.still_fits,
-            instead,
-        ),
+            not found.below_pooled_split, instead),
+        compare("FUGA: no envy", "yes", f"{len(found.enviers)} of 3 users envy", not found.enviers,
+            instead),
+        compare("FUGA: Pareto efficient", "yes",
+            f"one more VM fits for {len(found.still_fits)} of 3 users", not found.still_fits,
+            instead),
         *rows,
         picture,
-    ]
+    ]  # fmt: skip
 
 
 @checked

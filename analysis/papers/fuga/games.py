@@ -79,42 +79,21 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
     order = ", ".join(f"server {m + 1}" for m in true.player)
     return [
         compare("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12),
-        compare(
-            "combinations of server 1",
-            "12",
-            str(len(table)),
-            len(table) == 12,
-            "",
-            "<1, 0, 0> fits too",
-        ),
+        compare("combinations of server 1", "12", str(len(table)), len(table) == 12, "",
+            "<1, 0, 0> fits too"),
         *sets,
         *lengths,
         compare("order of moves", "server 2, server 1", order, order == "server 2, server 1"),
-        compare(
-            "total of the second combinations (eq. 15)",
-            "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
+        compare("total of the second combinations (eq. 15)", "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
             ", ".join(f"({', '.join(map(str, row))})" for row in amounts.tolist()),
-            amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]],
-        ),
+            amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]]),
         compare("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
-        compare(
-            "U(1), both choose their second combination",
-            "-1.2",
-            f"{worth[1]:.4f}",
-            round(float(worth[1]), 1) == -1.2,
-            "eq. 14 as printed",
-            cause,
-        ),
-        compare(
-            "U(2), both choose their second combination",
-            "-1.27",
-            f"{worth[0]:.4f}",
-            round(float(worth[0]), 2) == -1.27,
-            "eq. 14 as printed",
-            cause,
-        ),
+        compare("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}",
+            round(float(worth[1]), 1) == -1.2, "eq. 14 as printed", cause),
+        compare("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}",
+            round(float(worth[0]), 2) == -1.27, "eq. 14 as printed", cause),
         _combinations(instance),
-    ]
+    ]  # fmt: skip
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
@@ -244,49 +223,23 @@ def theorems(
             printed_ratio.append(printed_metrics["disutility"] / least)
     note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
     return [
-        compare(
-            "sharing incentive (Theorem 8), 1/s of every server",
-            "always",
-            f"fails in {split / games:.0%}",
-            split == 0,
-            note,
-        ),
-        compare(
-            "sharing incentive (Theorem 8), 1/s of the pool",
-            "always",
-            f"fails in {pooled / games:.0%}",
-            pooled == 0,
-            note,
-            f"the share: of every server it fails in {split / games:.0%}" if not split else "",
-        ),
-        compare(
-            "no envy (Theorem 9)",
-            "always",
-            f"fails in {envy / games:.0%}",
-            envy == 0,
-            f"{note}; envy by amounts held",
-        ),
-        compare(
-            "Pareto efficient (Theorem 10)",
-            "always",
-            f"one more VM fits in {fits / games:.0%}",
-            fits == 0,
-            note,
-        ),
-        compare(
-            "Algorithm 1 finds the SPNE",
-            "always",
-            f"it does not in {differs / games:.0%}",
-            differs == 0,
-            "",
+        compare("sharing incentive (Theorem 8), 1/s of every server", "always",
+            f"fails in {split / games:.0%}", split == 0, note),
+        compare("sharing incentive (Theorem 8), 1/s of the pool", "always",
+            f"fails in {pooled / games:.0%}", pooled == 0, note,
+            f"the share: of every server it fails in {split / games:.0%}" if not split else ""),
+        compare("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0,
+            f"{note}; envy by amounts held"),
+        compare("Pareto efficient (Theorem 10)", "always",
+            f"one more VM fits in {fits / games:.0%}", fits == 0, note),
+        compare("Algorithm 1 finds the SPNE", "always", f"it does not in {differs / games:.0%}",
+            differs == 0, "",
             "for three servers or more it is not backward induction: with two it differs in "
-            f"{differs_2 / games:.0%}",
-        ),
+            f"{differs_2 / games:.0%}"),
         compare("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
-        compare(
-            "Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}", None
-        ),
-    ]
+        compare("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}",
+            None),
+    ]  # fmt: skip
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:

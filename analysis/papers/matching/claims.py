@@ -117,29 +117,16 @@ def _stability(seed: int, instances: int) -> list[Finding]:
     other = frontier(STABLE_NOT_UNIQUE)[0]
     ours = float(job_speeds(STABLE_NOT_UNIQUE, proposed(STABLE_NOT_UNIQUE)).sum())
     return [
-        compare(
-            "III.B.3: the proposed matching is stable",
-            "stable",
-            f"{found['proposed']} of {instances} with a blocking pair",
-            found["proposed"] == 0,
-            "a theorem: every VM ranks the jobs alike",
-        ),
-        compare(
-            "instances with a blocking pair",
-            "",
-            f"of {instances}: {text}",
-            None,
-            "1-4 VMs, 1-6 jobs",
-        ),
-        compare(
-            "most total speed without a blocking pair",
-            "",
-            f"{other.total_speed:g}, proposed {ours:g}",
-            None,
+        compare("III.B.3: the proposed matching is stable", "stable",
+            f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
+            "a theorem: every VM ranks the jobs alike"),
+        compare("instances with a blocking pair", "", f"of {instances}: {text}", None,
+            "1-4 VMs, 1-6 jobs"),
+        compare("most total speed without a blocking pair", "",
+            f"{other.total_speed:g}, proposed {ours:g}", None,
             "one VM, two jobs: a VM that chooses which cores a job gets has other stable "
-            "assignments",
-        ),
-    ]
+            "assignments"),
+    ]  # fmt: skip
 
 
 def _utilization(seed: int, instances: int) -> list[Finding]:
@@ -147,22 +134,13 @@ def _utilization(seed: int, instances: int) -> list[Finding]:
     used = int(proposed(UTILIZATION).cores.sum())
     conditions, _ = uses_most(UTILIZATION)
     return [
-        compare(
-            "III.B.4: utilization is maximal in every iteration under its condition",
-            "maximal",
-            f"in {most} of {held} iterations under the condition",
-            most == held,
-            "of that iteration's job",
-        ),
-        compare(
-            "the same, all iterations together",
-            "",
-            f"{used} of 7 cores, 7 are possible",
-            None,
+        compare("III.B.4: utilization is maximal in every iteration under its condition", "maximal",
+            f"in {most} of {held} iterations under the condition", most == held,
+            "of that iteration's job"),
+        compare("the same, all iterations together", "", f"{used} of 7 cores, 7 are possible", None,
             f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs "
-            "of 3, 2, 2 threads",
-        ),
-    ]
+            "of 3, 2, 2 threads"),
+    ]  # fmt: skip
 
 
 def _completion() -> list[Finding]:
@@ -206,31 +184,20 @@ def _fairness(seed: int) -> list[Finding]:
     time, apart = _time(COMPLETION), _time(_APART)
     alone = length / np.array([_alone(j, COMPLETION.cores) for j in range(COMPLETION.jobs)])
     return [
-        compare(
-            "III.B.4: the longer job gains more from a factor f",
-            "always",
+        compare("III.B.4: the longer job gains more from a factor f", "always",
             f"in {int((gain_long > gain_short).sum())} of 1000",
-            bool((gain_long > gain_short).all()),
-        ),
-        compare(
-            "III.B.4: tau = dtau (1 - 1/f)",
-            "as printed",
-            f"off by up to {printed:.1f}",
-            printed < 1e-6,
-            "the line after it divides, as it should",
-            f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}",
-        ),
-        compare(
-            "III.B.4: shorter jobs will not take very long",
+            bool((gain_long > gain_short).all())),
+        compare("III.B.4: tau = dtau (1 - 1/f)", "as printed", f"off by up to {printed:.1f}",
+            printed < 1e-6, "the line after it divides, as it should",
+            f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}"),
+        compare("III.B.4: shorter jobs will not take very long",
             "a fair amount of processing power",
             f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one "
-            f"{time[0]:.1f}, alone {alone[0]:.1f}",
-            float(time[1] / alone[1]) < 2,
+            f"{time[0]:.1f}, alone {alone[0]:.1f}", float(time[1] / alone[1]) < 2,
             "the instance of the completion time: 100 times as long as on its own",
             "both jobs are fastest on the same core: where they are not, the short one takes "
-            f"{apart[1]:g}",
-        ),
-    ]
+            f"{apart[1]:g}"),
+    ]  # fmt: skip
 
 
 def _alone(j: int, free: Integers) -> float:

@@ -87,22 +87,14 @@ def figure_3_3(
     steady = [name for name, value in spread.items() if value < STEADY]
     falling = [name for name, value in fall.items() if value > SHRINKING]
     findings = [
-        given.claim(
-            "F is consistent across core counts",
-            "for many applications",
-            f"{len(steady)} of {len(curves)} workloads",
-            2 * len(steady) >= len(curves),
-            f"consistent: varies by less than {STEADY:g}; many: at least half",
-        ),
-        given.claim(
-            "F tends to shrink as the core count increases",
-            "for some applications",
-            f"{len(falling)} of {len(curves)}: {_some(falling)}",
-            0 < len(falling) < len(curves),
-            f"from the fewest cores to the most, by more than {SHRINKING:g}",
-        ),
+        given.claim("F is consistent across core counts", "for many applications",
+            f"{len(steady)} of {len(curves)} workloads", 2 * len(steady) >= len(curves),
+            f"consistent: varies by less than {STEADY:g}; many: at least half"),
+        given.claim("F tends to shrink as the core count increases", "for some applications",
+            f"{len(falling)} of {len(curves)}: {_some(falling)}", 0 < len(falling) < len(curves),
+            f"from the fewest cores to the most, by more than {SHRINKING:g}"),
         compare("what this ran on", "", given.note, None),
-    ]
+    ]  # fmt: skip
     return [*findings, _curves_chart(curves, spread, given)]
 
 

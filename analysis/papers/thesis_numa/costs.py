@@ -66,23 +66,15 @@ def figure_4_2(*, seed: int = 0) -> list[Finding | Picture]:
         "another blade.",
     )  # fmt: skip
     return [
-        equal(
-            "cores of the server",
-            "256",
-            server.all_cores,
-            "sixteen-core processors, four to a blade, four blades",
-        ),
+        equal("cores of the server", "256", server.all_cores,
+            "sixteen-core processors, four to a blade, four blades"),
         equal("connections of four blades, each to each", "6", connections, "section 4.2.3"),
         equal("bridges", "12", 2 * connections, "two to a connection"),
         equal("processors one hop away", "2", near, "section 4.5.2: a mesh of 2 x 2"),
-        equal(
-            "processors IP-1 accepts, over those Local does",
-            "3",
-            near + 1,
-            'section 4.5.2: "3x more likely to exit the queue"',
-        ),
+        equal("processors IP-1 accepts, over those Local does", "3", near + 1,
+            'section 4.5.2: "3x more likely to exit the queue"'),
         picture,
-    ]
+    ]  # fmt: skip
 
 
 def table_4_1(*, seed: int = 0) -> list[Finding | Picture]:
@@ -187,51 +179,28 @@ def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
         x_scale="log",
     )
     return [
-        compare(
-            "bandwidth demand against penalties, rank correlation",
-            "correlates",
+        compare("bandwidth demand against penalties, rank correlation", "correlates",
             ", ".join(f"{name} {value:.2f}" for name, value in ranks.items()),
-            min(ranks.values()) > 0.7,
-            "Spearman",
-        ),
-        compare(
-            "bandwidth tells memory- from compute-intensive",
-            "measured to classify",
-            f"memory-intensive from {least:g}, compute-intensive to {most:g} MB/s",
-            least > most,
-        ),
-        compare(
-            "extremely memory-intensive tasks away from their data",
+            min(ranks.values()) > 0.7, "Spearman"),
+        compare("bandwidth tells memory- from compute-intensive", "measured to classify",
+            f"memory-intensive from {least:g}, compute-intensive to {most:g} MB/s", least > most),
+        compare("extremely memory-intensive tasks away from their data",
             "would saturate the interconnect",
             f"P12 {load['P12']:.0f} GB/s over PCIe of {links:.0f} GB/s, K-means {load['S6']:.0f}",
             load["P12"] > links > load["S6"],
-            "256 cores, three quarters of the data on another blade",
-        ),
-        compare(
-            "extremely memory-intensive benchmark",
-            "P10 (section 4.5.2)",
+            "256 cores, three quarters of the data on another blade"),
+        compare("extremely memory-intensive benchmark", "P10 (section 4.5.2)",
             ", ".join(one.key for one in BENCHMARKS if one.intensity == "EMI"),
-            any(one.key == "P10" for one in BENCHMARKS),
-            "",
-            "there is no P10; section 4.5.1 has P12",
-        ),
-        compare(
-            "inter-blade delay of S1 to S6",
-            "1.6 to 1.7 (section 4.5.3)",
+            any(one.key == "P10" for one in BENCHMARKS), "",
+            "there is no P10; section 4.5.1 has P12"),
+        compare("inter-blade delay of S1 to S6", "1.6 to 1.7 (section 4.5.3)",
             f"{min(slow):g} to {max(slow):g}",
-            (round(min(slow), 1), round(max(slow), 1)) == (1.6, 1.7),
-            "",
-            "Table 4.2's own column says otherwise",
-        ),
-        compare(
-            "two-hop penalty",
-            "",
-            f"1 + {1 + THESIS.extra_hop:.1f} (HT1 - 1)",
-            None,
-            "Table 4.2 has no such column; from 130 ns against 100 ns (Table 4.3)",
-        ),
+            (round(min(slow), 1), round(max(slow), 1)) == (1.6, 1.7), "",
+            "Table 4.2's own column says otherwise"),
+        compare("two-hop penalty", "", f"1 + {1 + THESIS.extra_hop:.1f} (HT1 - 1)", None,
+            "Table 4.2 has no such column; from 130 ns against 100 ns (Table 4.3)"),
         picture,
-    ]
+    ]  # fmt: skip
 
 
 def table_4_3(*, seed: int = 0) -> list[Finding | Picture]:
@@ -254,34 +223,22 @@ def figure_4_10(*, seed: int = 0) -> list[Finding | Picture]:
     falling = all(above > below for curve in curves.values() for above, below in pairwise(curve))
     return [
         *_recomputed("eq. 4.1", "4.5.3"),
-        compare(
-            "at one access a byte remote access costs less energy",
-            "yes",
+        compare("at one access a byte remote access costs less energy", "yes",
             ", ".join(f"migration {value:.2f} times ({path})" for path, value in once.items()),
-            min(once.values()) > 1,
-            "the thesis prints its benchmarks' accesses a byte nowhere",
-        ),
-        compare(
-            "range of figure 4.10",
-            "1.5 to 5.0",
-            "2.0 to 8.0, further down in the same section",
-            ENERGY_RANGE == ENERGY_RANGE_AGAIN,
+            min(once.values()) > 1, "the thesis prints its benchmarks' accesses a byte nowhere"),
+        compare("range of figure 4.10", "1.5 to 5.0",
+            "2.0 to 8.0, further down in the same section", ENERGY_RANGE == ENERGY_RANGE_AGAIN,
             f"to another blade 1.5 to 5.0 is {low:.2f} to {high:.2f} accesses a byte",
-            "both are the thesis's own: the section contradicts itself",
-        ),
-        compare(
-            "many accesses of a page amortize its migration",
-            "yes",
-            "the ratio falls along each curve",
-            falling,
-        ),
+            "both are the thesis's own: the section contradicts itself"),
+        compare("many accesses of a page amortize its migration", "yes",
+            "the ratio falls along each curve", falling),
         _curves(
             "numa-figure-4.10",
             "Energy of migration over remote access",
             "energy over that of remote access",
             curves,
         ),
-    ]
+    ]  # fmt: skip
 
 
 def figure_4_11(*, seed: int = 0) -> list[Finding | Picture]:
@@ -342,20 +299,12 @@ def figure_4_12(*, seed: int = 0, reuse: float = 1.0) -> list[Finding | Picture]
     ]
     at = f"{reuse:g} access{'' if reuse == 1 else 'es'} a byte"
     return [
-        compare(
-            "ED^2 prefers migration to access on another blade",
-            "yes",
-            f"{len(away)} of {len(heavy)}: {_listed(away)}",
-            len(away) == len(heavy),
-            f"memory-intensive benchmarks, {at}; compute-intensive ones are not slowed",
-        ),
-        compare(
-            "ED^2 prefers remote access over HyperTransport",
-            "yes",
-            f"{len(within)} of {len(heavy)}: {_listed(within)}",
-            len(within) == len(heavy),
-            f"memory-intensive benchmarks, one and two hops, {at}",
-        ),
+        compare("ED^2 prefers migration to access on another blade", "yes",
+            f"{len(away)} of {len(heavy)}: {_listed(away)}", len(away) == len(heavy),
+            f"memory-intensive benchmarks, {at}; compute-intensive ones are not slowed"),
+        compare("ED^2 prefers remote access over HyperTransport", "yes",
+            f"{len(within)} of {len(heavy)}: {_listed(within)}", len(within) == len(heavy),
+            f"memory-intensive benchmarks, one and two hops, {at}"),
         chart(
             "numa-figure-4.12",
             f"ED^2 of migration over remote access, {at}",
@@ -366,7 +315,7 @@ def figure_4_12(*, seed: int = 0, reuse: float = 1.0) -> list[Finding | Picture]
             words=f"Below 1 migration is better: to another blade for {_listed(away)}.",
             note=f"every benchmark at {at}; its own number is not printed",
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _recomputed(*places: str) -> list[Finding]:

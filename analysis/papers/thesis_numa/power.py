@@ -122,47 +122,26 @@ def _thirteen_watts(high: float, tasks: int, seed: int) -> list[Finding]:
     hyper = link_power(instance, run, pcie_energy=0.0) / 160
     shares = metrics(instance, run)
     return [
-        compare(
-            "IB, S1 to S6: link power, PCIe alone for another blade",
-            "13 W",
-            f"{alone:.1f} W",
-            abs(alone - 13) <= 1,
-            "saturated; 37.5 pJ/bit, no HyperTransport hops to the bridges",
-        ),
-        compare(
-            "the same with the hops to and from the bridges",
-            "13 W",
-            f"{whole:.1f} W",
-            abs(whole - 13) <= 1,
-            "109.5 pJ/bit, as eq. 4.1 and the break-evens count it",
-            f"without those hops it is {alone:.1f} W: the thesis left them out",
-        ),
-        compare(
-            "power of the links at 60 % and 40 % of 40 W and 60 W",
-            "48 W",
-            f"{guessed:.0f} W",
+        compare("IB, S1 to S6: link power, PCIe alone for another blade", "13 W", f"{alone:.1f} W",
+            abs(alone - 13) <= 1, "saturated; 37.5 pJ/bit, no HyperTransport hops to the bridges"),
+        compare("the same with the hops to and from the bridges", "13 W", f"{whole:.1f} W",
+            abs(whole - 13) <= 1, "109.5 pJ/bit, as eq. 4.1 and the break-evens count it",
+            f"without those hops it is {alone:.1f} W: the thesis left them out"),
+        compare("power of the links at 60 % and 40 % of 40 W and 60 W", "48 W", f"{guessed:.0f} W",
             guessed == 48,
             "but 40 W is a blade's and 60 W a server's, where 60 % of 160 W and 40 % of 60 W "
-            "are 120 W",
-        ),
-        compare(
-            '13 W over those 48 W, "about 25 % of the link bandwidth"',
-            "about 25 %",
-            f"{100 * alone / guessed:.0f} %",
-            abs(alone / guessed - 0.25) <= 0.03,
-            f"against 120 W it would be {100 * alone / 120:.0f} %",
-        ),
-        compare(
-            "utilization of HyperTransport and of PCIe",
-            "60 % and 40 %",
+            "are 120 W"),
+        compare('13 W over those 48 W, "about 25 % of the link bandwidth"', "about 25 %",
+            f"{100 * alone / guessed:.0f} %", abs(alone / guessed - 0.25) <= 0.03,
+            f"against 120 W it would be {100 * alone / 120:.0f} %"),
+        compare("utilization of HyperTransport and of PCIe", "60 % and 40 %",
             f"{100 * hyper:.0f} % and {100 * pcie:.0f} %",
             abs(hyper - 0.6) <= 0.1 and abs(pcie - 0.4) <= 0.1,
             "power of the bits carried over the power at peak, of the server's 160 W and 60 W",
             "the thesis reads utilization off figure 4.14, which counts tasks: here "
             f"{100 * shares['share_blade']:.0f} % of them go to another blade, three memories "
-            "of four",
-        ),
-    ]
+            "of four"),
+    ]  # fmt: skip
 
 
 def _saturation(runs: Mapping[str, tuple[Numa, Simulation]]) -> str:

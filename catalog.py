@@ -1,6 +1,7 @@
 """Every method of every problem in one table.
 
-Functions are named by text and resolved on first use: an eager catalogue would import every solver. To run one: `cotenant.solve`.
+Functions are named by text and resolved on first use: an eager catalogue would import every solver.
+To run one: `cotenant.solve`.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ class Method:
     Attributes
     ----------
     name, problem : what it is called, and on which problem it works.
-    function : "module:function" inside the package, `function(instance, *, rng, time_limit, **options)`.
+    function : "module:function" inside the package, `function(instance, *, rng, time_limit,
+        **options)`.
     kind : "exact", "equilibrium", "heuristic" or "simulation".
     objective : the metric it optimizes, or is judged by; its bound is in that metric's unit.
     source : paper and section.
     starts : heuristics whose best answer `solve` hands to an exact method as its start.
     aliases : other names it answers to.
-    needs : "module:function" of an instance -> whether the method is meant for it; "" for all of its problem's. When no methods
-        are named, `compare` leaves out those that are not.
-    prover : "module:function" that writes a proof of its answer for `verify.py` (see `solvers.proofs`); "" where a bound is
-        what a solver or our own code claims.
+    needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
+        its problem's. When no methods are named, `compare` leaves out those that are not.
+    needed : what such an instance has, in words.
+    prover : "module:function" that writes a proof of its answer for `verify.py` (see
+        `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Method:
     starts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     needs: str = ""
+    needed: str = ""
     prover: str = ""
 
     def suits(self, instance: Instance) -> bool:
@@ -59,7 +63,8 @@ class Method:
     @property
     def summary(self) -> str:
         """The first sentence of its docstring."""
-        return (self.resolve().__doc__ or "").strip().partition("\n")[0]
+        first = (self.resolve().__doc__ or "").strip().partition("\n\n")[0]
+        return " ".join(first.split())
 
 
 _COOPER = "Cooper (HPCA 2017)"
@@ -68,236 +73,151 @@ _STARTS = ("SMR", "GR")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
-_whole = partial(Method, needs="instances.packing.instance:serves_all")
-_shared = partial(Method, needs="instances.packing.instance:fixed_servers")
+# fmt: off
+_whole = partial(Method, needs="instances.packing.instance:serves_all",
+                 needed="requests that are numbers, to be served whole")
+_shared = partial(Method, needs="instances.packing.instance:fixed_servers",
+                  needed="a number of servers")
+_bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
+                     needed="bandwidth, the demand of each type")
+# fmt: on
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
+# fmt: off
 METHODS: tuple[Method, ...] = (
-    Method(
-        "optimal",
-        "colocation",
-        "solvers.colocation:optimal",
-        "exact",
-        "penalty",
-        f"{_COOPER} II, as a MIP",
-        _STARTS,
-        prover="solvers.proofs.colocation:optimal",
-    ),
-    Method(
-        "stable",
-        "colocation",
-        "solvers.colocation.stable:stable",
-        "exact",
-        "blocking_pairs",
-        f"{_COOPER} III.B",
-        _STARTS,
-        prover="solvers.proofs.colocation:stable",
-    ),
-    Method(
-        "fair",
-        "colocation",
-        "solvers.colocation:fair",
-        "exact",
-        "slack",
-        f"{_COOPER} II, fair attribution",
-        _STARTS,
-        prover="solvers.proofs.colocation:fair",
-    ),
-    Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
-    Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"),
-    Method(
-        "SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic", "blocking_pairs", f"{_COOPER} III.C, IV.C"
-    ),
-    Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
-    Method("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty", f"{_COOPER} IV.C"),
-    Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty", f"{_COOPER} IV.C"),
-    Method(
-        "optimal",
-        "admission",
-        "solvers.admission.optimal:optimal",
-        "exact",
-        "total_speed",
-        f"{_HINES} III.A, as a MIP",
-        _ADMITTED,
-        prover="solvers.proofs.job_prices:optimal",
-    ),
-    Method(
-        "most-jobs",
-        "admission",
-        "solvers.admission.optimal:most_jobs",
-        "exact",
-        "assigned",
-        f"{_HINES} III.A, as a MIP",
-        _ADMITTED,
-        prover="solvers.proofs.job_prices:most_jobs",
-    ),
-    Method(
-        "local-search", "admission", "solvers.admission.local_search:local_search", "heuristic", "total_speed", "this package"
-    ),
-    Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed", f"{_HINES} IV"),
-    Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed", f"{_HINES} IV"),
-    Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed", f"{_HINES} IV"),
-    Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs", f"{_HINES} III.B"),
-    # packing
-    _whole(
-        "min-servers",
-        "packing",
-        "solvers.packing.minimum:min_servers",
-        "exact",
-        "servers",
-        "vector packing portfolio",
-        prover="solvers.proofs.prices:min_servers",
-    ),
-    _whole(
-        "min-cost",
-        "packing",
-        "solvers.packing.minimum:min_cost",
-        "exact",
-        "cost",
-        "vector packing portfolio",
-        prover="solvers.proofs.prices:min_cost",
-    ),
-    _whole(
-        "cp-sat",
-        "packing",
-        "solvers.packing.assignment:cp_sat",
-        "exact",
-        "servers",
-        "declarative model",
-        ("FFD", "dot"),
-        prover="solvers.proofs.prices:cp_sat",
-    ),
-    _whole(
-        "arc-flow",
-        "packing",
-        "solvers.packing.arc_flow:arc_flow",
-        "exact",
-        "servers",
-        "Brandão and Pedroso (2016)",
-        ("FFD", "dot"),
-        prover="solvers.proofs.prices:arc_flow",
-    ),
-    _shared(
-        "FUGA",
-        "packing",
-        "solvers.packing.game.play:fuga",
-        "equilibrium",
-        "disutility",
-        f"{_FUGA} 4.3, played exactly",
-        prover="solvers.proofs.recompute:fuga",
-    ),
-    _shared(
-        "FUGA-tree",
-        "packing",
-        "solvers.packing.game.tree:fuga_tree",
-        "equilibrium",
-        "disutility",
-        f"{_FUGA} 4.3, fig. 3",
-        prover="solvers.proofs.recompute:fuga_tree",
-    ),
-    _shared(
-        "FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic", "disutility", f"{_FUGA} Algorithm 1"
-    ),
-    _shared(
-        "joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact", "disutility", f"{_FUGA} eq. 14, summed"
-    ),
-    _shared(
-        "max-min-share",
-        "packing",
-        "solvers.packing.shares:max_min_share",
-        "exact",
-        "dominant_share_min",
-        "leximin",
-        ("DRF",),
-        prover="solvers.proofs.prices:max_min_share",
-    ),
-    _shared(
-        "max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact", "utilization", f"{_FUGA} 4.2", ("DRF",)
-    ),
+    Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
+           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal"),
+    Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
+           f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable"),
+    _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
+               f"{_COOPER} II, fair attribution", _STARTS, prover="solvers.proofs.colocation:fair"),
+    Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
+           f"{_COOPER} III.C, IV.C"),
+    Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",
+           "blocking_pairs", f"{_COOPER} III.C, IV.C"),
+    _bandwidth("SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic",
+               "blocking_pairs", f"{_COOPER} III.C, IV.C"),
+    Method("GR", "colocation", "baselines.colocation:greedy", "heuristic", "penalty",
+           f"{_COOPER} IV.C"),
+    _bandwidth("CO", "colocation", "baselines.colocation:complementary", "heuristic", "penalty",
+               f"{_COOPER} IV.C"),
+    Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty",
+           f"{_COOPER} IV.C"),
+    Method("optimal", "admission", "solvers.admission.optimal:optimal", "exact", "total_speed",
+           f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:optimal"),
+    Method("most-jobs", "admission", "solvers.admission.optimal:most_jobs", "exact", "assigned",
+           f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:most_jobs"),
+    Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
+           "total_speed", "this package"),
+    Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed",
+           f"{_HINES} IV"),
+    Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed",
+           f"{_HINES} IV"),
+    Method("DA2", "admission", "baselines.admission:deferred_rounds", "heuristic", "total_speed",
+           f"{_HINES} IV"),
+    Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs",
+           f"{_HINES} III.B"),
+    _whole("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers",
+           "vector packing portfolio", prover="solvers.proofs.prices:min_servers"),
+    _whole("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
+           "vector packing portfolio", prover="solvers.proofs.prices:min_cost"),
+    _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
+           "declarative model", ("FFD", "dot"), prover="solvers.proofs.prices:cp_sat"),
+    _whole("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
+           "Brandão and Pedroso (2016)", ("FFD", "dot"), prover="solvers.proofs.prices:arc_flow"),
+    _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
+            f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga"),
+    _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium",
+            "disutility", f"{_FUGA} 4.3, fig. 3", prover="solvers.proofs.recompute:fuga_tree"),
+    _shared("FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic",
+            "disutility", f"{_FUGA} Algorithm 1"),
+    _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
+            "disutility", f"{_FUGA} eq. 14, summed"),
+    _shared("max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact",
+            "dominant_share_min", "leximin", ("DRF",),
+            prover="solvers.proofs.prices:max_min_share"),
+    _shared("max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact",
+            "utilization", f"{_FUGA} 4.2", ("DRF",)),
     _whole("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
-    _whole("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers", "first fit decreasing"),
-    _whole("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers", "best fit decreasing"),
-    _whole("dot", "packing", "baselines.packing:dot_product", "heuristic", "servers", "Panigrahy et al. (2011)"),
-    _whole("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers", "Panigrahy et al. (2011)"),
-    Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers", f"{_FUGA} 4.2"),
-    _shared("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility", f"{_FUGA} 5.3"),
-    _shared("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility", f"{_FUGA} 4.2"),
-    _shared("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min", "Ghodsi et al. (NSDI 2011)"),
-    _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic", "dominant_share_min", f"{_FUGA} 5.2"),
-    Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
-    Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium", "equilibrium_error", f"{_MARKET} 3.3.2"),
-    Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare", "Eisenberg and Gale (1959)"),
-    Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index", f"{_MARKET} eq. 3.6, as MIPs"),
-    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility", f"{_MARKET} 3.4.1, as a program"),
-    Method("PRD", "market", "baselines.market:proportional_response", "heuristic", "equilibrium_error", f"{_MARKET} 3.3.2"),
-    Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method("G-I", "market", "baselines.market:greedy_filtered", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility", f"{_MARKET} 3.4.1"),
-    Method(
-        "REF",
-        "scheduling",
-        "solvers.scheduling.shapley_schedule:ref",
-        "exact",
-        "unfairness",
-        f"{_FAIR} 3, fig. 1 and 3",
-        prover="solvers.proofs.recompute:ref",
-    ),
-    Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness", f"{_FAIR} 5.1, fig. 6"),
-    Method(
-        "DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic", "unfairness", f"{_FAIR} 7.1, fig. 9"
-    ),
-    Method("ROUNDROBIN", "scheduling", "baselines.scheduling:round_robin", "heuristic", "unfairness", f"{_FAIR} 7.1"),
-    Method("FAIRSHARE", "scheduling", "baselines.scheduling:fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
-    Method("UTFAIRSHARE", "scheduling", "baselines.scheduling:ut_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
-    Method("CURRFAIRSHARE", "scheduling", "baselines.scheduling:curr_fair_share", "heuristic", "unfairness", f"{_FAIR} 7.1"),
-    Method("FIFO", "scheduling", "baselines.scheduling:fifo", "heuristic", "unfairness", "first in, first out over all"),
-    Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic", "unfairness", "the floor"),
-    Method(
-        "max-utilization",
-        "scheduling",
-        "solvers.scheduling.optimum:max_utilization",
-        "exact",
-        "utilization",
-        f"{_FAIR} 6",
-        prover="solvers.proofs.recompute:max_utilization",
-    ),
-    Method(
-        "max-utility",
-        "scheduling",
-        "solvers.scheduling.optimum:max_utility",
-        "exact",
-        "utility",
-        f"{_FAIR} 6",
-        prover="solvers.proofs.recompute:max_utility",
-    ),
-    Method(
-        "fluid",
-        "numa",
-        "solvers.numa.fluid:fluid",
-        "exact",
-        "served_rate",
-        f"{_NUMA} 4.5.1, as an LP",
-        prover="solvers.proofs.processor_prices:fluid",
-    ),
-    Method(
-        "fluid-power",
-        "numa",
-        "solvers.numa.fluid:fluid_power",
-        "exact",
-        "link_power",
-        f"{_NUMA} 4.5.4, as an LP",
-        prover="solvers.proofs.processor_prices:fluid_power",
-    ),
+    _whole("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers",
+           "first fit decreasing"),
+    _whole("BFD", "packing", "baselines.packing:best_fit_decreasing", "heuristic", "servers",
+           "best fit decreasing"),
+    _whole("dot", "packing", "baselines.packing:dot_product", "heuristic", "servers",
+           "Panigrahy et al. (2011)"),
+    _whole("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers",
+           "Panigrahy et al. (2011)"),
+    Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers",
+           f"{_FUGA} 4.2", needs="instances.packing.instance:ends",
+           needed="a number of servers, or of VMs"),
+    _shared("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility",
+            f"{_FUGA} 5.3"),
+    _shared("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility",
+            f"{_FUGA} 4.2"),
+    _shared("DRF", "packing", "baselines.packing:drf", "heuristic", "dominant_share_min",
+            "Ghodsi et al. (NSDI 2011)"),
+    _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic",
+            "dominant_share_min", f"{_FUGA} 5.2"),
+    Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error",
+           f"{_MARKET} 3.3.2", prover="solvers.proofs.equilibrium:fisher"),
+    Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium",
+           "equilibrium_error", f"{_MARKET} 3.3.2",
+           prover="solvers.proofs.equilibrium:fisher_convex"),
+    Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare",
+           "Eisenberg and Gale (1959)", prover="solvers.proofs.tangent:nash_welfare"),
+    Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index",
+           f"{_MARKET} eq. 3.6, as MIPs", prover="solvers.proofs.leximin:leximin"),
+    Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility",
+           f"{_MARKET} 3.4.1, as a program", prover="solvers.proofs.tangent:utilitarian"),
+    Method("PRD", "market", "baselines.market:proportional_response", "heuristic",
+           "equilibrium_error", f"{_MARKET} 3.3.2"),
+    Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility",
+           f"{_MARKET} 3.4.1"),
+    Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility",
+           f"{_MARKET} 3.4.1"),
+    Method("G-I", "market", "baselines.market:greedy_filtered", "heuristic", "total_utility",
+           f"{_MARKET} 3.4.1"),
+    Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility",
+           f"{_MARKET} 3.4.1"),
+    Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility",
+           f"{_MARKET} 3.4.1"),
+    Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility",
+           f"{_MARKET} 3.4.1"),
+    Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness",
+           f"{_FAIR} 3, fig. 1 and 3", prover="solvers.proofs.recompute:ref"),
+    Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
+           f"{_FAIR} 5.1, fig. 6"),
+    Method("DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic",
+           "unfairness", f"{_FAIR} 7.1, fig. 9"),
+    Method("ROUNDROBIN", "scheduling", "baselines.scheduling:round_robin", "heuristic",
+           "unfairness", f"{_FAIR} 7.1"),
+    Method("FAIRSHARE", "scheduling", "baselines.scheduling:fair_share", "heuristic", "unfairness",
+           f"{_FAIR} 7.1"),
+    Method("UTFAIRSHARE", "scheduling", "baselines.scheduling:ut_fair_share", "heuristic",
+           "unfairness", f"{_FAIR} 7.1"),
+    Method("CURRFAIRSHARE", "scheduling", "baselines.scheduling:curr_fair_share", "heuristic",
+           "unfairness", f"{_FAIR} 7.1"),
+    Method("FIFO", "scheduling", "baselines.scheduling:fifo", "heuristic", "unfairness",
+           "first in, first out over all"),
+    Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic",
+           "unfairness", "the floor"),
+    Method("max-utilization", "scheduling", "solvers.scheduling.optimum:max_utilization", "exact",
+           "utilization", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utilization"),
+    Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact",
+           "utility", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utility"),
+    Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate",
+           f"{_NUMA} 4.5.1, as an LP", prover="solvers.proofs.processor_prices:fluid"),
+    Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power",
+           f"{_NUMA} 4.5.4, as an LP", prover="solvers.proofs.processor_prices:fluid_power"),
     Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
-    Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95", "this package: policies by the shares of the LP"),
+    Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95",
+           "this package: policies by the shares of the LP"),
 )
+# fmt: on
 
 ANALYSES: dict[str, dict[str, str]] = {
     "colocation": {
@@ -313,7 +233,8 @@ ANALYSES: dict[str, dict[str, str]] = {
     },
     "packing": {
         "alpha-sweep": "cotenant.analysis.packing.sweeps.alpha_sweep runs policies at many alphas",
-        "size-sweep": "cotenant.analysis.packing.sweeps.size_sweep runs policies on growing clusters",
+        "size-sweep": "cotenant.analysis.packing.sweeps.size_sweep runs policies on growing "
+        "clusters",
         "audit": "cotenant.analysis.packing.audits.audit judges a placement",
         "simulation": "cotenant.analysis.packing.simulation.simulate runs a policy over a trace",
     },
@@ -321,25 +242,42 @@ ANALYSES: dict[str, dict[str, str]] = {
         "phases": "cotenant.analysis.market.phases solves a market whose jobs change with time",
         "envy": "cotenant.analysis.market.audits judges an allocation",
         "rounding": "cotenant.analysis.market.audits compares the ways of rounding an allocation",
-        "predictor": "cotenant.analysis.market.profiles learns fractions and run times from a profile",
+        "predictor": "cotenant.analysis.market.profiles learns fractions and run times from a "
+        "profile",
         "least-envy": "an option of fisher: rounding=least-envy",
     },
     "scheduling": {
         "audit": "cotenant audit LOG judges a log's own schedule",
         "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
-        "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations gain by manipulating jobs",
+        "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations "
+        "gain by manipulating jobs",
     },
     "numa": {
-        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from empty and from saturated",
+        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from "
+        "empty and from saturated",
         "burst": "cotenant.analysis.numa.sustained.burst sends a burst through a policy",
-        "technology": "cotenant.analysis.numa.technology recomputes the figures of the technology model",
+        "technology": "cotenant.analysis.numa.technology recomputes the figures of the "
+        "technology model",
     },
 }
 """Names people may try as methods that are analyses: refused, with the place to look."""
 
 
+def left_out(instance: Instance) -> dict[str, list[str]]:
+    """What an instance lacks, in words, and the methods that need it: a comparison of all methods
+    goes without them.
+    """
+    found: dict[str, list[str]] = {}
+    for method in methods(instance.problem):
+        if not method.suits(instance):
+            found.setdefault(method.needed, []).append(method.name)
+    return found
+
+
 def methods(problem: str | None = None) -> list[Method]:
-    """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not known."""
+    """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not
+    known.
+    """
     if problem is not None:
         problem_named(problem)
     return [method for method in METHODS if problem in (None, method.problem)]
@@ -353,11 +291,15 @@ def find(problem: str, name: str) -> Method:
             return method
     if name in ANALYSES.get(problem, {}):
         raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
-    raise UnknownName(f"{problem} method", name, [method.name for method in known], f"cotenant methods {problem}")
+    raise UnknownName(
+        f"{problem} method", name, [method.name for method in known], f"cotenant methods {problem}"
+    )
 
 
 def functions(problem: str, *names: str) -> dict[str, Callable[..., Any]]:
-    """The functions of some methods of a problem, by the names given; raises UnknownName with the near ones."""
+    """The functions of some methods of a problem, by the names given; raises UnknownName with the
+    near ones.
+    """
     return {name: find(problem, name).resolve() for name in names}
 
 

@@ -25,6 +25,7 @@ MOST_BYTES = 64_000_000
 MOST_LISTS = 4_000_000
 MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
+MOST_COLUMNS = 50_000
 ROUNDING = Fraction(1, 10**9)
 
 
@@ -47,7 +48,9 @@ class Decimal(str):
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most MOST_BYTES."""
+    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most
+    MOST_BYTES.
+    """
     try:
         with open(0 if path == "-" else path, "rb") as stream:
             packed = stream.peek(2)[:2] == b"\x1f\x8b"
@@ -199,7 +202,9 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
 
 
 class Case:
-    """All that a checker gets: the instance's fields, the options, the answer, each level's steps."""
+    """All that a checker gets: the instance's fields, the options, the answer, each level's
+    steps.
+    """
 
     def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
@@ -210,7 +215,8 @@ class Found:
     """What a checker found of a level: value, bound (None for none), or that there is no answer."""
 
     def __init__(self, value: Fraction | None = None, bound: Fraction | None = None,
-                 infeasible: bool = False, epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
+                 infeasible: bool = False,
+                 epsilon: dict[str, Fraction] | None = None) -> None:  # fmt: skip
         self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
 
     def at_least(self, bound: Fraction) -> None:
@@ -219,7 +225,9 @@ class Found:
 
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
-    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may have."""
+    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
+    have.
+    """
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
         raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
@@ -640,18 +648,18 @@ class Deletions:
     Let O be the number of parties of odd size, counting those of one only if all must be paired.
 
     Theorem 1. Every answer M has at least O / 2 blocking pairs.
-    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P if
-    it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if not. A
-    W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and a P, or
-    one of them is W. So A's and B's (and parties of one) that have a partner have a W: in all
-    #W >= #A + #B + #(parties of one that have a partner).
-    If s is W and its predecessor p is W, B or P, then p and s block M: both prefer each other. p
-    cannot be S, as s would be P. So a party of three or more contains at least #W - #A blocking
-    pairs, and none is counted twice. In it S and P come in twos, so #W - #A - #B is odd if its size
-    is; hence twice its blocking pairs are at least #W - #A - #B, plus 1 if its size is odd. A party
-    of two either is paired, and then has no A, B, W, or it blocks if both are W: twice its blocking
-    pairs are at least #W - #A - #B. A party of one counts -1 if it has a partner, and has one if all
-    must be paired: -1 + 1 = 0. Add all up: twice the blocking pairs are at least 0 + O.
+    Proof. Call i of a larger party W if it prefers pred(i) to what it has in M (or has nobody); P
+    if it has pred(i); S if it has succ(i); and else B if it prefers succ(i) to what it has, A if
+    not. A W prefers succ(i) as well, by (1). By (2) two who are paired in M are neighbors, an S and
+    a P, or one of them is W. So A's and B's (and parties of one) that have a partner have a W: in
+    all #W >= #A + #B + #(parties of one that have a partner). If s is W and its predecessor p is W,
+    B or P, then p and s block M: both prefer each other. p cannot be S, as s would be P. So a party
+    of three or more contains at least #W - #A blocking pairs, and none is counted twice. In it S
+    and P come in twos, so #W - #A - #B is odd if its size is; hence twice its blocking pairs are at
+    least #W - #A - #B, plus 1 if its size is odd. A party of two either is paired, and then has no
+    A, B, W, or it blocks if both are W: twice its blocking pairs are at least #W - #A - #B. A party
+    of one counts -1 if it has a partner, and has one if all must be paired: -1 + 1 = 0. Add all up:
+    twice the blocking pairs are at least 0 + O.
 
     Theorem 2. Let M have the blocking pairs B, and let D be part of B. If the pairs of D may not
     share, M still is an answer, with the blocking pairs B - D. So by theorem 1, on what is left,
@@ -708,7 +716,9 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """O of a partition, which must be stable when `gone` may not share; only `changed` is new."""
+        """O of a partition, which must be stable when `gone` may not share; only `changed` is
+        new.
+        """
         if sorted(after) != list(range(self.size)):
             raise Refused("a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
@@ -747,7 +757,8 @@ def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple
 
     Where all agents differ, pairs are left out first (Irving 1985): if i gains by c whoever else is
     left to it, and by c from being alone, then c with somebody from whom c gains by i is blocked by
-    i and c: either i has c or i and c would both rather. Only needed as often as it changes something.
+    i and c: either i has c or i and c would both rather. Only needed as often as it changes
+    something.
     """
     program, size, count, penalty = Program(), given.size, given.count, given.penalty
     partners = [
@@ -841,6 +852,408 @@ def colocation_stable(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
+# Part 4. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+#       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
+# and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
+# s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
+# w s(y) <= w r(t) + w s'(t) y,    r(t) = s(t) - s'(t) t = (1 - f) (t / (f + (1 - f) t))^2, (1)
+# and whatever the weights a_i >= 0 of users, every division y of the servers' cores C has
+# sum a_i u_i(y) <= sum_k a w r(t_k) + sum_j C_j max over server j's jobs of a w s'(t_k).   (2)
+# The points are the answer's cores, unless a step gives others "at". Utilities are whole numbers in
+# units of 1 / (denominator of work x GRID), values rounded down and what bounds them rounded up.
+
+GRID = 2**128
+
+
+class Market:
+    """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
+
+    def __init__(self, case: Case, priced: bool = False) -> None:
+        made = fields(case.document, "capacity budget job", what="the instance")
+        jobs = fields(made["job"], "user server parallel_fraction work", what="job")
+        self.capacity, self.core = _amounts(made["capacity"], "capacity", 1)
+        self.budget, self.money = _amounts(made["budget"], "budget", 1)
+        self.fraction, self.one = _amounts(jobs["parallel_fraction"], "parallel_fraction", 0)
+        self.work, unit = _amounts(jobs["work"], "work", 0)
+        size, self.unit = len(self.work), unit * GRID
+        self.user = wholes(jobs["user"], "user", size, 0, len(self.budget) - 1)
+        self.server = wholes(jobs["server"], "server", size, 0, len(self.capacity) - 1)
+        if len(self.fraction) != size or max(self.fraction) > self.one:
+            raise Refused("parallel_fraction is not one for each job, or above 1")
+        self.active = sorted({i for i, w in zip(self.user, self.work, strict=True) if w})
+        answer = fields(case.witness, "cores price" if priced else "cores", what="the answer")
+        self.cores, self.over = self.points(answer["cores"], "cores")
+        self.given = self.sums(self.server, self.cores, len(self.capacity))
+        for given, capacity in zip(self.given, self.capacity, strict=True):
+            if given * self.core > capacity * self.over:
+                raise Refused("the answer gives more cores than a server has")
+        if priced:
+            self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
+            wholes(self.price, "price", None, 0)
+        self.whole = case.options.get("whole", False) is not False
+        if self.whole and (case.options["whole"] is not True or self.over != 1):
+            raise Refused("whole is neither true nor false, or the answer's cores are not whole")
+
+    def points(self, value: object, what: str) -> tuple[list[int], int]:
+        """Cores of the jobs, 0 or more, over one denominator."""
+        numbers, over = rationals(value, what, len(self.work))
+        return wholes(numbers, what, None, 0), over
+
+    def sums(self, index: list[int], values: list[int], size: int) -> list[int]:
+        """The sum of the values of each index."""
+        total = [0] * size
+        for place, value in zip(index, values, strict=True):
+            total[place] += value
+        return total
+
+    def by_user(self, values: list[int]) -> list[int]:
+        """The sum of each user's jobs."""
+        return self.sums(self.user, values, len(self.budget))
+
+    def values(self, more: int = 0) -> list[int]:
+        """The jobs' w s(x), rounded down, with so many more cores if there are any."""
+        cores = [max(0, x + more * self.over) for x in self.cores]
+        jobs, scale = zip(self.fraction, self.work, cores, strict=True), GRID * self.one
+        return [w * scale * x // ((f * self.over + (self.one - f) * x) or 1) for f, w, x in jobs]
+
+    def tangents(self, step: dict[str, object]) -> tuple[list[int], list[int]]:
+        """The jobs' w r(t) and w s'(t), rounded up."""
+        points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
+        rest, slope, one = [], [], self.one
+        for f, w, t in zip(self.fraction, self.work, points, strict=True):
+            t = t if f else 1  # for f = 0 the bound is 1, at whatever point
+            below, scale = (f * over + (one - f) * t) ** 2, w * GRID * one
+            rest.append(-(-scale * (one - f) * t * t // below))
+            slope.append(-(-scale * f * over * over // below))
+        return rest, slope
+
+    def most(self, rest: list[int], slope: list[int]) -> int:
+        """The right side of (2), rounded up; `rest` and `slope` hold the weights."""
+        top = [0] * len(self.capacity)
+        for server, number in zip(self.server, slope, strict=True):
+            top[server] = max(top[server], number)
+        worth = sum(c * price for c, price in zip(self.capacity, top, strict=True))
+        return sum(rest) - (-worth // self.core)
+
+
+def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
+    numbers, over = scaled(listed(value, what), what)
+    return [whole(number, what, least) for number in numbers], over
+
+
+def single(steps: list[object], **kinds: str) -> dict[str, object]:
+    """The one step that there is, of one of these kinds."""
+    if len(steps) != 1:
+        raise Refused("one step is expected")
+    return step_of(steps[0], **kinds)[1]
+
+
+def market_equilibrium(case: Case) -> list[Found]:
+    """Prices and cores that are a market equilibrium, to within three numbers.
+
+    clearing: at most this fraction of the cores of a server with a price is not given.
+    overspending: nobody pays more than this fraction above its budget.
+    regret: nobody could gain more than this fraction of what it could have at most. By (1), and as
+    prices p and budget B allow only y with sum p y <= B, that is at most
+        sum w r(t_k) + B max over the user's jobs of w s'(t_k) / p_k.
+    """
+    market = Market(case, priced=True)
+    rest, slope = market.tangents(single(case.steps[0], equilibrium="|at"))
+    clearing = overspending = regret = Fraction(0)
+    for given, capacity, price in zip(market.given, market.capacity, market.price, strict=True):
+        if price:
+            clearing = max(clearing, 1 - Fraction(given * market.core, capacity * market.over))
+    paid = [market.price[j] * x for j, x in zip(market.server, market.cores, strict=True)]
+    for spent, budget in zip(market.by_user(paid), market.budget, strict=True):
+        excess = Fraction(spent * market.money, budget * market.per * market.over) - 1
+        overspending = max(overspending, excess)
+    best = [0] * len(market.budget)
+    for user, server, number in zip(market.user, market.server, slope, strict=True):
+        if number:
+            if not market.price[server]:
+                raise Refused("a user would gain by more cores, which are free")
+            cost = market.price[server] * market.money
+            best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
+    for fixed, bought, own in zip(
+        market.by_user(rest), best, market.by_user(market.values()), strict=True
+    ):
+        if fixed + bought > own:
+            regret = max(regret, Fraction(fixed + bought - own, fixed + bought))
+    epsilon = {"clearing": clearing, "overspending": overspending, "regret": regret}
+    return [Found(max(epsilon.values()), Fraction(0), epsilon=epsilon)]
+
+
+def market_utilitarian(case: Case) -> list[Found]:
+    """The most total utility: (2) at weights 1; of whole cores by the price of the last core.
+
+    The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
+    is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
+    of them if that is above 0. So sum u(y) is at most the answer's, p times the cores left over on
+    each server, and those differences.
+    """
+    market = Market(case)
+    value = sum(market.values())
+    if not market.whole:
+        bound = market.most(*market.tangents(single(case.steps[0], tangent="|at")))
+        return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+    single(case.steps[0], dual="")
+    own, price, bound = market.values(), [0] * len(market.capacity), value + len(market.work)
+    for server, now, after in zip(market.server, own, market.values(1), strict=True):
+        price[server] = max(price[server], after + 1 - now)
+    jobs = zip(market.server, market.cores, own, market.values(-1), strict=True)
+    for server, cores, now, before in jobs:
+        bound += cores * max(0, price[server] - (now - before - 1))
+    for p, capacity, given in zip(price, market.capacity, market.given, strict=True):
+        bound += p * (capacity // market.core - given)
+    return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+
+
+def logarithm(above: int, below: int) -> tuple[int, int]:
+    """Whole numbers around GRID log(above / below), both above 0.
+
+    log 2^k m = k log 2 + 2 artanh z with z = (m - 1) / (m + 1), m from 1 to 2: at most 41 terms,
+    each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for
+    each log 2.
+    """
+    power = above.bit_length() - below.bit_length()
+    above, below = above << max(0, -power), below << max(0, power)
+    if above < below:
+        power, above = power - 1, 2 * above
+    z, low, odd = GRID * (above - below) // (above + below), 0, 1
+    square = z * z // GRID
+    while z:
+        low, z, odd = low + 2 * (z // odd), z * square // GRID, odd + 2
+    low += power * LOG2 + 300 * min(0, power)
+    return low, low + 300 * (abs(power) + 1)
+
+
+LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less than 300 too low
+
+
+def exponential(number: int, up: bool) -> Fraction:
+    """A fraction whose logarithm is number / GRID or, by less than 2^-70, above (`up`) or below."""
+    power = number // LOG2 - 1
+    if abs(power) > MOST_DIGITS:
+        raise Refused("a welfare is beyond 2^4000")
+    unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))
+    low, high = 2**80, 2**83
+    while high - low > 1:
+        middle = (low + high) // 2
+        down, top = logarithm(middle * unit.numerator, unit.denominator)
+        low, high = (middle, high) if (down if up else top) <= number else (low, middle)
+    return unit * (high if up else low)
+
+
+def market_nash_welfare(case: Case) -> list[Found]:
+    """The most Nash welfare, exp(sum B_i log u_i / sum B) over users with a job of work above 0.
+
+    log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
+    at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
+        sum B_i log v_i - sum B + (right side of (2)).
+    Linear utilities are those of f = 1.
+    """
+    market = Market(case)
+    step = single(case.steps[0], tangent="|at")
+    if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
+        market.fraction = [market.one] * len(market.work)
+    elif case.options.get("utility", "amdahl") != "amdahl":
+        raise Refused("utility is neither amdahl nor linear")
+    worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
+    if not total or not all(worth[i] for i in market.active):
+        return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
+    rest, slope = market.tangents(step)
+    for job, i in enumerate(market.user):
+        if market.work[job]:
+            rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
+            slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
+    low, high = 0, market.most(rest, slope) - total * GRID
+    for i in market.active:
+        down, up = logarithm(worth[i], market.unit)
+        low, high = low + market.budget[i] * down, high + market.budget[i] * up
+    return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
+
+
+Conditions = list[tuple[int, dict[int, Fraction], bool]]
+
+
+class Boxes:
+    """A tree over whole cores. Its nodes are boxes: the least and the most cores of each job.
+
+    The node [job, at] splits its box: at most `at` cores, which comes next, or more. At a leaf []
+    no answer is left once the box is squeezed; of a leaf {"weights"} it remains to show that none
+    is. What answers must do are conditions (below, goals, above): at most `below` users miss their
+    goal, which is to be at it or, if so, above. If as many must miss it, all others have to meet
+    it.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self.market, self.room = market, [c // market.core for c in market.capacity]
+        if market.over != 1 or sum(self.room[j] for j in market.server) > MOST_COLUMNS:
+            raise Refused(f"cores are not whole, or those of all jobs more than {MOST_COLUMNS}")
+        self.jobs: dict[int, list[int]] = {i: [] for i in market.active}
+        self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
+        for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
+            if w:
+                f, scale, counts = (
+                    market.fraction[k],
+                    w * GRID * market.one,
+                    range(1, self.room[j] + 1),
+                )
+                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in counts)]
+                self.jobs[i].append(k)
+
+    def utility(self, user: int, cores: list[int] | list[Fraction]) -> Fraction:
+        """A user's utility, exactly."""
+        one, total = self.market.one, Fraction(0)
+        for k in [k for k in self.jobs[user] if cores[k]]:
+            f = self.market.fraction[k]
+            total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
+        return total * GRID / self.market.unit
+
+    def meets(self, user: int, cores: list[int], goal: Fraction, above: bool) -> bool:
+        """Whether a user meets its goal; with fractions where rounded numbers are too close."""
+        low, near = sum(self.low[k][cores[k]] for k in self.jobs[user]), goal * self.market.unit
+        if low > near or low + len(self.jobs[user]) < near:
+            return low > near
+        utility = self.utility(user, cores)
+        return utility > goal or (utility == goal and not above)
+
+    def squeeze(
+        self, least: list[int], most: list[int], conditions: Conditions
+    ) -> list[set[int]] | None:
+        """Narrow a box; None when no answer is in it, else the users that miss each condition."""
+        while True:
+            before, left, missing, goals = (least[:], most[:]), self.room[:], [], {}
+            for k, server in enumerate(self.market.server):
+                left[server] -= least[k]
+            if min(left) < 0 or any(least[k] > most[k] for k in self.low):
+                return None
+            for k in self.low:
+                most[k] = min(most[k], least[k] + left[self.market.server[k]])
+            for below, goal, above in conditions:
+                missing.append({i for i in self.jobs if not self.meets(i, most, goal[i], above)})
+                if len(missing[-1]) > below:
+                    return None
+                if len(missing[-1]) == below:
+                    goals.update({i: (goal[i], above) for i in self.jobs if i not in missing[-1]})
+            for i, wanted in goals.items():
+                for k in self.jobs[i]:
+                    top, high = most[k], most[k]
+                    while least[k] < high:
+                        most[k] = (least[k] + high) // 2
+                        if self.meets(i, most, *wanted):
+                            high = most[k]
+                        else:
+                            least[k] = most[k] + 1
+                    most[k] = top
+            if before == (least, most):
+                return missing
+
+    def largest(self, weights: list[int], least: list[int], most: list[int]) -> int:
+        """No answer in a box has a larger sum of weight x utility, in units of 1 / `unit`.
+
+        On a server none is worth more than the least cores and then the largest gains by one more.
+        """
+        total, left = 0, self.room[:]
+        gains: list[list[int]] = [[] for _ in self.room]
+        for k, low in self.low.items():
+            weight, j = weights[self.market.user[k]], self.market.server[k]
+            total += weight * (low[least[k]] + 1)
+            left[j] -= least[k]
+            gains[j] += [weight * (low[c + 1] - low[c] + 1) for c in range(least[k], most[k])]
+        pairs = zip(gains, left, strict=True)
+        return total + sum(sum(sorted(own, reverse=True)[:number]) for own, number in pairs)
+
+    def root(self) -> tuple[list[int], list[int]]:
+        """The box of all answers."""
+        jobs = zip(self.market.server, self.market.work, strict=True)
+        return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
+
+    def leaves(
+        self, nodes: object, conditions: Conditions
+    ) -> list[tuple[list[int], list[int], list[set[int]], list[int]]]:
+        """The leaves that need weights: least and most cores, who misses what, and the weights."""
+        stack, found = [self.root()], []
+        for node in listed(nodes, "nodes"):
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            missing = self.squeeze(least, most, conditions)
+            if isinstance(node, dict):
+                weights = fields(node, "weights", what="a leaf")["weights"]
+                own = wholes(weights, "weights", len(self.market.budget), 0)
+                found += [] if missing is None else [(least, most, missing, own)]
+            elif node:
+                job, at = wholes(node, "a branch", 2, 0)
+                stack.append((least[:], most[:]))
+                stack[-1][0][job] = max(least[job], at + 1)
+                most[job] = min(most[job], at)
+                stack.append((least, most))
+            elif missing is not None:
+                raise Refused("a leaf without weights still holds answers")
+        if stack:
+            raise Refused("a tree ends before all its leaves")
+        return found
+
+
+class Leximin(Boxes):
+    """The ratios u_i / b_i of whole cores, b_i being what C B_i / sum B of every server is worth.
+
+    Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. An answer with the
+    same ratios below v and fewer users at v, or none, has in order at least r_1, ..., r_(N - 1),
+    and then more than v: the `places` and conditions of the level v. Weights refute a box if the
+    sum of a_i u_i is always less than the sum of a_i b_i times these ratios, handed out such that
+    the largest a_i b_i get the least; where a condition's `below` users miss it, they get the
+    first.
+    """
+
+    def __init__(self, market: Market) -> None:
+        super().__init__(market)
+        total = market.core * sum(market.budget[i] for i in market.active)
+        self.worth: dict[int, Fraction] = {}
+        for i, jobs in self.jobs.items():
+            if len({market.server[k] for k in jobs}) < len(jobs):
+                raise Refused("what a user's share is worth to two jobs on a server is no fraction")
+            share = [Fraction(market.capacity[j] * market.budget[i], total) for j in market.server]
+            self.worth[i] = self.utility(i, share)
+        self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
+
+    def conditions(self, value: Fraction) -> tuple[list[Fraction], Conditions]:
+        """The places and conditions of a level."""
+        places, order = [min(ratio, value) for ratio in self.order], self.order
+        levels = [(order.index(ratio), ratio, False) for ratio in sorted(set(places))]
+        levels.append((order.index(value) + order.count(value) - 1, value, True))
+        return places, [
+            (below, {i: ratio * b for i, b in self.worth.items()}, above)
+            for below, ratio, above in levels
+        ]
+
+    def asked(
+        self, weights: list[int], places: list[Fraction], seats: list[tuple[int, set[int]]]
+    ) -> Fraction:
+        """What the weighted sum has to be at least: (below, who misses) of each condition."""
+        seated: set[int] = set()
+        total = Fraction(0)
+        for below, short in [*seats, (len(places), {*self.jobs})]:
+            if len(short) == below:
+                own = sorted((weights[i] * self.worth[i] for i in short - seated), reverse=True)
+                first, seated = len(seated), short
+                total += sum(a * r for a, r in zip(own, places[first:below], strict=True))
+        return total * self.market.unit
+
+
+def market_leximin(case: Case) -> list[Found]:
+    """Whole cores by leximin of the ratios, a level at a time, and a tree for each."""
+    boxes, found = Leximin(Market(case)), []
+    for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
+        places, goals = boxes.conditions(value)
+        nodes = single(steps, tree="nodes")["nodes"] if steps else None
+        for least, most, missing, weights in boxes.leaves(nodes, goals) if steps else []:
+            seats = [(goal[0], short) for goal, short in zip(goals, missing, strict=True)]
+            if boxes.largest(weights, least, most) >= boxes.asked(weights, places, seats):
+                raise Refused("weights do not refute a leaf")
+        found.append(Found(value, value if steps else None))
+    return found
+
+
 # Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
 
 MOST_STEPS = 5_000_000  # of the searches of one proof
@@ -899,8 +1312,9 @@ class Packing:
         """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
         Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
-        filling weighs no more than the room. So what can still be added is worth no more than if the
-        items of least weight per price fill what is left of it, the last in part (Dantzig 1957).
+        filling weighs no more than the room. So what can still be added is worth no more than if
+        the items of least weight per price fill what is left of it, the last in part (Dantzig
+        1957).
         """
         room, line, found = self.room[kind], [], []
         items = [] if self.servers[kind] == 0 else items
@@ -1047,7 +1461,8 @@ def packing_share(case: Case) -> list[Found]:
     """The largest least dominant share of the users who want something.
 
     A user's share is that of the resource of which it has most. If there is no room for so many VMs
-    of each that all shares are above some share (or somebody does not want as many), that is a bound.
+    of each that all shares are above some share (or somebody does not want as many), that is a
+    bound.
     """
     given, found = Packing(case), Found()
     there = [0] * len(given.room[0])
@@ -1083,9 +1498,9 @@ class Play:
 
     Each server chooses among the `eta` combinations of VMs that leave its least used resource most
     used (eq. 10; ties: lexicographic); servers move in order of the last one's (eq. 11), and each
-    wants v + skewness small: v = (sum of |n_i r_ij / C_j - lambda d_ij|^(alpha - 1))^(1 / alpha) over
-    all users and resources (eq. 4, 5), skewness = root of sum (u_j / mean u - 1)^2 (eq. 7). What
-    others do matters through total counts alone: backward induction over these, ties to the
+    wants v + skewness small: v = (sum of |n_i r_ij / C_j - lambda d_ij|^(alpha - 1))^(1 / alpha)
+    over all users and resources (eq. 4, 5), skewness = root of sum (u_j / mean u - 1)^2 (eq. 7).
+    What others do matters through total counts alone: backward induction over these, ties to the
     lexicographically first. Roots are whole numbers of 2^-bits, rounded down: sums of two that are
     2 or more apart are in that order; what 4,000 bits do not tell apart must be equal part by part.
     """
@@ -1124,7 +1539,9 @@ class Play:
             raise Refused("the game is too large to be played again")
 
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """eq. 11's least utilization, and the combinations in lexicographic order, with skewness^2."""
+        """eq. 11's least utilization, and the combinations in lexicographic order, with
+        skewness^2.
+        """
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
             longer = list[tuple[Row, list[int]]]()
@@ -1175,7 +1592,9 @@ class Play:
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
     def play(self, moves: list[list[tuple[Row, Fraction]]]) -> list[Row]:
-        """What each server chooses, in the order of moves; nothing where caps allow none of its set."""
+        """What each server chooses, in the order of moves; nothing where caps allow none of its
+        set.
+        """
         nothing = (0,) * len(self.cap)
 
         def after(total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
@@ -1282,7 +1701,9 @@ class Admission:
 
     def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
             held: dict[int, bool]) -> int:  # fmt: skip
-        """What no set of jobs on a VM is worth more than beyond its price, times `over` and `unit`."""
+        """What no set of jobs on a VM is worth more than beyond its price, times `over` and
+        `unit`.
+        """
         if isinstance(node, dict):
             made = fields(node, "job in out", what="a node")
             job = whole(made["job"], "job", 0, len(prices) - 1)
@@ -1326,8 +1747,8 @@ class Flows:
     """Tasks of class k with data in memory l are share_k share_l of all; they may run anywhere.
 
     At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
-    energy[k][d] on it. The answer says what parts of them go to which processor; else they run where
-    their data is. `work`: the seconds that one task a second gives each processor.
+    energy[k][d] on it. The answer says what parts of them go to which processor; else they run
+    where their data is. `work`: the seconds that one task a second gives each processor.
     """
 
     def __init__(self, case: Case) -> None:
@@ -1438,7 +1859,9 @@ def numa_power(case: Case) -> list[Found]:
 
 
 class Scheduling:
-    """An instance and its answer; `queues`: the jobs of each organization in the order they start."""
+    """An instance and its answer; `queues`: the jobs of each organization in the order they
+    start.
+    """
 
     def __init__(self, case: Case) -> None:
         made = fields(case.document, "machines job horizon", "names", "the instance")
@@ -1512,7 +1935,8 @@ class Shapley:
     A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
     fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
     Shapley value in the game of what the schedules of the sub-coalitions are worth. `later`: 0, all
-    is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included ("definition").
+    is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included
+    ("definition").
     """
 
     def __init__(self, given: Scheduling, later: int) -> None:
@@ -1527,7 +1951,9 @@ class Shapley:
 
     @staticmethod
     def ages(sums: list[int], t: int) -> int:
-        """The sum of age(t - x), given the number of the times x, their sum, and that of squares."""
+        """The sum of age(t - x), given the number of the times x, their sum, and that of
+        squares.
+        """
         return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
 
     def phi(self, members: list[int], t: int) -> dict[int, int]:
@@ -1550,7 +1976,9 @@ class Shapley:
         return phi
 
     def play(self, coalition: int) -> list[int]:
-        """The start of each job in a coalition's schedule, -1 for none; its worth goes to `past`."""
+        """The start of each job in a coalition's schedule, -1 for none; its worth goes to
+        `past`.
+        """
         given, members = self.given, [u for u in range(13) if coalition >> u & 1]
         start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
         past, running = self.past[coalition], list[tuple[int, int]]()
@@ -1596,7 +2024,9 @@ class Shapley:
 
 
 def scheduling_ref(case: Case) -> list[Found]:
-    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its work."""
+    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its
+    work.
+    """
     given, found = Scheduling(case), Found()
     reading = case.options.get("reading", "figure")
     if reading not in ("figure", "definition"):
@@ -1638,6 +2068,12 @@ METHODS = {
     ("colocation", "fair"): ("", (("slack", "min"), ("penalty", "min")), colocation_fair),
     ("colocation", "stable"): (
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
+    ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
+    ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
+    ("market", "nash-welfare"): ("utility", (("nash_welfare", "max"),), market_nash_welfare),
+    ("market", "leximin"): (
+        "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
+    ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
     ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),

@@ -1,1 +1,3 @@
-"""Floor 5, in rooms that import downwards: the papers redone, the problems' analyses, reporting, running, metrics."""
+"""Floor 5, in rooms that import downwards: the papers redone, the problems' analyses, reporting,
+running, metrics.
+"""

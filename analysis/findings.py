@@ -1,4 +1,6 @@
-"""What a second look at a stored result finds: claims that are borne out, claims that are not, bounds that are proved again."""
+"""What a second look at a stored result finds: claims that are borne out, claims that are not,
+bounds that are proved again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from ..solvers.outcome import Status
 Floats = NDArray[np.float64]
 
 SAME = 1e-9
-"""A number worked out again may differ from the one stored by this fraction of it: elsewhere sums are rounded differently."""
+"""A number worked out again may differ from the one stored by this fraction of it: elsewhere sums
+are rounded differently.
+"""
 
 NOISE = 1e-12
 """And by this much, where rounding is all that a number is made of."""
@@ -51,12 +55,15 @@ class Findings:
     Attributes
     ----------
     broken : what is not borne out, in sentences.
-    checked : the claims that were looked at, by their place: "prices" of the certificate, "levels[0].bound", "mix.class".
-    bounds : what was proved again, by metric, or by level ("levels[1]") where it holds for that level alone: no feasible
-        answer is better in it.
-    impossible : whether there is no answer, proved again; False when there is one; None when that was not looked at.
+    checked : the claims that were looked at, by their place: "prices" of the certificate,
+        "levels[0].bound", "mix.class".
+    bounds : what was proved again, by metric, or by level ("levels[1]") where it holds for that
+        level alone: no feasible answer is better in it.
+    impossible : whether there is no answer, proved again; False when there is one; None when that
+        was not looked at.
     unseen : fields of the solution that `check` and the metrics do not bear out.
-    senses : "min" or "max" of a metric that this method optimizes, where the metric itself is neither better nor worse.
+    senses : "min" or "max" of a metric that this method optimizes, where the metric itself is
+        neither better nor worse.
     """
 
     broken: list[str] = field(default_factory=list)
@@ -66,17 +73,33 @@ class Findings:
     unseen: set[str] = field(default_factory=set)
     senses: dict[str, str] = field(default_factory=dict)
 
-    def compare(self, certificate: Mapping[str, Any], expected: Mapping[str, Any], needed: Iterable[str] = ()) -> None:
-        """Hold a certificate against what was worked out again; of what is `needed`, nothing may be left out."""
+    def compare(
+        self,
+        certificate: Mapping[str, Any],
+        expected: Mapping[str, Any],
+        needed: Iterable[str] = (),
+    ) -> None:
+        """Hold a certificate against what was worked out again; of what is `needed`, nothing may be
+        left out.
+        """
         for name, value in expected.items():
             if name in certificate:
                 self.checked.add(name)
                 if not alike(value, certificate[name]):
-                    self.broken.append(f"certificate: {name} is {short(value)}, not {short(certificate[name])} as claimed")
-        self.broken += [f"certificate: {name} is missing" for name in needed if name not in certificate]
+                    self.broken.append(
+                        f"certificate: {name} is {short(value)}, not "
+                        f"{short(certificate[name])} as claimed"
+                    )
+        self.broken += [
+            f"certificate: {name} is missing" for name in needed if name not in certificate
+        ]
 
-    def numbers(self, certificate: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats | None:
-        """Finite numbers of a shape, to prove something with; None, and said, when what the certificate has is no such thing."""
+    def numbers(
+        self, certificate: Mapping[str, Any], name: str, shape: tuple[int, ...]
+    ) -> Floats | None:
+        """Finite numbers of a shape, to prove something with; None, and said, when what the
+        certificate has is no such thing.
+        """
         if name not in certificate:
             return None
         try:
@@ -90,7 +113,9 @@ class Findings:
         return found
 
     def witness(self, name: str, why_not: str = "") -> None:
-        """Note that something in the certificate proves what it is there for, or why it does not."""
+        """Note that something in the certificate proves what it is there for, or why it does
+        not.
+        """
         self.checked.add(name)
         if why_not:
             self.broken.append(f"certificate: {name} {why_not}")
@@ -103,14 +128,20 @@ def alike(expected: Any, claimed: Any) -> bool:
     if isinstance(expected, int | float) and isinstance(claimed, int | float):
         return bool(expected == claimed or abs(expected - claimed) <= SAME * abs(expected) + NOISE)
     if isinstance(expected, list | tuple) and isinstance(claimed, list):
-        return len(expected) == len(claimed) and all(alike(*pair) for pair in zip(expected, claimed, strict=True))
+        return len(expected) == len(claimed) and all(
+            alike(*pair) for pair in zip(expected, claimed, strict=True)
+        )
     if isinstance(expected, dict) and isinstance(claimed, dict):
-        return expected.keys() == claimed.keys() and all(alike(value, claimed[name]) for name, value in expected.items())
+        return expected.keys() == claimed.keys() and all(
+            alike(value, claimed[name]) for name, value in expected.items()
+        )
     return type(expected) is type(claimed) and bool(expected == claimed)
 
 
 def places(value: Any, place: str = "") -> dict[str, Any]:
-    """The claims of a JSON value by their place: what objects hold one by one, levels too, any other list as one."""
+    """The claims of a JSON value by their place: what objects hold one by one, levels too, any
+    other list as one.
+    """
     if isinstance(value, dict):
         inside = {f"{place}.{name}" if place else str(name): entry for name, entry in value.items()}
     elif place.rpartition(".")[2] == "levels" and isinstance(value, list) and value:
@@ -126,7 +157,9 @@ def places(value: Any, place: str = "") -> dict[str, Any]:
 def covered(place: str, by: Iterable[str]) -> bool:
     """Whether a claim, or something it is a part of, is among those named."""
     named = set(by)
-    return place in named or any(place[:end] in named for end, letter in enumerate(place) if letter in ".[")
+    return place in named or any(
+        place[:end] in named for end, letter in enumerate(place) if letter in ".["
+    )
 
 
 def short(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""The price of fairness: the best efficiency that is possible within each limit on unfairness, proved, and policies beside it."""
+"""The price of fairness: the best efficiency that is possible within each limit on unfairness,
+proved, and policies beside it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ class PricePoint:
 
     Attributes
     ----------
-    limit : on the fairness metric: at most this where less is better, at least this where more is; None for no limit.
+    limit : on the fairness metric: at most this where less is better, at least this where more is;
+        None for no limit.
     value : efficiency of the answer found; None without one.
     bound : proved: no answer within the limit is more efficient; None without a proof.
     reached : fairness of the answer found.
@@ -34,7 +37,9 @@ class PricePoint:
     status: Status = Status.UNKNOWN
 
     @classmethod
-    def of(cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]) -> PricePoint:
+    def of(
+        cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]
+    ) -> PricePoint:
         """What a program's answer says, its efficiency and fairness measured again."""
         value, reached = (None, None) if outcome.solution is None else measured(outcome.solution)
         return cls(limit, value, outcome.bound, reached, outcome.status)
@@ -69,7 +74,9 @@ class PriceFrontier:
         points: Sequence[Mapping[str, Any]] = content["points"]
         made = (PricePoint(**{**point, "status": Status(point["status"])}) for point in points)
         stop = Stop(content.get("stop", Stop.FINISHED))
-        return cls(content["efficiency"], content["fairness"], tuple(made), content.get("note", ""), stop)
+        return cls(
+            content["efficiency"], content["fairness"], tuple(made), content.get("note", ""), stop
+        )
 
     @property
     def status(self) -> Status:
@@ -81,7 +88,8 @@ class PriceFrontier:
 
 
 class Programs:
-    """The programs of one frontier, one after the other in shares of the time; none after an interrupt.
+    """The programs of one frontier, one after the other in shares of the time; none after an
+    interrupt.
 
     Attributes
     ----------
@@ -97,10 +105,17 @@ class Programs:
     def stopped(self) -> Stop:
         """Why the frontier ended: interrupted or out of time as soon as one program was."""
         return next(
-            (stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT, Stop.ITERATION_LIMIT) if stop in self.stops), Stop.FINISHED
+            (
+                stop
+                for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT, Stop.ITERATION_LIMIT)
+                if stop in self.stops
+            ),
+            Stop.FINISHED,
         )
 
-    def solve(self, left: int, method: Callable[..., Outcome], *given: Any, **options: Any) -> Outcome:
+    def solve(
+        self, left: int, method: Callable[..., Outcome], *given: Any, **options: Any
+    ) -> Outcome:
         """The answer of the first of `left` programs to come; none after an interrupt."""
         if self.stopped is Stop.INTERRUPTED:
             return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
@@ -109,12 +124,17 @@ class Programs:
         return outcome
 
     def within(
-        self, limits: Sequence[float], method: Callable[..., Outcome], start: Solution | None = None, *, after: int = 0
+        self,
+        limits: Sequence[float],
+        method: Callable[..., Outcome],
+        start: Solution | None = None,
+        *,
+        after: int = 0,
     ) -> Iterator[tuple[float, Outcome]]:
         """Each limit, the tightest first, and what `method(limit, start, time_limit=...)` answers.
 
-        An answer within a limit is within every looser one: each program starts from the one before it, and where an
-        interrupt left no program its answer is that one's.
+        An answer within a limit is within every looser one: each program starts from the one before
+        it, and where an interrupt left no program its answer is that one's.
 
         Parameters
         ----------
@@ -129,27 +149,33 @@ class Programs:
             yield limit, outcome
 
 
-def settled(points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0) -> tuple[PricePoint, ...]:
+def settled(
+    points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0
+) -> tuple[PricePoint, ...]:
     """Give each point the best answer of the tighter ones and the best bound of the looser ones.
 
-    What keeps a tight limit keeps every looser one, so an answer holds for all of those; what bounds the answers within a
-    loose limit bounds those within every tighter one. Statuses follow: optimal where bound and value meet. A bound that a
-    value contradicts by more than `agree` is dropped.
+    What keeps a tight limit keeps every looser one, so an answer holds for all of those; what
+    bounds the answers within a loose limit bounds those within every tighter one. Statuses follow:
+    optimal where bound and value meet. A bound that a value contradicts by more than `agree` is
+    dropped.
 
     Parameters
     ----------
     points : the tightest limit first.
     sense : of the efficiency, "min" or "max".
-    agree : difference at which a value and its bound are equal, relative to the value or to `unit`, whichever is larger.
-    unit : size below which values are as good as 0; 0 where the metric has no such size (it depends on what work, speed or
-        energy is counted in), so that only the difference relative to the value counts.
+    agree : difference at which a value and its bound are equal, relative to the value or to `unit`,
+        whichever is larger.
+    unit : size below which values are as good as 0; 0 where the metric has no such size (it depends
+        on what work, speed or energy is counted in), so that only the difference relative to the
+        value counts.
     """
     better = -1.0 if sense == "min" else 1.0
     forward: list[PricePoint] = []
     for point in points:
-        if forward and (best := forward[-1]).value is not None and point.status is not Status.INFEASIBLE:  # noqa: SIM102
-            if point.value is None or better * (best.value - point.value) > 0:
-                point = replace(point, value=best.value, reached=best.reached)
+        best = forward[-1] if forward and point.status is not Status.INFEASIBLE else None
+        known = None if best is None else best.value
+        if known is not None and (point.value is None or better * (known - point.value) > 0):
+            point = replace(point, value=known, reached=forward[-1].reached)
         forward.append(point)
     result: list[PricePoint] = []
     bound: float | None = None
@@ -172,4 +198,6 @@ def _judged(point: PricePoint, better: float, agree: float, unit: float) -> Pric
     if apart < -allowed:
         return replace(point, bound=None, status=Status.UNKNOWN)
     bound = point.value if apart < 0 else point.bound
-    return replace(point, bound=bound, status=Status.OPTIMAL if apart <= allowed else Status.FEASIBLE)
+    return replace(
+        point, bound=bound, status=Status.OPTIMAL if apart <= allowed else Status.FEASIBLE
+    )

@@ -1,4 +1,6 @@
-"""What each problem's analysis offers the runs, the tables and the report: one `ANALYSIS` a problem, by name."""
+"""What each problem's analysis offers the runs, the tables and the report: one `ANALYSIS` a
+problem, by name.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,24 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Analysis:
-    """The functions of a problem's analysis, named by text ("module:function" inside the package) and resolved on use.
+    """The functions of a problem's analysis, named by text ("module:function" inside the package)
+    and resolved on use.
 
-    Only the metrics are a must; None says that a problem has no such thing, and a test that what is named is real.
+    Only the metrics are a must; None says that a problem has no such thing, and a test that what is
+    named is real.
 
     Attributes
     ----------
     metric_table_at : the metrics of the problem, in the order of its tables.
     metrics_at : f(instance, solution, **options) -> name: value.
-    claims_at : f(instance, stored) -> `Findings`: what of a result is borne out when its certificate is looked over.
+    claims_at : f(instance, stored) -> `Findings`: what of a result is borne out when its
+        certificate is looked over.
     record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures_at : f(records) -> the report's pictures.
-    frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of efficiency against fairness.
-    predicted_at : f(instance, share, rng) -> the instance as a predictor that saw a share of it would have it.
+    frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of efficiency
+        against fairness.
+    predicted_at : f(instance, share, rng) -> the instance as a predictor that saw a share of it
+        would have it.
     """
 
     metric_table_at: str
@@ -55,7 +62,9 @@ class Analysis:
 
     @property
     def claims(self) -> Callable[[Instance, Stored], Findings] | None:
-        """What looks a stored result's certificate over; where it is None, nothing of a certificate is looked at."""
+        """What looks a stored result's certificate over; where it is None, nothing of a certificate
+        is looked at.
+        """
         return _named(self.claims_at)
 
     @property

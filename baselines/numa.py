@@ -1,7 +1,8 @@
 """The refusal policies of thesis section 4.3.2, simulated: Local, IP-1, IP-2, IB.
 
-Each is `method(instance, *, rng=None, time_limit=None, **options) -> Outcome` with a Simulation. They differ only in how
-far from its data a task accepts a core; the rules they share are those of `solvers.numa.engine.simulate`.
+Each is `method(instance, *, rng=None, time_limit=None, **options) -> Outcome` with a Simulation.
+They differ only in how far from its data a task accepts a core; the rules they share are those of
+`solvers.numa.engine.simulate`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ TASKS = 500_000
 
 
 def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[..., Outcome]:
-    """The function of a policy; the four differ in nothing but how far a task goes, and in what its example prints."""
+    """The function of a policy; the four differ in nothing but how far a task goes, and in what its
+    example prints.
+    """
 
     @checked
     def policy(
@@ -40,7 +43,9 @@ def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[...
             tasks=tasks, warmup=warmup, placement=placement, engine=engine,
         )  # fmt: skip
 
-    policy.__name__ = policy.__qualname__ = function  # what it is called here, so that it can be pickled
+    policy.__name__ = policy.__qualname__ = (
+        function  # what it is called here, so that it can be pickled
+    )
     policy.__doc__ = f"{sentence}{_COMMON.format(name=name, p95=p95)}"
     return policy
 
@@ -51,11 +56,13 @@ _COMMON = """
     ----------
     instance : the server, its tasks and the refusal limit.
     rng : draws arrivals, services, data and ties; `default_rng(0)` when not given.
-    time_limit : seconds; the tasks simulated until then are measured, a warm-up not given shortened in proportion.
+    time_limit : seconds; the tasks simulated until then are measured, a warm-up not given shortened
+        in proportion.
     report : progress, see `cotenant.solve`.
     tasks : tasks that are measured.
     warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
-    placement : an arriving task takes the "nearest" idle core it accepts, or any of them at "random".
+    placement : an arriving task takes the "nearest" idle core it accepts, or any of them at
+        "random".
     engine : "compiled", or "python" for the plain twin (slow).
 
     Returns
@@ -71,9 +78,10 @@ _COMMON = """
 
     Notes
     -----
-    O(log cores + log n) a task. Source: thesis section 4.3.2. There the "retrial queue" goes before new arrivals and tasks
-    keep the order of arrival: both queues together are one, in order of arrival. What an arriving task does when several
-    cores are idle, and whether it counts refusals then, the thesis does not say; see `solvers.numa.engine.simulate`.
+    O(log cores + log n) a task. Source: thesis section 4.3.2. There the "retrial queue" goes before
+    new arrivals and tasks keep the order of arrival: both queues together are one, in order of
+    arrival. What an arriving task does when several cores are idle, and whether it counts refusals
+    then, the thesis does not say; see `solvers.numa.engine.simulate`.
 
     Examples
     --------
@@ -84,20 +92,28 @@ _COMMON = """
     """
 
 local = _policy(
-    "local", "Local", "Local: a task accepts only the processor its data is on, until its refusals reach the limit.", 0.205
+    "local",
+    "Local",
+    "Local: a task accepts only the processor its data is on, until its refusals reach the limit.",
+    0.205,
 )
 one_hop = _policy(
     "one_hop",
     "IP-1",
-    "IP-1: a task accepts its data's processor and those one link away, until its refusals reach the limit.",
+    "IP-1: a task accepts its data's processor and those one link away, until its refusals "
+    "reach the limit.",
     0.186,
 )
 two_hop = _policy(
-    "two_hop", "IP-2", "IP-2: a task accepts every processor of its data's blade, until its refusals reach the limit.", 0.186
+    "two_hop",
+    "IP-2",
+    "IP-2: a task accepts every processor of its data's blade, until its refusals reach the limit.",
+    0.186,
 )
 any_blade = _policy(
     "any_blade",
     "IB",
-    "IB: a task accepts every core, the nearest idle one when it arrives and any that frees when it waits.",
+    "IB: a task accepts every core, the nearest idle one when it arrives and any that frees "
+    "when it waits.",
     0.433,
 )

@@ -1,15 +1,16 @@
 """How long the exact methods of colocation take.
 
-Run with `python -m pytest benchmarks/bench_colocation.py --benchmark-only`, from the root; the first call of each is a
-warm-up, so imports are not counted. Targets stand beside each name.
+    python benchmarks/bench_colocation.py [--only TABLE]
+
+The first call of each is a warm-up, so imports are not counted. Targets stand in the last column.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
-import pytest
+from form import Rows, parser, timed
 
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.generators import population, score_preferences
@@ -17,14 +18,21 @@ from cotenant.models.colocation import penalty_program, stable_program
 from cotenant.models.colocation.readable import penalty_model, stable_model
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.colocation import optimal, zero_blocking
-from cotenant.solvers.outcome import Status
+
+REPEATS = 3
 
 
 def types_with_counts(types: int, agents: int, seed: int = 0) -> Colocation:
-    """More types than the paper's twenty: sensitivity times pressure with noise, counts at random."""
+    """More types than the paper's twenty: sensitivity times pressure with noise, counts at
+    random.
+    """
     rng = np.random.default_rng(seed)
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(0, 0.02, (types, types))
-    return Colocation(penalty.clip(-0.02, 0.9).round(4), rng.multinomial(agents, np.ones(types) / types))
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
+        0, 0.02, (types, types)
+    )
+    return Colocation(
+        penalty.clip(-0.02, 0.9).round(4), rng.multinomial(agents, np.ones(types) / types)
+    )
 
 
 def different(agents: int, family: str, seed: int = 0) -> Colocation:
@@ -34,50 +42,76 @@ def different(agents: int, family: str, seed: int = 0) -> Colocation:
         return score_preferences(agents=agents, noise=0.15, rng=rng)
     place = rng.random((agents, 2))
     apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
-    return Colocation(rng.random((agents, agents)) if family == "uniform" else apart, np.ones(agents, dtype=int))
-
-
-@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-@pytest.mark.parametrize("agents", [1_000, 1_000_000])
-def test_zero_blocking_of_twenty_types(benchmark: Any, agents: int, engine: str) -> None:
-    """Target: proved in 1 s, whatever the number of agents."""
-    instance = population(agents=agents, mix="uniform", rng=np.random.default_rng(0))
-    found = benchmark.pedantic(lambda: zero_blocking(instance, engine=engine), rounds=3, warmup_rounds=1)
-    assert found.status in (Status.OPTIMAL, Status.INFEASIBLE)
-
-
-@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_zero_blocking_of_a_hundred_types(benchmark: Any, engine: str) -> None:
-    """Target: decided in 10 s."""
-    instance = types_with_counts(100, 1_000)
-    found = benchmark.pedantic(lambda: zero_blocking(instance, engine=engine), rounds=2)
-    assert found.status in (Status.OPTIMAL, Status.INFEASIBLE)
-
-
-@pytest.mark.parametrize("agents", [1_000, 1_000_000])
-def test_optimal_of_twenty_types(benchmark: Any, agents: int) -> None:
-    """Target: a tenth of a second."""
-    instance = population(agents=agents, mix="uniform", rng=np.random.default_rng(0))
-    found = benchmark.pedantic(lambda: optimal(instance), rounds=3, warmup_rounds=1)
-    assert found.status is Status.OPTIMAL
-
-
-@pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
-@pytest.mark.parametrize("agents", [200, 1_000])
-def test_optimal_of_different_agents(benchmark: Any, agents: int, family: str) -> None:
-    """Least-weight perfect matching over half a million pairs. Target: seconds."""
-    instance = different(agents, family)
-    found = benchmark.pedantic(lambda: optimal(instance), rounds=2, warmup_rounds=1)
-    assert found.status is Status.OPTIMAL
-
-
-@pytest.mark.parametrize("form", ["arrays", "pyomo"])
-@pytest.mark.parametrize("name", ["penalty", "stable"])
-def test_building_the_program_of_twenty_types(benchmark: Any, name: str, form: str) -> None:
-    """The readable statement against the arrays the solvers are given."""
-    instance = population(agents=1_000, mix="uniform", rng=np.random.default_rng(0))
-    arrays = {"penalty": penalty_program, "stable": stable_program}[name]
-    readable = {"penalty": penalty_model, "stable": stable_model}[name]
-    benchmark.pedantic(
-        lambda: arrays(instance) if form == "arrays" else from_pyomo(readable(instance)), rounds=3, warmup_rounds=1
+    return Colocation(
+        rng.random((agents, agents)) if family == "uniform" else apart, np.ones(agents, dtype=int)
     )
+
+
+def twenty(agents: int) -> Colocation:
+    """The paper's types."""
+    return population(agents=agents, mix="uniform", rng=np.random.default_rng(0))
+
+
+def stability(rows: Rows) -> None:
+    """Is there a pairing without blocking pairs?"""
+    for name, made, target in (
+        ("20 types, 1,000 agents", twenty(1_000), 1.0),
+        ("20 types, 1,000,000 agents", twenty(1_000_000), 1.0),
+        ("100 types, 1,000 agents", types_with_counts(100, 1_000), 10.0),
+    ):
+        for engine in ("highs", "cp-sat"):
+            run = partial(zero_blocking, made, engine=engine)
+            run()
+            found, wall, cpu = timed(run, REPEATS)
+            rows.add(
+                "zero_blocking", instance=name, engine=engine, status=found.status.value, wall=wall,
+                cpu=cpu, target=target,
+            )  # fmt: skip
+
+
+def penalty(rows: Rows) -> None:
+    """The least mean penalty: by types, and as a least matching of half a million pairs."""
+    cases: list[tuple[str, Colocation, float | None]] = [
+        (f"20 types, {agents:,} agents", twenty(agents), 0.1) for agents in (1_000, 1_000_000)
+    ]
+    cases += [
+        (f"{agents} different, {family}", different(agents, family), None)
+        for family in ("uniform", "scores", "plane")
+        for agents in (200, 1_000)
+    ]
+    for name, made, target in cases:
+        optimal(made)
+        found, wall, cpu = timed(partial(optimal, made), REPEATS)
+        rows.add(
+            "optimal", instance=name, status=found.status.value, wall=wall, cpu=cpu, target=target
+        )
+
+
+def building(rows: Rows) -> None:
+    """The readable statement against the arrays that solvers are given, at 20 types."""
+    made = twenty(1_000)
+    for name, arrays, readable in (
+        ("penalty", penalty_program, penalty_model),
+        ("stable", stable_program, stable_model),
+    ):
+        arrays(made), from_pyomo(readable(made))
+        ours = timed(partial(arrays, made), REPEATS)
+        pyomo = timed(lambda readable=readable: from_pyomo(readable(made)), REPEATS)  # type: ignore[misc]
+        rows.add("building a program", program=name, arrays=ours.wall, pyomo=pyomo.wall)
+
+
+TABLES = {"stability": stability, "penalty": penalty, "building": building}
+
+
+def main() -> None:
+    """Run the tables asked for."""
+    command = parser(__doc__)
+    command.add_argument("--only", action="append", choices=list(TABLES))
+    asked = command.parse_args()
+    rows = Rows(asked.json)
+    for name in asked.only or TABLES:
+        TABLES[name](rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,25 +1,26 @@
-"""Refusal scheduling: events a second beside simpy and ciw, in one run; how often confidence intervals hold the truth.
+"""Refusal scheduling: events a second beside simpy and ciw, in one run; how often confidence
+intervals hold the truth.
 
-Run from anywhere: `python benchmarks/bench_numa.py` (a minute), `--quick` for a glance, `--coverage` for the intervals
-(five minutes; `--seeds 40` for a glance). One core; the kernel is compiled
-before a clock starts. An event is an arrival or a core that frees, two a task, whatever a program does inside. The peers
-are optional (`pip install simpy ciw`); what is not installed is left out.
+    python benchmarks/bench_numa.py                 # a minute; --quick for a glance
+    python benchmarks/bench_numa.py --coverage      # five minutes; --seeds 40 for a glance
 
-M/M/256         the thesis's server without penalties under IB: one queue of 256 cores, which every program can do
-K-means         the thesis's server with penalties, refusal limit 100; simpy with the same rules, ciw cannot
+One core; the kernel is compiled before a clock starts. An event is an arrival or a core that frees,
+two a task, whatever a program does inside. The peers are optional (`pip install simpy ciw`); what
+is not installed is left out.
+
+M/M/256: the thesis's server without penalties under IB, one queue of 256 cores, which every program
+can do. K-means: the thesis's server with penalties, refusal limit 100; simpy with the same rules,
+ciw cannot.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
 import warnings
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from form import Rows, parser, timed
 
 from cotenant.catalog import functions
 from cotenant.instances.numa import Numa
@@ -36,7 +37,9 @@ TARGET = 3e6
 
 
 def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
-    """The same rules as simpy processes: a queue in order of arrival, a core that frees asks it from the front."""
+    """The same rules as simpy processes: a queue in order of arrival, a core that frees asks it
+    from the front.
+    """
     import simpy
 
     world = simpy.Environment()
@@ -44,7 +47,10 @@ def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
     queue: deque[list[int]] = deque()
     start = np.full(len(draws), -1.0)
     near = [
-        [[p for p in range(server.processors) if row[p] == d] for d in range(server.blade_distance + 1)]
+        [
+            [p for p in range(server.processors) if row[p] == d]
+            for d in range(server.blade_distance + 1)
+        ]
         for row in server.distance
     ]
     slowdown, distance = server.slowdown.tolist(), server.distance.tolist()
@@ -56,7 +62,10 @@ def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
             start[task] = world.now
             yield world.timeout(service[task] * slowdown[kind[task]][distance[location[task]][p]])
             for entry in queue:
-                if distance[location[entry[0]]][p] <= reaches[entry[0]] or entry[1] >= server.refusal_limit:
+                if (
+                    distance[location[entry[0]]][p] <= reaches[entry[0]]
+                    or entry[1] >= server.refusal_limit
+                ):
                     queue.remove(entry)
                     task = entry[0]
                     break
@@ -104,16 +113,6 @@ def ciw_run(server: Numa, draws: Draws) -> None:
     ciw.Simulation(network).simulate_until_max_customers(len(draws), progress_bar=False)
 
 
-def timed(run: Callable[[], object], repeats: int) -> float:
-    """Median seconds."""
-    seconds = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - begin)
-    return statistics.median(seconds)
-
-
 def available(name: str) -> bool:
     """Whether an optional peer can be imported."""
     try:
@@ -125,33 +124,48 @@ def available(name: str) -> bool:
     return True
 
 
-def table(title: str, server: Numa, policy: str, tasks: int, peer_tasks: int, repeats: int, peers: dict[str, Any]) -> None:
+def table(
+    title: str,
+    server: Numa,
+    policy: str,
+    tasks: int,
+    peer_tasks: int,
+    repeats: int,
+    peers: dict[str, Any],
+    rows: Rows,
+) -> None:
     """Events a second of every program on one system."""
     server = server.replace(name=title)
     reaches = reach(server, policy)
     draws = draw(server, tasks, reaches, np.random.default_rng(0))
     few = draw(server, peer_tasks, reaches, np.random.default_rng(0))
-    rows = {
-        "cotenant, compiled": (tasks, timed(lambda: simulate(server, draws), repeats)),
-        "cotenant, with its draws": (
+    whole = np.random.default_rng
+    runs = [
+        ("cotenant, compiled", tasks, lambda: simulate(server, draws)),
+        (
+            "cotenant, with its draws",
             tasks,
-            timed(lambda: simulate(server, draw(server, tasks, reaches, np.random.default_rng(0))), repeats),
+            lambda: simulate(server, draw(server, tasks, reaches, whole(0))),
         ),
-        "cotenant, plain Python": (peer_tasks, timed(lambda: simulate_plainly(server, few), repeats)),
-    }
-    for name, run in peers.items():
-        rows[name] = (peer_tasks, timed(lambda run=run: run(server, few), repeats))  # type: ignore[misc]
-    own = 2 * tasks / rows["cotenant, compiled"][1]
-    print(f"\n{title}: {policy}, {server.rate:g} tasks/s, median of {repeats}")
-    for name, (number, seconds) in rows.items():
-        speed = 2 * number / seconds
-        note = f"   {'meets' if speed >= TARGET else 'MISSES'} {TARGET:.0e}" if name == "cotenant, compiled" else ""
-        print(f"  {name:26s} {speed / 1e6:9.3f} million events/s   compiled is {own / speed:8.1f} x{note}")
+        ("cotenant, plain Python", peer_tasks, lambda: simulate_plainly(server, few)),
+        *((name, peer_tasks, lambda run=run: run(server, few)) for name, run in peers.items()),
+    ]
+    own = None
+    for name, number, run in runs:
+        took = timed(run, repeats)
+        speed = 2 * number / took.wall
+        own = own or speed
+        rows.add(
+            f"{title}: {policy}, {server.rate:g} tasks/s, median of {repeats}", program=name,
+            wall=took.wall, cpu=took.cpu, events_per_s=speed, compiled_is=own / speed,
+            target=TARGET if name == "cotenant, compiled" else None,
+        )  # fmt: skip
 
 
 COVERAGE = (
     (16, 0.9, 10_000), (16, 0.9, 50_000), (16, 0.9, 200_000), (16, 0.5, 10_000), (16, 0.8, 10_000),
-    (16, 0.95, 10_000), (16, 0.95, 50_000), (4, 0.9, 40_000), (1, 0.5, 10_000), (1, 0.9, 50_000), (256, 0.95, 100_000),
+    (16, 0.95, 10_000), (16, 0.95, 50_000), (4, 0.9, 40_000), (1, 0.5, 10_000), (1, 0.9, 50_000),
+    (256, 0.95, 100_000),
 )  # fmt: skip
 """Cores, load, tasks."""
 
@@ -159,7 +173,9 @@ MEASURED = ("mean", "wait", "p50", "p95", "p99")
 
 
 def erlang(cores: int, load: float, service: float) -> list[float]:
-    """Mean response, mean wait, and the quantiles of the response at LEVELS of M/M/c, by Erlang's formulas."""
+    """Mean response, mean wait, and the quantiles of the response at LEVELS of M/M/c, by Erlang's
+    formulas.
+    """
     blocked = 1.0
     for k in range(1, cores + 1):
         blocked = load * cores * blocked / (k + load * cores * blocked)
@@ -167,7 +183,9 @@ def erlang(cores: int, load: float, service: float) -> list[float]:
     drain, work = cores * (1 - load) / service, 1 / service
 
     def longer(time: float) -> float:
-        """The share of the tasks whose response is longer: those that do not wait, and those that do."""
+        """The share of the tasks whose response is longer: those that do not wait, and those that
+        do.
+        """
         if np.isclose(drain, work):
             late = (1 + work * time) * np.exp(-work * time)
         else:
@@ -176,15 +194,26 @@ def erlang(cores: int, load: float, service: float) -> list[float]:
 
     from scipy.optimize import brentq
 
-    levels = [brentq(lambda time, level=level: longer(time) - (1 - level), 0.0, 1e4 * service) for level in LEVELS]
+    levels = [
+        brentq(lambda time, level=level: longer(time) - (1 - level), 0.0, 1e4 * service)
+        for level in LEVELS
+    ]
     return [waits / drain + service, waits / drain, *levels]
 
 
-def coverage(cores: int, load: float, tasks: int, seeds: int) -> None:
-    """The share of runs whose intervals hold the closed forms of M/M/c, and how wide the intervals are."""
+def coverage(cores: int, load: float, tasks: int, seeds: int, rows: Rows) -> None:
+    """The share of runs whose intervals hold the closed forms of M/M/c, and how wide the intervals
+    are.
+    """
     service = 0.04
     server = blade_server(
-        benchmark="M11", rate=load * cores / service, refusal_limit=None, blades=1, rows=1, columns=1, cores=cores
+        benchmark="M11",
+        rate=load * cores / service,
+        refusal_limit=None,
+        blades=1,
+        rows=1,
+        columns=1,
+        cores=cores,
     )
     truth = np.array(erlang(cores, load, service))
     held, width = [], []
@@ -195,36 +224,50 @@ def coverage(cores: int, load: float, tasks: int, seeds: int) -> None:
         held.append(np.abs(value - truth) <= error)
         width.append(error / truth)
     name = f"M/M/{cores} at {load:g}, {tasks} tasks"
-    shares = "  ".join(f"{share:6.3f}" for share in np.mean(held, axis=0))
-    widths = "  ".join(f"{100 * half:4.0f} %" for half in np.median(width, axis=0))
-    print(f"  {name:34s} {shares}     {widths}")
+    title = f"share of {seeds} runs whose interval holds the truth; its median half width"
+    shares = dict(zip(MEASURED, np.mean(held, axis=0), strict=True))
+    halves = dict(zip((f"{what}_half" for what in MEASURED), np.median(width, axis=0), strict=True))
+    rows.add(title, system=name, **shares, **halves)
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the tasks, one repeat")
-    parser.add_argument("--coverage", action="store_true", help="only how often 95 % confidence intervals hold the closed form")
-    parser.add_argument("--seeds", type=int, default=200, help="runs a row of --coverage")
-    arguments = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--quick", action="store_true", help="a tenth of the tasks, one repeat")
+    command.add_argument(
+        "--coverage",
+        action="store_true",
+        help="only how often 95 % confidence intervals hold the closed form",
+    )
+    command.add_argument("--seeds", type=int, default=200, help="runs a row of --coverage")
+    arguments = command.parse_args()
+    rows = Rows(arguments.json)
     if arguments.coverage:
-        print(f"Share of {arguments.seeds} runs whose interval holds the truth ({', '.join(MEASURED)}); its median half width")
         for cores, load, tasks in COVERAGE:
-            coverage(cores, load, tasks, arguments.seeds)
+            coverage(cores, load, tasks, arguments.seeds, rows)
         return
     tasks, few, repeats = (100_000, 5_000, 1) if arguments.quick else (1_000_000, 30_000, 3)
     simulate(blade_server(), draw(blade_server(), 100, 0, np.random.default_rng(0)))  # compile
     simpy_there, ciw_there = available("simpy"), available("ciw")
     alone = {"simpy": simpy_run} if simpy_there else {}
     both = {**alone, "ciw": ciw_run} if ciw_there else alone
-    table("M/M/256", blade_server(benchmark="M11", rate=6000.0, refusal_limit=None), "IB", tasks, few, repeats, both)
+    table(
+        "M/M/256",
+        blade_server(benchmark="M11", rate=6000.0, refusal_limit=None),
+        "IB",
+        tasks,
+        few,
+        repeats,
+        both,
+        rows,
+    )
     for policy, rate in (("Local", 5800.0), ("IP-1", 5300.0), ("IP-2", 5200.0), ("IB", 4500.0)):
-        table("K-means", blade_server(rate=rate), policy, tasks, few, repeats, alone)
+        table("K-means", blade_server(rate=rate), policy, tasks, few, repeats, alone, rows)
     if simpy_there:
         server = blade_server(rate=5800.0)
         draws = draw(server, few, 0, np.random.default_rng(1))
         same = np.allclose(simpy_run(server, draws), simulate(server, draws).start, atol=1e-9)
-        print(f"\nsimpy and the compiled simulation start every task at the same time: {same}")
+        rows.add("simpy and the compiled simulation", what="every task starts at once", holds=same)
 
 
 if __name__ == "__main__":

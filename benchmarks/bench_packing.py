@@ -1,11 +1,13 @@
 """Fewest servers against CP-SAT and VPSolver, and the exact play of the game, in one run.
 
-    python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] [--optima known_optima.csv]
+    python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] \
+        [--optima known_optima.csv]
     python benchmarks/bench_packing.py game
 
-VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be on the PATH) makes its
-arc-flow graph, which HiGHS solves with one thread and the same time limit; both parts count. It runs in a process of its own that
-is ended 5 s after its limit. Seconds are wall time; times of one run compare with each other and with nothing else.
+VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be
+on the PATH) makes its arc-flow graph, which HiGHS solves with one thread and the same time limit;
+both parts count. It runs in a process of its own that is ended 5 s after its limit. Seconds are
+wall time; times of one run compare with each other and with nothing else.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ import argparse
 import csv
 import importlib.util
 import json
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from form import Rows, parser, timed
 
 import cotenant
 from cotenant.instances.packing import Packing
@@ -29,7 +31,7 @@ from cotenant.instances.packing.generators import caprara_toth, few_types, vm_ty
 from cotenant.solvers.packing.game.play import fuga
 
 
-def servers(arguments: argparse.Namespace) -> None:
+def servers(arguments: argparse.Namespace, rows: Rows) -> None:
     """min-servers, cp-sat and VPSolver on the same instances, one after the other."""
     optima = {}
     if arguments.optima:
@@ -39,33 +41,42 @@ def servers(arguments: argparse.Namespace) -> None:
     if "vpsolver" in peers and importlib.util.find_spec("pyvpsolver") is None:
         print("pyvpsolver is not installed: left out")
         peers.remove("vpsolver")
-    cotenant.solve(caprara_toth(number=1, items=10, rng=np.random.default_rng(0)), "min-servers")  # kernels are compiled now
+    cotenant.solve(
+        caprara_toth(number=1, items=10, rng=np.random.default_rng(0)), "min-servers"
+    )  # kernels are compiled now
     total: dict[str, list[float]] = {peer: [0, 0, 0.0] for peer in peers}
-    print(f"{'instance':28} {'optimum':>7}  " + "  ".join(f"{peer:>24}" for peer in peers))
     for instance in _instances(arguments):
-        cells = []
         for peer in peers:
             value, bound, seconds = _run(peer, instance, arguments.time_limit)
             proved = value is not None and bound is not None and value == bound
             known = optima.get(instance.name)
-            if known is not None and ((value is not None and value < known) or (bound is not None and bound > known)):
-                raise SystemExit(f"{peer} contradicts the published optimum of {instance.name}: {value}, {bound}, {known}")
+            if known is not None and (
+                (value is not None and value < known) or (bound is not None and bound > known)
+            ):
+                raise SystemExit(
+                    f"{peer} contradicts the published optimum of {instance.name}: {value}, "
+                    f"{bound}, {known}"
+                )
             total[peer][0] += proved
             total[peer][1] += value is not None
             total[peer][2] += seconds
-            cells.append(f"{value if value is not None else '-'} {'proved' if proved else f'>= {bound}'} {seconds:6.2f} s")
-        print(
-            f"{instance.name:28} {optima.get(instance.name, '-'):>7}  " + "  ".join(f"{cell:>24}" for cell in cells), flush=True
-        )
+            rows.add(
+                "fewest servers", instance=instance.name, peer=peer, servers=value, bound=bound,
+                optimum=known, wall=seconds,
+            )  # fmt: skip
     for peer, (done, answered, seconds) in total.items():
-        print(f"{peer}: {done:.0f} proved, {answered:.0f} answered, {seconds:.1f} s in all")
+        rows.add("in all", peer=peer, proved=done, answered=answered, wall=seconds)
 
 
 def _instances(arguments: argparse.Namespace) -> list[Packing]:
     if arguments.files:
         return [vbp(path) for path in sorted(arguments.files)]
     rng = np.random.default_rng(arguments.seed)
-    made = [caprara_toth(number=number, items=items, rng=rng) for number in (1, 6, 7, 10) for items in (30, 60)]
+    made = [
+        caprara_toth(number=number, items=items, rng=rng)
+        for number in (1, 6, 7, 10)
+        for items in (30, 60)
+    ]
     return [*made, *(few_types(types=types, vms=400, capacity=40, rng=rng) for types in (4, 8))]
 
 
@@ -79,7 +90,14 @@ def _run(peer: str, instance: Packing, limit: float) -> tuple[int | None, int | 
         }
         call = [sys.executable, __file__, "vpsolver", "--time-limit", str(limit)]
         try:
-            done = subprocess.run(call, input=json.dumps(content), capture_output=True, text=True, timeout=limit + 5, check=False)
+            done = subprocess.run(
+                call,
+                input=json.dumps(content),
+                capture_output=True,
+                text=True,
+                timeout=limit + 5,
+                check=False,
+            )
             value, bound = json.loads(done.stdout.strip().splitlines()[-1])
         except (subprocess.TimeoutExpired, json.JSONDecodeError, IndexError):
             value, bound = None, None
@@ -90,19 +108,26 @@ def _run(peer: str, instance: Packing, limit: float) -> tuple[int | None, int | 
     return value, None if result.bound is None else int(np.ceil(result.bound - 1e-6)), seconds
 
 
-def vpsolver(arguments: argparse.Namespace) -> None:
+def vpsolver(arguments: argparse.Namespace, rows: Rows) -> None:
     """The child: one instance from stdin, value and bound to stdout."""
     import highspy
     from pyvpsolver import AFG, MPS, VBP  # type: ignore[import-not-found]
 
     begin = time.perf_counter()
     content = json.load(sys.stdin)
-    model = VBP(content["capacity"], content["demand"], [int(number) for number in content["request"]], verbose=False)
+    model = VBP(
+        content["capacity"],
+        content["demand"],
+        [int(number) for number in content["request"]],
+        verbose=False,
+    )
     program = MPS(AFG(model, verbose=False), verbose=False)
     solver = highspy.Highs()
     for name, value in (("output_flag", False), ("threads", 1), ("mip_rel_gap", 0.0)):
         solver.setOptionValue(name, value)
-    solver.setOptionValue("time_limit", max(0.1, arguments.time_limit - (time.perf_counter() - begin)))
+    solver.setOptionValue(
+        "time_limit", max(0.1, arguments.time_limit - (time.perf_counter() - begin))
+    )
     solver.readModel(program.filename)
     solver.run()
     info = solver.getInfo()
@@ -112,38 +137,43 @@ def vpsolver(arguments: argparse.Namespace) -> None:
     print(json.dumps([best, int(np.ceil(bound - 1e-6)) if abs(bound) < 1e20 else None]))
 
 
-def game(arguments: argparse.Namespace) -> None:
+def game(arguments: argparse.Namespace, rows: Rows) -> None:
     """The dynamic program: ten million leaves, and a hundred servers of four classes."""
     rng = np.random.default_rng(arguments.seed)
-    small = vm_types(machines=10, resources=2, rng=rng).replace(capacity=[[16, 32768], [8, 16384], [4, 8192]], initial=None)
+    small = vm_types(machines=10, resources=2, rng=rng).replace(
+        capacity=[[16, 32768], [8, 16384], [4, 8192]], initial=None
+    )
     large = Packing(
         capacity=[[16, 32, 30], [4, 8, 50], [4, 4, 20], [8, 16, 40]],  # type: ignore[arg-type]
         demand=[[1, 1, 1], [2, 6, 3], [1, 3, 2]],  # type: ignore[arg-type]
         servers=[25, 25, 25, 25],  # type: ignore[arg-type]
     )
     fuga(small)  # kernels are compiled now
-    for name, instance in (("ten servers, eta 5", small), ("100 servers, 3 VM types, 4 classes, eta 5", large)):
-        seconds = []
-        for _ in range(arguments.repeat):
-            begin = time.perf_counter()
-            outcome = fuga(instance, eta=5)
-            seconds.append(time.perf_counter() - begin)
-        facts = outcome.certificate
-        print(f"{name}: {facts['leaves']} leaves, {facts['states']} states, {1000 * statistics.median(seconds):.1f} ms (median)")
+    for name, instance in (
+        ("ten servers, eta 5", small),
+        ("100 servers, 3 VM types, 4 classes, eta 5", large),
+    ):
+        run = timed(lambda instance=instance: fuga(instance, eta=5), arguments.repeat)  # type: ignore[misc]
+        facts = run.value.certificate
+        rows.add(
+            "the game", instance=name, leaves=facts["leaves"], states=facts["states"],
+            wall=run.wall, cpu=run.cpu,
+        )  # fmt: skip
 
 
 def main() -> None:
     """Parse and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["servers", "game", "vpsolver"])
-    parser.add_argument("--files", nargs="*", type=Path, default=[])
-    parser.add_argument("--optima", type=Path)
-    parser.add_argument("--peers", default="cp-sat,vpsolver")
-    parser.add_argument("--time-limit", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--repeat", type=int, default=7)
-    arguments = parser.parse_args()
-    {"servers": servers, "game": game, "vpsolver": vpsolver}[arguments.what](arguments)
+    command = parser(__doc__)
+    command.add_argument("what", choices=["servers", "game", "vpsolver"])
+    command.add_argument("--files", nargs="*", type=Path, default=[])
+    command.add_argument("--optima", type=Path)
+    command.add_argument("--peers", default="cp-sat,vpsolver")
+    command.add_argument("--time-limit", type=float, default=10.0)
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--repeat", type=int, default=7)
+    arguments = command.parse_args()
+    run = {"servers": servers, "game": game, "vpsolver": vpsolver}[arguments.what]
+    run(arguments, Rows(arguments.json))
 
 
 if __name__ == "__main__":

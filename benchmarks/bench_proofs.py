@@ -1,8 +1,10 @@
-"""What proofs cost: seconds to produce beyond the solve, kilobytes, seconds to verify, and what is proved.
+"""What proofs cost: seconds to produce beyond the solve, kilobytes, seconds to verify, and what is
+proved.
 
-Run `python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]`. Every line is an instance and a method:
-seconds of the solve, of the producer, and of `python -I verify.py` as a process of its own; the size as written and gzipped; and
-how much is left between value and bound of every level, relative to the value (0 is exactly 0). Then the marks are compared.
+Run `python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]`. Every line is
+an instance and a method: seconds of the solve, of the producer, and of `python -I verify.py` as a
+process of its own; the size as written and gzipped; and how much is left between value and bound of
+every level, relative to the value (0 is exactly 0). Then the marks are compared.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ from cotenant.solvers.proofs import Claimed, Task
 
 @dataclass(frozen=True)
 class Mark:
-    """What is to be reached: seconds to verify, kilobytes gzipped, and whether no gap may be left."""
+    """What is to be reached: seconds to verify, kilobytes gzipped, and whether no gap may be
+    left.
+    """
 
     seconds: float | None = None
     kilobytes: float | None = None
@@ -111,10 +115,8 @@ def left(proof: Proof) -> str:
         elif level.value is None or level.bound is None:
             parts.append("infeasible" if level.infeasible else "open")
         else:
-            parts.append(
-                f"{float(abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)):.1e}"
-            )
-            parts[-1] = "0" if level.value == level.bound else parts[-1]
+            off = abs(level.value - level.bound) / max(abs(level.value), abs(level.bound), 1)
+            parts.append(f"{float(off):.1e}" if off else "0")
     return ", ".join(parts)
 
 
@@ -132,7 +134,8 @@ def main() -> None:
     parser.add_argument("--only")
     arguments = parser.parse_args()
     print(
-        f"{'instance':32}{'method':16}{'solve':>7}{'prove':>7}{'verify':>7}{'kB':>9}{'gz':>8}  left between value and bound"
+        f"{'instance':32}{'method':16}{'solve':>7}{'prove':>7}{'verify':>7}{'kB':>9}{'gz':>8} "
+        " left between value and bound"
     )
     missed = []
     with tempfile.TemporaryDirectory() as folder:

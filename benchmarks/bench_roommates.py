@@ -1,24 +1,27 @@
-"""Stable roommates: how fast the fewest blocking pairs are proved, and Irving's algorithm beside other programs.
+"""Stable roommates: how fast the fewest blocking pairs are proved, and Irving's algorithm beside
+other programs.
 
-Run from anywhere: `python benchmarks/bench_roommates.py` (minutes), `--quick` for a glance. One core; every kernel is compiled
-before a clock starts, and reading the matrix of ranks is part of the time. Each line names its family:
+    python benchmarks/bench_roommates.py            # minutes; --quick for a glance
 
-uniform         lists drawn uniformly
-scores .15      cost of j to i = s_i c_j + noise, uniform on 0 to .15 of the range of s_i c_j
-degree 8        each pair acceptable with probability 8 / (n - 1), costs uniform; over perfect matchings where there are any
+One core; every kernel is compiled before a clock starts, and reading the matrix of ranks is part of
+the time. Each row names its family:
 
-The table with ties rounds the costs of a family to some decimals; its seconds are of the processor, so that load does not count.
+uniform: lists drawn uniformly. scores .15: cost of j to i = s_i c_j + noise, uniform on 0 to .15 of
+the range of s_i c_j. degree 8: each pair acceptable with probability 8 / (n - 1), costs uniform;
+over perfect matchings where there are any.
+
+The table with ties rounds the costs of a family to some decimals; its seconds are of the processor,
+so that load does not count.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+from form import Rows, parser, timed
 
 from cotenant.instances.colocation.stability import better_partners
 from cotenant.solvers.roommates import (
@@ -93,11 +96,9 @@ def costs(family: str, agents: int, seed: int) -> Any:
     return cost
 
 
-def search_table(seeds: int, limit: float, only: str) -> None:
-    """One line per family and size."""
-    print(f"\nFewest blocking pairs, {seeds} instances each, at most {limit:g} s each")
-    heads = f"{'family':12} {'agents':>6} {'proved':>8} {'above bound':>11} {'median s':>9} {'95 % s':>8} {'most s':>8}"
-    print(f"{heads}  asked")
+def search_table(seeds: int, limit: float, only: str, rows: Rows) -> None:
+    """One row per family and size."""
+    title = f"fewest blocking pairs, {seeds} instances each, at most {limit:g} s each"
     for family, agents, allowed, asked in SEARCHES:
         if only not in family:
             continue
@@ -111,20 +112,22 @@ def search_table(seeds: int, limit: float, only: str) -> None:
             if found.feasible and found.proved and found.value is not None:
                 proved += 1
                 above.append(found.value - found.partition.bound())
-        line = f"{family:12} {agents:6} {proved:4}/{feasible:<3} {f'0 to {max(above, default=0)}':>11}"
-        line += f" {np.median(seconds):9.4f} {np.quantile(seconds, 0.95):8.3f} {max(seconds):8.3f}"
-        if asked:
-            share, within = asked
-            met = np.mean([second <= within for second in seconds]) >= share and proved >= share * feasible
-            line += f"  {share:.0%} within {within:g} s: {'met' if met else 'MISSED'}"
-        print(line, flush=True)
+        share, within = asked or (None, None)
+        met = within is None or (
+            np.mean([second <= within for second in seconds]) >= share
+            and proved >= share * feasible
+        )
+        rows.add(
+            title, family=family, agents=agents, feasible=feasible, proved=proved,
+            most_above_bound=max(above, default=0), wall=np.median(seconds),
+            wall_95=np.quantile(seconds, 0.95), most_wall=max(seconds), asked_share=share,
+            asked_within=within, met=bool(met),
+        )  # fmt: skip
 
 
-def ties_table(seeds: int, limit: float, only: str) -> None:
-    """One line per family, size and number of decimals."""
-    print(f"\nFewest blocking pairs with ties, {seeds} instances each, at most {limit:g} s each")
-    heads = f"{'family':12} {'agents':>6} {'decimals':>8} {'alpha':>6} {'ties':>7} {'proved':>8} {'fewest':>7}"
-    print(f"{heads} {'median s':>9} {'most s':>8}  asked")
+def ties_table(seeds: int, limit: float, only: str, rows: Rows) -> None:
+    """One row per family, size and number of decimals."""
+    title = f"fewest blocking pairs with ties, {seeds} instances each, at most {limit:g} s each"
     for family, agents, decimals, least, asked in TIED:
         if only not in family:
             continue
@@ -138,57 +141,58 @@ def ties_table(seeds: int, limit: float, only: str) -> None:
             ties.append(np.count_nonzero(lists.better != lists.place))
             proved += found.proved
             values.append(int(found.value or 0))
-        span = f"{min(values)}-{max(values)}"
-        line = f"{family:12} {agents:6} {decimals:8} {least:6g} {np.mean(ties):7.0f} {proved:4}/{seeds:<3} {span:>7}"
-        line += f" {np.median(seconds):9.4f} {max(seconds):8.3f}"
-        if asked:
-            share, within = asked
-            met = max(seconds) <= within and proved >= share * seeds
-            line += f"  {share:.0%} within {within:g} s: {'met' if met else 'MISSED'}"
-        print(line, flush=True)
+        share, within = asked or (None, None)
+        rows.add(
+            title, family=family, agents=agents, decimals=decimals, alpha=least,
+            ties=np.mean(ties), proved=proved, fewest=f"{min(values)}-{max(values)}",
+            cpu=np.median(seconds), most_cpu=max(seconds), asked_share=share,
+            asked_within=within,
+            met=within is None or bool(max(seconds) <= within and proved >= share * seeds),
+        )  # fmt: skip
 
 
-def best_of(number: int, run: Callable[[], object]) -> float:
-    """The least time of several runs."""
-    times = []
-    for _ in range(number):
-        began = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
-def irving_table(sizes: list[int], peer_most: int) -> None:
+def irving_table(sizes: list[int], peer_most: int, rows: Rows) -> None:
     """Irving's algorithm here, and in algmatch (pure Python) up to a size."""
     try:
         from algmatch import StableRoommatesProblem
     except ImportError:
         StableRoommatesProblem = None
         print("\nalgmatch is not installed: its column stays empty (pip install algmatch)")
-    print("\nIrving's algorithm, uniform lists, seconds (best of 5; algmatch once, its reading of the lists included)")
-    print(f"{'agents':>6} {'stable':>6} {'cotenant':>9} {'partition':>9} {'algmatch':>9} {'ratio':>7}")
+    title = "Irving's algorithm, uniform lists, wall seconds; algmatch reads the lists in its time"
     for agents in sizes:
         rank = instance("uniform", agents, 0)
-        ours = irving(rank)
-        here = best_of(5, lambda rank=rank: irving(rank))  # type: ignore[misc]
-        partition = best_of(5, lambda rank=rank: stable_partition(rank))  # type: ignore[misc]
-        line = f"{agents:6} {ours.stable!s:>6} {here:9.5f} {partition:9.5f}"
+        ours = timed(partial(irving, rank), 5)
+        partition = timed(partial(stable_partition, rank), 5)
+        there, agree = None, None
         if StableRoommatesProblem is not None and agents <= peer_most:
             lists = {i + 1: [int(j) + 1 for j in np.argsort(rank[i])[:-1]] for i in range(agents)}
-            began = time.perf_counter()
-            theirs = StableRoommatesProblem(dictionary=lists).get_stable_matching()
-            there = time.perf_counter() - began
-            agree = (theirs is not None) == ours.stable
-            line += f" {there:9.4f} {there / here:7.0f}{'' if agree else '  THE TWO DISAGREE'}"
-        print(line + ("   asked: 0.2 s" if agents == 2000 else ""), flush=True)
+            problem = partial(StableRoommatesProblem, dictionary=lists)
+            theirs = timed(lambda problem=problem: problem().get_stable_matching())  # type: ignore[misc]
+            there, agree = theirs.wall, (theirs.value is not None) == ours.value.stable
+        rows.add(
+            title, agents=agents, stable=bool(ours.value.stable), cotenant=ours.wall,
+            partition=partition.wall, algmatch=there,
+            ratio=None if there is None else there / ours.wall, agree=agree,
+            asked=0.2 if agents == 2000 else None,
+        )  # fmt: skip
 
 
 def classic_rows(rank: Any) -> tuple[list[tuple[int, int]], list[list[int]], list[list[int]]]:
-    """Acceptable pairs; per pair, those at least as good for one of its two agents; per agent, its pairs."""
+    """Acceptable pairs; per pair, those at least as good for one of its two agents; per agent, its
+    pairs.
+    """
     agents = len(rank)
-    pairs = [(i, j) for i in range(agents) for j in range(i + 1, agents) if max(rank[i, j], rank[j, i]) < UNRANKED]
+    pairs = [
+        (i, j)
+        for i in range(agents)
+        for j in range(i + 1, agents)
+        if max(rank[i, j], rank[j, i]) < UNRANKED
+    ]
     number = {pair: place for place, pair in enumerate(pairs)}
-    of_agent = [[number[min(i, j), max(i, j)] for j in range(agents) if j != i and rank[i, j] < UNRANKED] for i in range(agents)]
+    of_agent = [
+        [number[min(i, j), max(i, j)] for j in range(agents) if j != i and rank[i, j] < UNRANKED]
+        for i in range(agents)
+    ]
     as_good = []
     for i, j in pairs:
         cover = {number[min(i, c), max(i, c)] for c in range(agents) if rank[i, c] <= rank[i, j]}
@@ -214,7 +218,9 @@ def by_cp_sat(rank: Any, limit: float) -> str:
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = limit
     status = solver.solve(model)
-    best = round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "none"
+    best = (
+        round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "none"
+    )
     return f"{best} ({'proved' if status == cp_model.OPTIMAL else 'not proved'})"
 
 
@@ -237,10 +243,19 @@ def by_highs(rank: Any, limit: float) -> str:
     program.row_lower_ = np.array([low for _, low, _ in rows])
     program.row_upper_ = np.array([high for _, _, high in rows])
     program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = (
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+    )
     program.integrality_ = [highspy.HighsVarType.kInteger] * (2 * size)
     solver = highspy.Highs()
-    for option, value in (("output_flag", False), ("threads", 1), ("time_limit", limit), ("mip_rel_gap", 0.0)):
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("time_limit", limit),
+        ("mip_rel_gap", 0.0),
+    ):
         solver.setOptionValue(option, value)
     solver.passModel(program)
     solver.run()
@@ -248,10 +263,11 @@ def by_highs(rank: Any, limit: float) -> str:
     return f"{solver.getInfo().objective_function_value:g} ({'proved' if proved else 'not proved'})"
 
 
-def program_table(agents: int, number: int, limit: float) -> None:
-    """The search beside the plain integer program, on uniform instances without a stable matching."""
-    print(f"\nThe plain integer program beside it: {agents} agents, uniform, no stable matching, at most {limit:g} s")
-    print(f"{'seed':>4} {'search':>12} {'s':>8} {'CP-SAT':>16} {'s':>7} {'HiGHS':>16} {'s':>7}")
+def program_table(agents: int, number: int, limit: float, rows: Rows) -> None:
+    """The search beside the plain integer program, on uniform instances without a stable
+    matching.
+    """
+    title = f"the plain integer program, {agents} agents, no stable matching, at most {limit:g} s"
     seed = 0
     while number:
         rank = instance("uniform", agents, seed)
@@ -259,37 +275,48 @@ def program_table(agents: int, number: int, limit: float) -> None:
         if stable_partition(rank).odd == 0:
             continue
         number -= 1
-        began = time.perf_counter()
-        found = fewest_blocking_pairs(rank)
-        line = f"{seed - 1:4} {f'{found.value} (proved)':>12} {time.perf_counter() - began:8.5f}"
-        for solve in (by_cp_sat, by_highs):
-            began = time.perf_counter()
-            answer = solve(rank, limit)
-            line += f" {answer:>16} {time.perf_counter() - began:7.2f}"
-        print(line, flush=True)
-        assert len(blocking_pairs(rank, found.partner)) == found.value  # type: ignore[arg-type]
+        found = timed(partial(fewest_blocking_pairs, rank))
+        peers = {"CP-SAT": timed(partial(by_cp_sat, rank, limit))}
+        peers["HiGHS"] = timed(partial(by_highs, rank, limit))
+        rows.add(title, program="search", seed=seed - 1, fewest=found.value.value, wall=found.wall)
+        for name, run in peers.items():
+            rows.add(title, program=name, seed=seed - 1, fewest=run.value, wall=run.wall)
+        assert len(blocking_pairs(rank, found.value.partner)) == found.value.value
 
 
 def main() -> None:
     """Parse the options and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20, help="instances per line (default 20)")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds per instance (default 60)")
-    parser.add_argument("--family", default="", help="only families whose name contains this")
-    parser.add_argument("--peer-most", type=int, default=500, help="largest instance given to algmatch (default 500)")
-    parser.add_argument("--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)")
-    parser.add_argument("--quick", action="store_true", help="5 instances, 5 seconds, a small integer program")
-    options = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--seeds", type=int, default=20, help="instances per line (default 20)")
+    command.add_argument(
+        "--limit", type=float, default=60.0, help="seconds per instance (default 60)"
+    )
+    command.add_argument("--family", default="", help="only families whose name contains this")
+    command.add_argument(
+        "--peer-most",
+        type=int,
+        default=500,
+        help="largest instance given to algmatch (default 500)",
+    )
+    command.add_argument(
+        "--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)"
+    )
+    command.add_argument(
+        "--quick", action="store_true", help="5 instances, 5 seconds, a small integer program"
+    )
+    options = command.parse_args()
+    rows = Rows(options.json)
     if options.quick:
         options.seeds, options.limit, options.program_limit, options.peer_most = 5, 5.0, 5.0, 200
     fewest_blocking_pairs(instance("uniform", 20, 0))  # kernels are compiled now
     irving(instance("uniform", 4, 0))
-    search_table(options.seeds, options.limit, options.family)
+    search_table(options.seeds, options.limit, options.family, rows)
     fewest_with_ties(weak_lists(np.ones((4, 4)), better_partners))
-    ties_table(options.seeds, options.limit, options.family)
+    ties_table(options.seeds, options.limit, options.family, rows)
     if not options.family:
-        irving_table([100, 200, 500, 1000, 2000], options.peer_most)
-        program_table(40 if options.quick else 60, 2 if options.quick else 3, options.program_limit)
+        irving_table([100, 200, 500, 1000, 2000], options.peer_most, rows)
+        agents, number = (40, 2) if options.quick else (60, 3)
+        program_table(agents, number, options.program_limit, rows)
 
 
 if __name__ == "__main__":

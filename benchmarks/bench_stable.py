@@ -1,30 +1,44 @@
-"""How long `stable` takes to prove the fewest blocking pairs, beside the policies it is compared with.
+"""How long `stable` takes to prove the fewest blocking pairs, beside the policies it is compared
+with.
 
-Run `python benchmarks/bench_stable.py [--seeds N] [--limit S] [--family F]...`; every line is a family, with how many runs were
-proved, the fewest blocking pairs seen, and seconds (median and worst, after one warm-up), and the most seconds of the processor,
-its solvers' processes included. Strict instances, and ties without the second level, have a bench of their own,
+    python benchmarks/bench_stable.py [--seeds N] [--limit S] [--family F]...
+
+Every row is a family, with how many runs were proved, the fewest blocking pairs seen, and seconds
+(median and worst, after one warm-up), and the most seconds of the processor, its solvers' processes
+included.
+Strict instances, and ties without the second level, have a bench of their own,
 `bench_roommates.py`.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Callable
 from statistics import median
 
 import numpy as np
+from form import Rows, parser, timed
 
 import cotenant
 from cotenant.instances.colocation import Colocation
-from cotenant.instances.colocation.generators import population, random_preferences, score_preferences
+from cotenant.instances.colocation.generators import (
+    population,
+    random_preferences,
+    score_preferences,
+)
 
 
 def types_with_counts(types: int, agents: int, rng: np.random.Generator) -> Colocation:
     """Many types: sensitivity times pressure with noise, counts at random."""
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(0, 0.02, (types, types))
-    return Colocation(penalty.clip(-0.02, 0.9).round(4), rng.multinomial(agents, np.ones(types) / types), name=f"{types} types")
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
+        0, 0.02, (types, types)
+    )
+    return Colocation(
+        penalty.clip(-0.02, 0.9).round(4),
+        rng.multinomial(agents, np.ones(types) / types),
+        name=f"{types} types",
+    )
 
 
 def rounded(agents: int, digits: int, rng: np.random.Generator) -> Colocation:
@@ -46,8 +60,14 @@ FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Colocation], float]] =
     "100 types, 200 agents": (lambda rng: types_with_counts(100, 200, rng), 0.0),
     "50 types, 100 agents": (lambda rng: types_with_counts(50, 100, rng), 0.0),
     "100 different, scores, alpha .01": (lambda rng: score_preferences(agents=100, rng=rng), 0.01),
-    "100 different, low noise, alpha .002": (lambda rng: score_preferences(agents=100, noise=0.03, rng=rng), 0.002),
-    "100 different, uniform, alpha .01": (lambda rng: random_preferences(agents=100, rng=rng), 0.01),
+    "100 different, low noise, alpha .002": (
+        lambda rng: score_preferences(agents=100, noise=0.03, rng=rng),
+        0.002,
+    ),
+    "100 different, uniform, alpha .01": (
+        lambda rng: random_preferences(agents=100, rng=rng),
+        0.01,
+    ),
     "100 different, ties": (lambda rng: rounded(100, 2, rng), 0.0),
     "1000 different, no ties": (lambda rng: score_preferences(agents=1000, rng=rng), 0.0),
     "200 different, uniform, 6 decimals": (lambda rng: uniform(200, 6, rng), 0.0),
@@ -59,19 +79,21 @@ FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Colocation], float]] =
 
 def processor_seconds() -> float:
     """Of this process and those it has ended."""
-    return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(
+        resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
 
 
 def main() -> None:
     """Run the families and the policies."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=20.0)
-    parser.add_argument("--family", action="append", choices=list(FAMILIES))
-    chosen = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--seeds", type=int, default=3)
+    command.add_argument("--limit", type=float, default=20.0)
+    command.add_argument("--family", action="append", choices=list(FAMILIES))
+    chosen = command.parse_args()
+    rows = Rows(chosen.json)
     cotenant.solve(cotenant.read("colocation/no-stable-4"), "stable", alpha=0.01)
     cotenant.solve(cotenant.read("colocation/cooper-1000"), "stable")
-    print(f"{'family':38} {'proved':>8} {'fewest':>8} {'both levels':>12} {'median s':>10} {'worst s':>10} {'cpu s':>8}")
     for name in chosen.family or FAMILIES:
         make, alpha = FAMILIES[name]
         seconds, spent, values, proved, both = [], [], [], 0, 0
@@ -86,14 +108,15 @@ def main() -> None:
             values.append(int(result.objective or 0))
             proved += result.status.value == "optimal"
             both += all(level["status"] == "optimal" for level in result.certificate["levels"])
-        runs = len(seconds)
-        span = f"{min(values)}-{max(values)}"
-        line = f"{name:38} {f'{proved}/{runs}':>8} {span:>8} {f'{both}/{runs}':>12} {median(seconds):10.3f} {max(seconds):10.3f}"
-        print(f"{line} {max(spent):8.3f}", flush=True)
-    print("\npolicies, 20 types, 10,000 agents (target 5 s)")
+        rows.add(
+            "stable", family=name, runs=len(seconds), proved=proved, both_levels=both,
+            fewest=f"{min(values)}-{max(values)}", wall=median(seconds), most_wall=max(seconds),
+            most_cpu=max(spent),
+        )  # fmt: skip
     large = population(agents=10_000, rng=np.random.default_rng(0))
     for name in ("SMR", "GR", "SMP", "CO"):
-        print(f"  {name:6} {min(cotenant.solve(large, name).seconds for _ in range(3)):.4f} s")
+        _, wall, cpu = timed(lambda name=name: cotenant.solve(large, name), 3)  # type: ignore[misc]
+        rows.add("policies, 20 types, 10,000 agents", policy=name, wall=wall, cpu=cpu, target=5.0)
 
 
 if __name__ == "__main__":

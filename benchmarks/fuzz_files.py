@@ -1,14 +1,19 @@
-"""Hostile files: every kind of document, every foreign format and broken surroundings. None may end in a traceback.
+"""Hostile files: every kind of document, every foreign format and broken surroundings. None may end
+in a traceback.
 
-Run from anywhere:  python benchmarks/fuzz_files.py [--mutations 10000] [--seed 0] [--only KIND] [--show 20]
+Run from anywhere:  python benchmarks/fuzz_files.py [--mutations 10000] [--seed 0] [--only KIND]
+[--show 20]
 
-Good files of every kind are made first: the bundled instances of the six problems, a result of every method, rows of comparisons
-and experiments, and a file in every foreign format. Each mutation changes one field (or a few bytes) of one of them, and the
-commands that take such a file read it in a fork of this process, with 15 s of processor time and 2 GB of memory more than the
-process has. Then special files (pipes, devices, bombs, closed streams) are given to the command in processes of their own.
+Good files of every kind are made first: the bundled instances of the six problems, a result of
+every method, rows of comparisons and experiments, and a file in every foreign format. Each mutation
+changes one field (or a few bytes) of one of them, and the commands that take such a file read it in
+a fork of this process, with 15 s of processor time and 2 GB of memory more than the process has.
+Then special files (pipes, devices, bombs, closed streams) are given to the command in processes of
+their own.
 
-Prints what was found: tracebacks, hangs, too much memory, processes that died; and which warnings of Python came through. Exit
-code 1 when there is any of them but warnings. The same seed makes the same mutations.
+Prints what was found: tracebacks, hangs, too much memory, processes that died; and which warnings
+of Python came through. Exit code 1 when there is any of them but warnings. The same seed makes the
+same mutations.
 """
 
 from __future__ import annotations
@@ -58,21 +63,60 @@ SHARES = {"instance": 0.25, "result": 0.3, "rows": 0.15, "experiments": 0.05, "f
 ROOT = Path(cotenant.__path__[0])
 
 DIGITS, EXPONENT, DEEP, NAN = "9" * 400, "1e400", "[" * 20_000 + "]" * 20_000, "NaN"
-RAW = {f"@raw{place}@": text for place, text in enumerate((DIGITS, f"-{DIGITS}.5", EXPONENT, DEEP, NAN, "[" * 90 + "]" * 90))}
+RAW = {
+    f"@raw{place}@": text
+    for place, text in enumerate((DIGITS, f"-{DIGITS}.5", EXPONENT, DEEP, NAN, "[" * 90 + "]" * 90))
+}
 """Texts of JSON that `json.dumps` does not write, by the string that stands for each until then."""
 
-NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 1e-300, 5e-324, 1e18, 1e308, -1e308, 10**9, 10**12, 2**53, 2**63 - 1, 2**63, -(2**63), 10**299]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    0.5,
+    -0.0,
+    1e-300,
+    5e-324,
+    1e18,
+    1e308,
+    -1e308,
+    10**9,
+    10**12,
+    2**53,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    10**299,
+]
 TEXTS = [
-     "", " ", "x", "\x1b[31m", "\u202e", "\ud800", "\0", "a" * 5000, "=1+1", "-", "nan", "inf", "1", "true", "__class__",
+    "",
+    " ",
+    "x",
+    "\x1b[31m",
+    "\u202e",
+    "\ud800",
+    "\0",
+    "a" * 5000,
+    "=1+1",
+    "-",
+    "nan",
+    "inf",
+    "1",
+    "true",
+    "__class__",
     "../x",
-]  # fmt: skip
+]
 VALUES: list[Any] = [
-    None, True, False, *NUMBERS, *TEXTS, *RAW, [], {}, [[]], [{}], {"": 0}, {"a": [1]}, [None], [1e308] * 3, [0] * 1000,
+    None, True, False, *NUMBERS, *TEXTS, *RAW, [], {}, [[]], [{}], {"": 0}, {"a": [1]}, [None],
+    [1e308] * 3, [0] * 1000,
     ["x"] * 3, [[1, 2], [3]], {"a" * 5000: None},
 ]  # fmt: skip
 CELLS = [
-    *TEXTS, "-1", "0", "1e400", "-1e308", "1e308", "5e-324", "0.5", DIGITS, "9" * 18, str(2**53), str(2**63), "\t", '"', '""x',
-    "a,b", "1,5", "x" * 131_073, "\r", "\x00", "2024-01-01T00:00:00", "0000-00-00T00:00:00", "9999-12-31T23:59:59", "99-99:99:99",
+    *TEXTS, "-1", "0", "1e400", "-1e308", "1e308", "5e-324", "0.5", DIGITS, "9" * 18, str(2**53),
+    str(2**63), "\t", '"', '""x',
+    "a,b", "1,5", "x" * 131_073, "\r", "\x00", "2024-01-01T00:00:00", "0000-00-00T00:00:00",
+    "9999-12-31T23:59:59", "99-99:99:99",
     "1:2:3:4", ";", "|", "\u0663", "\uff11", "\u00b2", "1_000", "+5", "0x10", "1 2",
 ]  # fmt: skip
 
@@ -92,7 +136,7 @@ class Subject:
     delimiter: str = ""
 
 
-# --- what reads a file ---------------------------------------------------------------------------------------------------------
+# --- what reads a file ----------------------------------------------------------------------------
 
 
 def command(*arguments: str | Path) -> None:
@@ -126,7 +170,7 @@ def redone(path: Path) -> None:
     summary_table(rows).write("csv")
 
 
-# --- good files ----------------------------------------------------------------------------------------------------------------
+# --- good files -----------------------------------------------------------------------------------
 
 
 def subjects(folder: Path) -> list[Subject]:
@@ -143,7 +187,15 @@ def subjects(folder: Path) -> list[Subject]:
                 path = result.write(folder / f"{problem}-{method.name}.json")
                 answers.setdefault(name, path)
                 act = partial(_checked, name)
-                found.append(Subject("result", f"{problem} {method.name}", ".json", json.loads(path.read_text()), (act,)))
+                found.append(
+                    Subject(
+                        "result",
+                        f"{problem} {method.name}",
+                        ".json",
+                        json.loads(path.read_text()),
+                        (act,),
+                    )
+                )
                 break
     for name in cotenant.instances.problem.bundled():
         path = next(ROOT.glob(f"instances/data/{name}.json*"))
@@ -152,7 +204,9 @@ def subjects(folder: Path) -> list[Subject]:
         actions: list[Action] = [partial(command, "show")]
         if name in answers:
             actions.append(partial(_checked_against, answers[name]))
-        found.append(Subject("instance", name, ".json", json.loads(path.read_text()), tuple(actions)))
+        found.append(
+            Subject("instance", name, ".json", json.loads(path.read_text()), tuple(actions))
+        )
     found += [*_rows(folder), *_foreign(folder)]
     lines = (ROOT / "docs" / "reproduction.jsonl").read_text().splitlines()
     experiments = [json.loads(line) for line in lines[:: max(1, len(lines) // 8)]]
@@ -170,8 +224,10 @@ def _checked_against(answer: Path, path: Path) -> None:
 
 def _rows(folder: Path) -> Iterator[Subject]:
     methods = {
-        "colocation": ["optimal", "SMR"], "market": ["utilitarian", "ES"], "packing": ["min-servers", "FFD"],
-        "admission": ["optimal", "SM"], "scheduling": ["REF", "ROUNDROBIN"], "numa": ["fluid", "Local"],
+        "colocation": ["optimal", "SMR"], "market": ["utilitarian", "ES"],
+        "packing": ["min-servers", "FFD"],
+        "admission": ["optimal", "SM"], "scheduling": ["REF", "ROUNDROBIN"],
+        "numa": ["fluid", "Local"],
     }  # fmt: skip
     for problem in PROBLEM_NAMES:
         instance, path = cotenant.read(f"{problem}/tiny"), folder / f"{problem}.jsonl"
@@ -185,24 +241,45 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
     "penalty-csv": (".csv", ",", "job,a,b,c\na,0.1,0.2,0.3\nb,0.2,,0.1\nc,inf,0.4,0.5\n"),
     "slowdown-csv": (".csv", ",", "job,a,b\na,1.1,1.2\nb,1.2,1.0\n"),
     "fair-co2": (".csv", ",", "job,a,b,alone\na,11,12,10\nb,22,21,20\n"),
-    "jobs-csv": (".csv", ",", "user,server,seconds@1,seconds@4,budget,work\nu,s,100,30,1,1\nv,s,80,25,2,1\n"),
+    "jobs-csv": (
+        ".csv",
+        ",",
+        "user,server,seconds@1,seconds@4,budget,work\nu,s,100,30,1,1\nv,s,80,25,2,1\n",
+    ),
     "vbp": (".vbp", " ", "2\n10 20\n2\n3 4 5\n6 7 8\n"),
     "azure-vm": (".csv", ",", "vm,cpu_cores,mem_gb,start_s,end_s_lo\na,2,4,0,10\nb,4,8,5,20\n"),
     "admission-csv": (".csv", ",", "vm,fast,slow\na,2,4\nb,1,0\n"),
     "swf": (
-        ".swf", " ",
-        "; MaxProcs: 4\n1 0 5 20 1 -1 -1 -1 -1 -1 1 7 1 -1 1 1 -1 -1\n2 4 1 10 2 -1 -1 3 -1 -1 1 8 2 -1 1 1 -1 -1\n",
+        ".swf",
+        " ",
+        "; MaxProcs: 4\n1 0 5 20 1 -1 -1 -1 -1 -1 1 7 1 -1 1 1 -1 -1\n2 4 1 10 2 -1 -1 3 -1 "
+        "-1 1 8 2 -1 1 1 -1 -1\n",
     ),
     "accounting-csv": (
-        ".csv", "|",
+        ".csv",
+        "|",
         "JobID|User|Account|Submit|Start|Elapsed|AllocCPUS\n1|u|g|2024-01-01T00:00:00|2024-01-01T00:01:00|00:10:00|2\n"
         "2|v|h|2024-01-01T00:00:30|2024-01-01T00:02:00|1-00:00:05|1\n2.batch|v|h|2024-01-01T00:00:30|Unknown|0|1\n",
     ),
-}  # fmt: skip
-PODS = "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n1000,512,1,500,0,10\n2000,1024,0,0,5,\n"
+}
+PODS = (
+    "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
+    "1000,512,1,500,0,10\n2000,1024,0,0,5,\n"
+)
 NODES = "cpu_milli,memory_mib,gpu\n32000,65536,4\n64000,131072,0\n"
-GAVEL = {"v100": {"jobs": ["a", "b"], "isolated_throughput": [10.0, 20.0], "corun_throughput_of_row": [[5.0, 6.0], [7.0, 0.0]]}}
-GAVEL_RAW = {"v100": {"('a', 1)": {"null": 3.0, "('a', 1)": [1.0, 1.0], "('b', 1)": [2.0, 1.0]}, "('b', 1)": {"null": 2.0}}}
+GAVEL = {
+    "v100": {
+        "jobs": ["a", "b"],
+        "isolated_throughput": [10.0, 20.0],
+        "corun_throughput_of_row": [[5.0, 6.0], [7.0, 0.0]],
+    }
+}
+GAVEL_RAW = {
+    "v100": {
+        "('a', 1)": {"null": 3.0, "('a', 1)": [1.0, 1.0], "('b', 1)": [2.0, 1.0]},
+        "('b', 1)": {"null": 2.0},
+    }
+}
 PREFERENCES = {"a": ["b", "c"], "b": ["a", "c"], "c": ["b"]}
 TABLES: dict[str, tuple[str, str]] = {
     "mapping": (",", "user,organization\n7,one\n8,two\n"),
@@ -219,7 +296,9 @@ OWNERS = {
     "jobs": "admission-csv",
     "speed": "admission-csv",
 }
-PROFILE = "workload,size,cores,seconds\na,1,1,100\na,1,4,30\na,2,1,200\na,2,4,70\nb,1,1,50\nb,1,8,10\n"
+PROFILE = (
+    "workload,size,cores,seconds\na,1,1,100\na,1,4,30\na,2,1,200\na,2,4,70\nb,1,1,50\nb,1,8,10\n"
+)
 
 
 def _foreign(folder: Path) -> Iterator[Subject]:
@@ -237,14 +316,22 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         yield Subject("foreign", form, suffix, text, (convert, *audit), delimiter)
     for option, (delimiter, text) in TABLES.items():
         form = OWNERS[option]
-        others = tuple(entry for entry in needed.get(form, ()) if not entry.startswith(f"{option}="))
+        others = tuple(
+            entry for entry in needed.get(form, ()) if not entry.startswith(f"{option}=")
+        )
         act = partial(_option, form, option, folder / f"good-{form}", others)
         yield Subject("foreign", f"{form} {option}", ".csv", text, (act,), delimiter)
     for name, made in (("gavel", GAVEL), ("gavel", GAVEL_RAW), ("preferences", PREFERENCES)):
         yield Subject("foreign", name, ".json", made, (partial(_converted, name, ()),))
     yield Subject("foreign", "profile", ".csv", PROFILE, (read_profile, read_pool), ",")
-    yield Subject("foreign", "pool", ".csv", "workload,parallel_fraction\na,0.5\nb,1\n", (read_pool,), ",")
-    missing = {form for problem in PROBLEM_NAMES for form in problem_named(problem).formats} - {*texts, "gavel", "preferences"}
+    yield Subject(
+        "foreign", "pool", ".csv", "workload,parallel_fraction\na,0.5\nb,1\n", (read_pool,), ","
+    )
+    missing = {form for problem in PROBLEM_NAMES for form in problem_named(problem).formats} - {
+        *texts,
+        "gavel",
+        "preferences",
+    }
     if missing:
         raise SystemExit(f"no good file of the formats {', '.join(missing)} is here; add one")
 
@@ -259,7 +346,7 @@ def _option(form: str, option: str, good: Path, others: tuple[str, ...], path: P
     command("convert", good, "--from", form, "--out", path.with_name("out.json"), *given)
 
 
-# --- mutations -----------------------------------------------------------------------------------------------------------------
+# --- mutations ------------------------------------------------------------------------------------
 
 
 def mutated(subject: Subject, draw: random.Random, turn: int) -> tuple[str, bytes]:
@@ -286,7 +373,9 @@ def _written(subject: Subject, good: Any) -> bytes:
     return text.encode()
 
 
-def _places(value: Any, draw: random.Random, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _places(
+    value: Any, draw: random.Random, before: tuple[Any, ...] = ()
+) -> Iterator[tuple[Any, ...]]:
     """Every field of a document; of a long list some entries."""
     if before:
         yield before
@@ -305,7 +394,10 @@ def _changed(document: Any, place: tuple[Any, ...], draw: random.Random) -> str:
     for part in place[:-1]:
         holder = holder[part]
     key, old = place[-1], holder[place[-1]]
-    how = draw.choices(["value", "delete", "add", "wrap", "text", "scale", "swap", "grow"], [12, 3, 1, 1, 1, 3, 2, 1])[0]
+    how = draw.choices(
+        ["value", "delete", "add", "wrap", "text", "scale", "swap", "grow"],
+        [12, 3, 1, 1, 1, 3, 2, 1],
+    )[0]
     if how == "value":
         holder[key] = draw.choice(VALUES)
         return f"= {str(holder[key])[:40]!r}"
@@ -337,7 +429,10 @@ def _cell_changed(subject: Subject, draw: random.Random) -> tuple[str, bytes]:
     row = draw.randrange(len(lines))
     cells = lines[row].split(subject.delimiter)
     place = draw.randrange(len(cells))
-    how = draw.choices(["cell", "no cell", "more cells", "no line", "line twice", "many lines"], [14, 2, 2, 1, 1, 1])[0]
+    how = draw.choices(
+        ["cell", "no cell", "more cells", "no line", "line twice", "many lines"],
+        [14, 2, 2, 1, 1, 1],
+    )[0]
     if how == "cell":
         cells[place] = draw.choice(CELLS)
         how = f"cell {row}, {place} = {cells[place][:30]!r}"
@@ -374,7 +469,7 @@ def _bytes_changed(data: bytes, draw: random.Random) -> tuple[str, bytes]:
     return f"bytes: {how}", ways[how]
 
 
-# --- running them --------------------------------------------------------------------------------------------------------------
+# --- running them ---------------------------------------------------------------------------------
 
 
 class Hang(BaseException):
@@ -410,7 +505,9 @@ def _forked(batch: list[tuple[Subject, str, bytes]], folder: Path) -> list[dict[
     os.close(reader)
     finished = text.rfind(b"\n") + 1
     results: list[dict[str, Any]] = [json.loads(line) for line in text[:finished].splitlines()]
-    over, status = os.waitpid(child, os.WNOHANG) if len(results) < len(batch) else os.waitpid(child, 0)
+    over, status = (
+        os.waitpid(child, os.WNOHANG) if len(results) < len(batch) else os.waitpid(child, 0)
+    )
     if len(results) < len(batch):
         if over == 0:
             os.kill(child, signal.SIGKILL)
@@ -463,13 +560,19 @@ def _one(action: Action, path: Path) -> dict[str, Any]:
         return {"what": "refused", "why": str(error)[:200]}
     except SystemExit as leaving:
         known = leaving.code in (None, 0, 1, 2)
-        return {"what": ("refused" if leaving.code else "read") if known else "traceback", "why": f"exit code {leaving.code}"}
+        return {
+            "what": ("refused" if leaving.code else "read") if known else "traceback",
+            "why": f"exit code {leaving.code}",
+        }
     except Hang:
         return {"what": "hang", "why": f"{CPU_SECONDS} s of processor time"}
     except MemoryError:
         return {"what": "memory", "why": _where()}
     except BaseException as error:
-        return {"what": "traceback", "why": f"{type(error).__name__}: {str(error)[:100]} ({_where()})"}
+        return {
+            "what": "traceback",
+            "why": f"{type(error).__name__}: {str(error)[:100]} ({_where()})",
+        }
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     return {"what": "read", "why": ""}
@@ -483,21 +586,31 @@ def _where() -> str:
     """The last lines of this package in a traceback."""
     frames = traceback.extract_tb(sys.exc_info()[2])
     ours = [frame for frame in frames if frame.filename.startswith(str(ROOT))]
-    return " < ".join(f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}" for frame in reversed(ours[-3:]))
+    return " < ".join(
+        f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}" for frame in reversed(ours[-3:])
+    )
 
 
-# --- special files -------------------------------------------------------------------------------------------------------------
+# --- special files --------------------------------------------------------------------------------
 
 
 def special(line: str, folder: Path) -> dict[str, Any]:
-    """What came of a line for the shell: its processes' memory and time, and what they said. In a fork of its own."""
-    script = f"cotenant() {{ '{sys.executable}' -c 'from cotenant.cli import main; main()' \"$@\"; }}\n{line}"
+    """What came of a line for the shell: its processes' memory and time, and what they said. In a
+    fork of its own.
+    """
+    script = (
+        f"cotenant() {{ '{sys.executable}' -c 'from cotenant.cli import main; main()' "
+        f'"$@"; }}\n{line}'
+    )
     environment = {**os.environ, "F": str(folder), "L": "x" * 300}
-    resource.setrlimit(resource.RLIMIT_AS, (8 * 10**9, 8 * 10**9))  # of the machine that others use too
+    resource.setrlimit(
+        resource.RLIMIT_AS, (8 * 10**9, 8 * 10**9)
+    )  # of the machine that others use too
     begin = time.monotonic()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
-            ["bash", "-c", script], stdout=subprocess.DEVNULL, stderr=said, stdin=subprocess.DEVNULL, env=environment,
+            ["bash", "-c", script], stdout=subprocess.DEVNULL, stderr=said,
+            stdin=subprocess.DEVNULL, env=environment,
             start_new_session=True,
         )  # fmt: skip
         try:
@@ -517,16 +630,21 @@ def special(line: str, folder: Path) -> dict[str, Any]:
         what = "memory"
     elif "Traceback" in words or "Exception ignored" in words or code not in (0, 1, 2):
         what = "traceback"
-    why = f"exit code {code}, {time.monotonic() - begin:.1f} s, {spent:.1f} s of processor time, {peak} MB"
+    why = (
+        f"exit code {code}, {time.monotonic() - begin:.1f} s, {spent:.1f} s of processor "
+        f"time, {peak} MB"
+    )
     return {"what": what, "why": why, "said": words, "peak": peak}
 
 
-# --- the command ---------------------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def main() -> int:
     """Make the mutations, run them and the special files, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mutations", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=[*SHARES, "special"], help="one kind of file")
@@ -544,7 +662,11 @@ def main() -> int:
         shutil.rmtree(folder)
     for line, times in Counter(bad).most_common(given.show):
         print(f"{times:5d} x {line}")
-    print(", ".join(f"{name} {counts[name]}" for name in ("mutations", "special files", *NAMES.values())))
+    print(
+        ", ".join(
+            f"{name} {counts[name]}" for name in ("mutations", "special files", *NAMES.values())
+        )
+    )
     return int(any(counts[name] for name in NAMES.values()))
 
 
@@ -577,14 +699,29 @@ def _mutations(given: argparse.Namespace, folder: Path, bad: list[str]) -> Count
     for (subject, how, _), came in zip(todo, found, strict=True):
         if came["what"] in NAMES:
             counts[NAMES[came["what"]]] += 1
-            bad.append(f"{came['what']}: {came['why']}; such as {subject.name}" if came["what"] == "traceback" else
-                       f"{came['what']}: {subject.name}, {how}: {came['why']} {came.get('said', '')[:200]}")  # fmt: skip
-        warned.update(line.partition("Warning: ")[2] for line in came.get("said", "").splitlines() if "Warning: " in line)
+            bad.append(
+                f"{came['what']}: {came['why']}; such as {subject.name}"
+                if came["what"] == "traceback"
+                else f"{came['what']}: {subject.name}, {how}: {came['why']} "
+                f"{came.get('said', '')[:200]}"
+            )
+        warned.update(
+            line.partition("Warning: ")[2]
+            for line in came.get("said", "").splitlines()
+            if "Warning: " in line
+        )
     for kind in sorted(share):
-        here = [came for (subject, *_), came in zip(todo, found, strict=True) if subject.kind == kind]
+        here = [
+            came for (subject, *_), came in zip(todo, found, strict=True) if subject.kind == kind
+        ]
         names = len({subject.name for subject in every if subject.kind == kind})
-        print(f"{kind}: {len(here)} mutations of {names} files: {dict(Counter(came['what'] for came in here))}")
-    print(f"peak memory {max(came.get('peak', 0) for came in found)} MB, the libraries' own included")
+        print(
+            f"{kind}: {len(here)} mutations of {names} files: "
+            f"{dict(Counter(came['what'] for came in here))}"
+        )
+    print(
+        f"peak memory {max(came.get('peak', 0) for came in found)} MB, the libraries' own included"
+    )
     for words, times in warned.most_common(10):
         print(f"{times:5d} warnings: {words}")
     return counts
@@ -600,13 +737,18 @@ def _specials(folder: Path, bad: list[str]) -> Counter[str]:
         if came["what"] in NAMES:
             counts[NAMES[came["what"]]] += 1
             bad.append(f"{came['what']}: {what}: {came['why']}: {came['said'][-300:]}")
-        print(f"{what:40.40} {came['what']:9} {came['why']:60} {came['said'].strip()[:100]!r}", file=sys.stderr)
+        print(
+            f"{what:40.40} {came['what']:9} {came['why']:60} {came['said'].strip()[:100]!r}",
+            file=sys.stderr,
+        )
     print(f"special files: peak memory {peak} MB")
     return counts
 
 
 def _in_a_fork(make: Callable[[], Value]) -> Value:
-    """What a function makes, made in a fork: solvers leave threads behind, and what has threads must not be forked."""
+    """What a function makes, made in a fork: solvers leave threads behind, and what has threads
+    must not be forked.
+    """
     with tempfile.NamedTemporaryFile() as note:
         child = os.fork()
         if child == 0:

@@ -1,16 +1,19 @@
-"""A forger: mutated and invented proofs of every method that has any. None that is accepted may say what is false.
+"""A forger: mutated and invented proofs of every method that has any. None that is accepted may say
+what is false.
 
 Run from anywhere:  python benchmarks/fuzz_proofs.py [--number 100000] [--seed 0] [--only PROBLEM]
 
-Tiny instances are drawn. Of colocation all answers are listed; of packing, admission and scheduling the optima are known by
-enumeration; of the other problems (and of these) the small bundled instances are taken as well. The
-producers' own proofs are the beginning. A mutation changes parts of the steps, of the answer or of the claim
-(numbers a little or enormously, lists shortened, doubled, mixed, parts of other proofs put in), or the file's letters. Then,
-as a forger would, it mostly claims just what the verifier's checker finds in the changed steps. What is accepted is compared
-with the list of all answers; where there is none, a bound with the best value that any accepted proof has shown, and the
-value with the metrics of the answer as `cotenant check` works them out.
+Tiny instances are drawn. Of colocation all answers are listed; of packing, admission and scheduling
+the optima are known by enumeration; the small bundled instances are taken as well. The producers'
+own proofs are the beginning. A mutation changes parts of the steps, of the answer or of the claim
+(numbers a little or enormously, lists shortened, doubled, mixed, parts of other proofs put in), or
+the file's letters. Then, as a forger would, it mostly claims just what the verifier's checker finds
+in the changed steps. What is accepted is compared with the list of all answers; where there is
+none, a bound with the best value that any accepted proof has shown, and the value with the metrics
+of the answer as `cotenant check` works them out.
 
-Prints how many were unreadable, refused, malformed and accepted, and every lie; exit code 1 when there is one.
+Prints how many were unreadable, refused, malformed and accepted, and every lie; exit code 1 when
+there is one.
 """
 
 from __future__ import annotations
@@ -187,7 +190,8 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
         holder[key] = rng.choice(ODD)
     elif isinstance(value, int):
         moves: list[Callable[[int], int]] = [
-            lambda x: x + 1, lambda x: x - 1, lambda x: -x, lambda x: 2 * x, lambda x: x // 2, lambda x: x * 10**6 + 1,
+            lambda x: x + 1, lambda x: x - 1, lambda x: -x, lambda x: 2 * x, lambda x: x // 2,
+            lambda x: x * 10**6 + 1,
             lambda x: x + rng.randint(-50, 50), lambda x: 0,
         ]  # fmt: skip
         holder[key] = rng.choice(moves)(value)
@@ -282,14 +286,18 @@ def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str,
     options = proof["options"]
     alpha, mode = Fraction(options.get("alpha", 0)), options.get("alpha_mode", "penalty-points")
     worth: dict[str, Callable[[Truth], Fraction]] = {
-        "penalty": lambda t: t.mean, "slack": lambda t: t.slack, "blocking_pairs": lambda t: Fraction(t.blocking(alpha, mode)),
+        "penalty": lambda t: t.mean, "slack": lambda t: t.slack,
+        "blocking_pairs": lambda t: Fraction(t.blocking(alpha, mode)),
     }  # fmt: skip
     among = start.truths
     for claim in levels:
         values = [worth[claim["objective"]](truth) for truth in among]
         value = None if claim["value"] is None else Fraction(claim["value"])
         if claim["bound"] is not None and Fraction(claim["bound"]) > min(values):
-            return f"the bound {claim['bound']} on {claim['objective']}, where {min(values)} is reached"
+            return (
+                f"the bound {claim['bound']} on {claim['objective']}, where {min(values)} "
+                "is reached"
+            )
         if claim["says"] == "infeasible" or (value is not None and value < min(values)):
             return f"that {claim['objective']} can be {claim['value']}"
         if value is not None:
@@ -298,7 +306,9 @@ def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str,
 
 
 def _measured(start: Start, proof: dict[str, Any], objective: str) -> float | None:
-    """The objective of the answer as this package measures it; None where it has another meaning or needs options."""
+    """The objective of the answer as this package measures it; None where it has another meaning or
+    needs options.
+    """
     problem = start.key[0]
     try:
         instance = instance_of(json.loads(start.content), start.content.decode(), Path("a file"))
@@ -368,7 +378,8 @@ def main() -> None:
             if false := lie(start, proof, best):
                 lies += 1
                 print(
-                    f"LIE of {' '.join(start.key)}: {false}\n{start.content.decode()[:2000]}\n{text[:4000]}"
+                    f"LIE of {' '.join(start.key)}: "
+                    f"{false}\n{start.content.decode()[:2000]}\n{text[:4000]}"
                 )
     print(", ".join(f"{number} {what}" for what, number in counts.most_common()))
     print(f"{lies} lies")

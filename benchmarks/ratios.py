@@ -1,16 +1,16 @@
 """A quick peer for each problem in the same run, as ratios that a stored baseline is compared with.
 
-    python benchmarks/ratios.py                                 # the table, beside benchmarks/baseline.json
-    python benchmarks/ratios.py --json now.json --only market   # ... and as JSON
-    python benchmarks/ratios.py --json benchmarks/baseline.json # a new baseline
+    python benchmarks/ratios.py                                   # the table, beside baseline.json
+    python benchmarks/ratios.py --json now.json --only market     # ... and as JSON
+    python benchmarks/ratios.py --json benchmarks/baseline.json   # a new baseline
 
-Ours and the peer take turns, so that whatever else runs slows both; a ratio is the median of the peer's processor seconds over
-the median of ours. Exits with 1 when a ratio fell below half of the baseline's. The detailed tables are those of bench_*.py.
+Ours and the peer take turns, so that whatever else runs slows both; a ratio is the median of the
+peer's processor seconds over the median of ours. Exits with 1 when a ratio fell below half of the
+baseline's. The detailed tables are those of bench_*.py.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from form import parser
 
 import cotenant
 
@@ -39,7 +40,9 @@ def colocation() -> Pair:
 
     penalty = np.random.default_rng(0).random((120, 120)).round(6)
     graph = networkx.Graph()
-    graph.add_weighted_edges_from((a, b, penalty[a, b] + penalty[b, a]) for a in range(120) for b in range(a))
+    graph.add_weighted_edges_from(
+        (a, b, penalty[a, b] + penalty[b, a]) for a in range(120) for b in range(a)
+    )
     return (
         "networkx, least matching",
         lambda: optimal(Colocation(penalty, [1] * 120)),
@@ -54,12 +57,20 @@ def market() -> Pair:
     from cotenant.solvers.market import fisher
 
     given = population(users=200, servers=200, jobs=10, rng=np.random.default_rng(0))
-    return "Clarabel on Eisenberg-Gale", lambda: fisher(given), lambda: solve_convex(eisenberg_gale(given).problem)
+    return (
+        "Clarabel on Eisenberg-Gale",
+        lambda: fisher(given),
+        lambda: solve_convex(eisenberg_gale(given).problem),
+    )
 
 
 def packing() -> Pair:
     instance = cotenant.read("packing/few-types-6-300")
-    return "CP-SAT", lambda: cotenant.solve(instance, "min-servers"), lambda: cotenant.solve(instance, "cp-sat", time_limit=5)
+    return (
+        "CP-SAT",
+        lambda: cotenant.solve(instance, "min-servers"),
+        lambda: cotenant.solve(instance, "cp-sat", time_limit=5),
+    )
 
 
 def admission() -> Pair:
@@ -67,7 +78,11 @@ def admission() -> Pair:
     from cotenant.solvers.admission.optimal import optimal
 
     instance = uniform(machines=8, jobs=24, types=3, rng=np.random.default_rng(0))
-    return "HiGHS on the plain program", lambda: optimal(instance), lambda: optimal(instance, route="program", time_limit=10)
+    return (
+        "HiGHS on the plain program",
+        lambda: optimal(instance),
+        lambda: optimal(instance, route="program", time_limit=10),
+    )
 
 
 def scheduling() -> Pair:
@@ -75,7 +90,15 @@ def scheduling() -> Pair:
     from cotenant.solvers.scheduling.plain import plain_ref
     from cotenant.solvers.scheduling.shapley_schedule import play_ref
 
-    made = workload(organizations=4, machines=6, jobs=40, horizon=60, batch=4, load=1.5, rng=np.random.default_rng(0))
+    made = workload(
+        organizations=4,
+        machines=6,
+        jobs=40,
+        horizon=60,
+        batch=4,
+        load=1.5,
+        rng=np.random.default_rng(0),
+    )
     return "REF in plain Python", lambda: play_ref(made), lambda: plain_ref(made)
 
 
@@ -109,13 +132,16 @@ def measured(pair: Callable[[], Pair], repeats: int) -> dict[str, Any]:
 
 def main() -> int:
     """Measure, print, compare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=[pair.__name__ for pair in PAIRS])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write the rows here")
-    parser.add_argument("--baseline", type=Path, default=BASELINE)
-    asked = parser.parse_args()
-    stored = {row["name"]: row for row in json.loads(asked.baseline.read_text())} if asked.baseline.exists() else {}
+    command = parser(__doc__)
+    command.add_argument("--only", action="append", choices=[pair.__name__ for pair in PAIRS])
+    command.add_argument("--repeats", type=int, default=5)
+    command.add_argument("--baseline", type=Path, default=BASELINE)
+    asked = command.parse_args()
+    stored = (
+        {row["name"]: row for row in json.loads(asked.baseline.read_text())}
+        if asked.baseline.exists()
+        else {}
+    )
     rows, lost = [], []
     print(f"{'':11} {'ours s':>10} {'peer s':>10} {'ratio':>8} {'stored':>8}  peer")
     for pair in PAIRS:
@@ -127,7 +153,8 @@ def main() -> int:
             lost.append(row["name"])
         shown = "-" if before is None else f"{before:.1f}"
         print(
-            f"{row['name']:11} {row['ours']:10.5f} {row['theirs']:10.5f} {row['ratio']:8.1f} {shown:>8}  {row['peer']}",
+            f"{row['name']:11} {row['ours']:10.5f} {row['theirs']:10.5f} {row['ratio']:8.1f} "
+            f"{shown:>8}  {row['peer']}",
             flush=True,
         )
         rows.append(row)

@@ -1,16 +1,21 @@
-"""Whether two checkouts answer the same: every bundled instance by every method that suits it, comparisons, reports, experiments.
+"""Whether two checkouts answer the same: every bundled instance by every method that suits it,
+comparisons, reports, experiments.
 
-    python benchmarks/same_answers.py --out before.json               # in the checkout before a change (some minutes)
-    python benchmarks/same_answers.py --against before.json           # in the checkout after it; every difference is a line
-    python benchmarks/same_answers.py --against before.json --quick   # the tiny instances and three experiments of it
+    python benchmarks/same_answers.py --out before.json      # in the checkout before a change
+    python benchmarks/same_answers.py --against before.json  # in the one after it, some minutes;
+                                                             # every difference is a line
+    python benchmarks/same_answers.py --against before.json --quick   # tiny instances, and three
+                                                                      # experiments
 
-Only the public face and the command line are used, so that the checkouts may be laid out differently. What is compared: values,
-bounds, statuses, metrics, digests of solutions, rows of `compare`, its summaries, the page of `report` with its tables, the rows
-and tables of experiments, and what `--help`, `methods`, `show` and `reproduce --list` print. Left out everywhere: seconds and
+Only the public face and the command line are used, so that the checkouts may be laid out
+differently. What is compared: values, bounds, statuses, metrics, digests of solutions, rows of
+`compare`, its summaries, the page of `report` with its tables, the rows and tables of experiments,
+and what `--help`, `methods`, `show` and `reproduce --list` print. Left out everywhere: seconds and
 versions, and the paths of functions inside the package.
 
-A run is left out when its time is up (where an exact method stops then depends on the machine), and is listed as such; one that
-ended in time before and does not now is a difference. `TOO_SLOW` lists what is not run. Exit code 1 when anything differs.
+A run is left out when its time is up (where an exact method stops then depends on the machine), and
+is listed as such; one that ended in time before and does not now is a difference. `TOO_SLOW` lists
+what is not run. Exit code 1 when anything differs.
 """
 
 from __future__ import annotations
@@ -48,22 +53,28 @@ TOO_SLOW = {
 
 INSTANCES = """
 admission/tiny admission/hines-romano-I
-colocation/tiny colocation/no-stable-4 colocation/preferences-100 colocation/cooper-1000 colocation/cooper-beta-high-1000
+colocation/tiny colocation/no-stable-4 colocation/preferences-100 colocation/cooper-1000
+colocation/cooper-beta-high-1000
 colocation/cooper-beta-low-1000 colocation/cooper-gaussian-1000
 market/tiny market/groups-100 market/pool-100
 numa/tiny numa/kmeans numa/kmeans-hot-blade numa/kmeans-hot-memory numa/table-4.2-hot-blade
-packing/tiny packing/paper-example packing/vm-types-8 packing/few-types-6-300 packing/caprara-toth-1-40
-scheduling/tiny scheduling/figure-2 scheduling/figure-7 scheduling/not-supermodular scheduling/subset-sum scheduling/lpc-like
+packing/tiny packing/paper-example packing/vm-types-8 packing/few-types-6-300
+packing/caprara-toth-1-40
+scheduling/tiny scheduling/figure-2 scheduling/figure-7 scheduling/not-supermodular
+scheduling/subset-sum scheduling/lpc-like
 """.split()
 
 EXPERIMENTS = """
-colocation-figure-5 admission-frontier market-figure-3.12 colocation-figure-14 colocation-figure-12 market-figure-3.4
-packing-figure-2 packing-figure-5 numa-table-4.1 scheduling-theorem-6.2 numa-figure-4.14 packing-figure-3 admission-claims
+colocation-figure-5 admission-frontier market-figure-3.12 colocation-figure-14 colocation-figure-12
+market-figure-3.4
+packing-figure-2 packing-figure-5 numa-table-4.1 scheduling-theorem-6.2 numa-figure-4.14
+packing-figure-3 admission-claims
 """.split()
 """They read no measured files and draw from given seeds only."""
 
 COMPARED = """
-admission/tiny colocation/tiny colocation/no-stable-4 market/tiny numa/tiny packing/tiny packing/paper-example scheduling/tiny
+admission/tiny colocation/tiny colocation/no-stable-4 market/tiny numa/tiny packing/tiny
+packing/paper-example scheduling/tiny
 scheduling/figure-7
 """.split()
 
@@ -71,7 +82,8 @@ COMMANDS = (
     ["--help"],
     *(
         [name, "--help"]
-        for name in "solve compare report check methods show generate convert fetch schema reproduce audit".split()
+        for name in "solve compare report check methods show generate convert fetch schema "
+        "reproduce audit".split()
     ),
     ["methods", "--json"],
     ["methods"],
@@ -80,7 +92,10 @@ COMMANDS = (
     ["reproduce", "--list"],
     ["solve", "numa/tiny", "-m", "sustained"],
     ["solve", "market/tiny", "-m", "fisher", "--format", "csv", "-o", "no-such=1"],
-    *(["schema", problem] for problem in "admission colocation market numa packing scheduling".split()),
+    *(
+        ["schema", problem]
+        for problem in "admission colocation market numa packing scheduling".split()
+    ),
 )
 
 LEFT_OUT = {"seconds", "versions", "function", "needs", "key"}
@@ -130,7 +145,9 @@ def solved(quick: bool) -> Iterator[tuple[str, Any]]:
                 yield label, {"left out": "its time was up"}
                 continue
             row = bare(result.summary())
-            row["solution"] = None if result.solution is None else digest(result.solution.document())
+            row["solution"] = (
+                None if result.solution is None else digest(result.solution.document())
+            )
             yield label, row
 
 
@@ -138,7 +155,12 @@ def compared(quick: bool) -> Iterator[tuple[str, Any]]:
     """Comparisons in Python and by the command line, and the report of their rows."""
     names = [name for name in COMPARED if not quick or name.endswith("/tiny")]
     for name in names:
-        found = cotenant.compare([cotenant.read(name)], seeds=[0, 1], time_limit=TIME_LIMIT, frontier="no-stable" not in name)
+        found = cotenant.compare(
+            [cotenant.read(name)],
+            seeds=[0, 1],
+            time_limit=TIME_LIMIT,
+            frontier="no-stable" not in name,
+        )
         yield f"compare {name} rows", bare(found.rows)
         yield f"compare {name} summary", bare(found.summary())
         yield f"compare {name} columns", list(found.table.columns)
@@ -151,20 +173,44 @@ def compared(quick: bool) -> Iterator[tuple[str, Any]]:
 def reported(label: str, names: list[str]) -> Iterator[tuple[str, Any]]:
     """One comparison by the command line, and the report of its rows."""
     with tempfile.TemporaryDirectory() as folder:
-        done = command(["compare", *names, "--frontier", "--time-limit", "40", "--out", "rows.jsonl", "--json"], folder)
-        yield f"compare command, {label}", {"code": done.returncode, "errors": done.stderr if done.returncode else ""}
+        done = command(
+            [
+                "compare",
+                *names,
+                "--frontier",
+                "--time-limit",
+                "40",
+                "--out",
+                "rows.jsonl",
+                "--json",
+            ],
+            folder,
+        )
+        yield (
+            f"compare command, {label}",
+            {"code": done.returncode, "errors": done.stderr if done.returncode else ""},
+        )
         path = Path(folder, "rows.jsonl")
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         yield f"compare command, {label}, rows", bare(rows)
         # Seconds and versions are on the page: all are made equal first.
-        same = [row | ({"seconds": 1.0} if "seconds" in row else {}) | {"versions": {"cotenant": "0"}} for row in rows]
+        same = [
+            row | ({"seconds": 1.0} if "seconds" in row else {}) | {"versions": {"cotenant": "0"}}
+            for row in rows
+        ]
         path.write_text("".join(json.dumps(row) + "\n" for row in same))
         done = command(["report", "rows.jsonl", "--out", "page.html", "--tables", "tables"], folder)
-        yield f"report command, {label}", {"code": done.returncode, "errors": done.stderr if done.returncode else ""}
+        yield (
+            f"report command, {label}",
+            {"code": done.returncode, "errors": done.stderr if done.returncode else ""},
+        )
         for file in sorted(Path(folder, "tables").glob("*")):
             yield f"report, {label}, {file.name}", file.read_text()
         page = Path(folder, "page.html").read_text()
-        yield f"report, {label}, text", re.sub(r"\s+", " ", re.sub(r"(?s)<(svg|script|style).*?</\1>|<[^>]*>", " ", page))
+        yield (
+            f"report, {label}, text",
+            re.sub(r"\s+", " ", re.sub(r"(?s)<(svg|script|style).*?</\1>|<[^>]*>", " ", page)),
+        )
         yield f"report, {label}, page", digest(page)
 
 
@@ -173,7 +219,12 @@ def redone(quick: bool) -> Iterator[tuple[str, Any]]:
     for name in EXPERIMENTS[:3] if quick else EXPERIMENTS:
         with tempfile.TemporaryDirectory() as folder:
             done = command(["reproduce", name, "--json", "--tables", "tables"], folder)
-            yield f"reproduce {name}", bare(json.loads(done.stdout)) if done.returncode == 0 else done.stdout + done.stderr
+            yield (
+                f"reproduce {name}",
+                bare(json.loads(done.stdout))
+                if done.returncode == 0
+                else done.stdout + done.stderr,
+            )
             for file in sorted(Path(folder, "tables").glob("*.csv")):
                 yield f"reproduce {name} {file.name}", file.read_text()
 
@@ -183,8 +234,15 @@ def said(quick: bool) -> Iterator[tuple[str, Any]]:
     for arguments in COMMANDS[:1] if quick else COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
             done = command(list(arguments), folder)
-            text = bare(json.loads(done.stdout)) if "--json" in arguments and done.returncode == 0 else done.stdout
-            yield f"cotenant {' '.join(arguments)}", {"code": done.returncode, "out": text, "errors": done.stderr}
+            text = (
+                bare(json.loads(done.stdout))
+                if "--json" in arguments and done.returncode == 0
+                else done.stdout
+            )
+            yield (
+                f"cotenant {' '.join(arguments)}",
+                {"code": done.returncode, "out": text, "errors": done.stderr},
+            )
 
 
 PARTS: tuple[Callable[[bool], Iterator[tuple[str, Any]]], ...] = (said, redone, compared, solved)
@@ -203,22 +261,42 @@ def differences(before: Any, after: Any, where: str) -> Iterator[str]:
             yield f"{where}: {len(before)} entries before, {len(after)} after"
         for place, (one, other) in enumerate(zip(before, after, strict=False)):
             yield from differences(one, other, f"{where}[{place}]")
-    elif isinstance(before, str) and isinstance(after, str) and before != after and len(before + after) > 200:
-        place = next((i for i, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), len(before))
+    elif (
+        isinstance(before, str)
+        and isinstance(after, str)
+        and before != after
+        and len(before + after) > 200
+    ):
+        place = next(
+            (i for i, (one, other) in enumerate(zip(before, after, strict=False)) if one != other),
+            len(before),
+        )
         begin = max(0, place - 30)
-        yield f"{where}: before ...{before[begin : place + 70]!r}, after ...{after[begin : place + 70]!r}"
+        yield (
+            f"{where}: before ...{before[begin : place + 70]!r}, after "
+            f"...{after[begin : place + 70]!r}"
+        )
     elif before != after and not (
-        isinstance(before, float) and isinstance(after, float) and math.isnan(before) and math.isnan(after)
+        isinstance(before, float)
+        and isinstance(after, float)
+        and math.isnan(before)
+        and math.isnan(after)
     ):
         yield f"{where}: {before!r} before, {after!r} after"
 
 
 def main() -> None:
     """Write what this checkout answers, or compare it with what another wrote."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, help="write the answers here")
-    parser.add_argument("--against", type=Path, help="compare with the answers that --out wrote elsewhere")
-    parser.add_argument("--quick", action="store_true", help="the tiny instances and three experiments")
+    parser.add_argument(
+        "--against", type=Path, help="compare with the answers that --out wrote elsewhere"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the tiny instances and three experiments"
+    )
     args = parser.parse_args()
     if args.out is None and args.against is None:
         parser.error("give --out FILE or --against FILE")
@@ -249,7 +327,11 @@ def main() -> None:
             lines.append(f"{label}: ended in time before, {found[label]['left out']} now")
         else:
             lines += differences(before[label], found[label], label)
-    print(*lines, f"{len(before) - left} answers compared, {left} left out, {len(lines)} differences", sep="\n")
+    print(
+        *lines,
+        f"{len(before) - left} answers compared, {left} left out, {len(lines)} differences",
+        sep="\n",
+    )
     sys.exit(1 if lines else 0)
 
 

@@ -1,4 +1,6 @@
-"""Files and surroundings that are special: bombs, pipes, devices, endless names, closed streams; see fuzz_files.py."""
+"""Files and surroundings that are special: bombs, pipes, devices, endless names, closed streams;
+see fuzz_files.py.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from pathlib import Path
 
 
 def specials(folder: Path) -> Iterator[tuple[str, str]]:
-    """What is special, and a line for the shell; `cotenant` is the command, `$F` the folder of these files."""
+    """What is special, and a line for the shell; `cotenant` is the command, `$F` the folder of
+    these files.
+    """
     tiny = '{"cotenant": 1, "problem": "colocation", "count": [2], "penalty": [[%s0]]}'
     for name, unit in (("blanks", b" "), ("brackets", b"["), ("zeros", b"0")):
         with gzip.open(folder / f"{name}.json.gz", "wb", compresslevel=9) as stream:
@@ -31,14 +35,20 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
     (folder / "long-name.json").write_text(f'{{"cotenant": 1, "problem": "{"x" * 60_000_000}"}}')
     (folder / "members.json.gz").write_bytes(gzip.compress(b"") * 2_000_000)
     (folder / "wide.csv").write_text(",".join(f"c{place}" for place in range(5_000_000)) + "\n")
-    (folder / "lines.csv").write_text("job,a\n" + "".join(f"j{place},1\n" for place in range(4_000_000)))
+    (folder / "lines.csv").write_text(
+        "job,a\n" + "".join(f"j{place},1\n" for place in range(4_000_000))
+    )
     (folder / "cells.csv").write_text(("12," * 100 + "\n") * 200_000)
     (folder / "jobs.swf").write_text("; MaxProcs: 4\n" + ("123 " * 4 + "1 " * 14 + "\n") * 990_000)
     (folder / "short.swf").write_text("1 \n" * 20_000_000)
     (folder / "words.csv").write_text("12,34,56,78\n" * 900_000 + "12,34," * 8_000_000)
     (folder / "words.vbp").write_text("2 10 20 2400000 " + "1 1 1 " * 2_400_000)
-    (folder / "tall.csv").write_text("job,a\n" + "".join(f"job-number-{place},0.{place}\n" for place in range(990_000)))
-    (folder / "agents.json").write_text("{" + ",".join(f'"a{place}":[]' for place in range(30_000)) + "}")
+    (folder / "tall.csv").write_text(
+        "job,a\n" + "".join(f"job-number-{place},0.{place}\n" for place in range(990_000))
+    )
+    (folder / "agents.json").write_text(
+        "{" + ",".join(f'"a{place}":[]' for place in range(30_000)) + "}"
+    )
     (folder / "rows.jsonl").write_text('{"key": "k"}\n' * 4_000_000)
     (folder / "empty").touch()
     (folder / "sparse.json").touch()
@@ -54,8 +64,10 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
     (folder / "tree" / "loop").symlink_to(folder / "tree")
     os.mkfifo(folder / "tree" / "a" / "pipe.json")
     for name in (
-        "blanks.json.gz", "brackets.json.gz", "zeros.json.gz", "lists.json", "floats.json", "texts.json", "objects.json",
-        "nested.json", "nulls.json", "keys.json", "twice.json", "long-name.json", "members.json.gz", "empty", "sparse.json",
+        "blanks.json.gz", "brackets.json.gz", "zeros.json.gz", "lists.json", "floats.json",
+        "texts.json", "objects.json",
+        "nested.json", "nulls.json", "keys.json", "twice.json", "long-name.json", "members.json.gz",
+        "empty", "sparse.json",
         "pipe", "broken.json", "loop.json", "socket", "tree",
     ):  # fmt: skip
         yield f"show {name}", f"cotenant show $F/{name}"
@@ -70,20 +82,40 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
         "/proc/self/environ",
     ):
         yield f"show {name}", f"cotenant show {name}"
-    for name in ("$F/pipe", "/dev/zero", "$F/blanks.json.gz", "$F/lists.json", "$F/rows.jsonl", "$F/short.swf"):
+    for name in (
+        "$F/pipe",
+        "/dev/zero",
+        "$F/blanks.json.gz",
+        "$F/lists.json",
+        "$F/rows.jsonl",
+        "$F/short.swf",
+    ):
         yield f"check, second {name}", f"cotenant check colocation/tiny {name}"
         yield f"report {name}", f"cotenant report {name} --out $F/page.html"
         yield f"convert {name}", f"cotenant convert {name} --from penalty-csv --out $F/out.json"
         yield f"audit {name}", f"cotenant audit {name}"
     for name, form in (
-        ("wide.csv", "penalty-csv"), ("wide.csv", "jobs-csv"), ("wide.csv", "admission-csv"), ("tall.csv", "penalty-csv"),
-        ("tall.csv", "admission-csv"), ("lines.csv", "admission-csv"), ("tall.csv", "accounting-csv"), ("cells.csv", "azure-vm"),
-        ("cells.csv", "fair-co2"), ("words.csv", "penalty-csv"), ("jobs.swf", "swf"), ("short.swf", "swf"), ("short.swf", "vbp"),
-        ("words.vbp", "vbp"), ("agents.json", "preferences"), ("floats.json", "gavel"), ("keys.json", "preferences"),
+        ("wide.csv", "penalty-csv"), ("wide.csv", "jobs-csv"), ("wide.csv", "admission-csv"),
+        ("tall.csv", "penalty-csv"),
+        ("tall.csv", "admission-csv"), ("lines.csv", "admission-csv"),
+        ("tall.csv", "accounting-csv"), ("cells.csv", "azure-vm"),
+        ("cells.csv", "fair-co2"), ("words.csv", "penalty-csv"), ("jobs.swf", "swf"),
+        ("short.swf", "swf"), ("short.swf", "vbp"),
+        ("words.vbp", "vbp"), ("agents.json", "preferences"), ("floats.json", "gavel"),
+        ("keys.json", "preferences"),
     ):  # fmt: skip
-        yield f"convert {name} from {form}", f"cotenant convert $F/{name} --from {form} --out $F/out.json"
-    yield "a mapping that is a pipe", "cotenant convert $F/jobs.swf --from swf -o mapping=$F/pipe --out $F/out.json"
-    yield "convert without nodes", "cotenant convert $F/tall.csv --from alibaba-openb --out $F/out.json"
+        yield (
+            f"convert {name} from {form}",
+            f"cotenant convert $F/{name} --from {form} --out $F/out.json",
+        )
+    yield (
+        "a mapping that is a pipe",
+        "cotenant convert $F/jobs.swf --from swf -o mapping=$F/pipe --out $F/out.json",
+    )
+    yield (
+        "convert without nodes",
+        "cotenant convert $F/tall.csv --from alibaba-openb --out $F/out.json",
+    )
     yield "endless standard input", "cat /dev/zero | cotenant show -"
     yield "standard input closed", "cotenant show - <&-"
     yield "standard input empty", "cotenant check colocation/tiny - </dev/null"
@@ -103,7 +135,8 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
         yield f"generate --out {out}", f"cotenant generate market --out {out}"
     yield (
         "a name of 300 letters",
-        "cotenant show $L; cotenant check colocation/tiny $L; cotenant report $L --out $F/x.html; cotenant audit $L",
+        "cotenant show $L; cotenant check colocation/tiny $L; cotenant report $L --out "
+        "$F/x.html; cotenant audit $L",
     )
     yield "a limit that is none", "COTENANT_FILE_LIMIT=lots cotenant show colocation/tiny"
     yield "no folder for temporary files", "TMPDIR=/nowhere cotenant compare colocation/tiny -m GR"

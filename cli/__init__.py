@@ -1,4 +1,6 @@
-"""The command line. Its entry hears Ctrl-C and SIGTERM from its first line on, before anything that takes long is loaded."""
+"""The command line. Its entry hears Ctrl-C and SIGTERM from its first line on, before anything that
+takes long is loaded.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def main() -> None:
             interrupts.leave(code)
     except BaseException as error:
         # Python 3.11 makes a RuntimeError of an interrupt that comes while a class is made.
-        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(
+            error.__cause__, KeyboardInterrupt
+        ):
             raise
         os.write(2, b"interrupted; nothing was written\n")
     raise SystemExit(code)

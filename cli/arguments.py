@@ -15,7 +15,7 @@ Options = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON for a program instead of a table for a person.")
 ]
-As = Annotated[Form, typer.Option("--format", help="How tables are printed.")]
+As = Annotated[Form, typer.Option("--format", help="How tables are printed; wide: every column.")]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
 ]

@@ -1,4 +1,6 @@
-"""The command line: `cotenant solve compare report check prove verify methods show generate convert fetch schema ...`."""
+"""The command line: `cotenant solve compare report check methods show generate convert fetch schema
+reproduce audit warm new`.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ from ..solvers.stopwatch import announce, start_seconds
 from . import proofs
 from .arguments import As, Json, Options, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
+from .functions import given_method
 
 app = typer.Typer(
     name="cotenant",
-    help="Exact optimization models for sharing a datacentre, beside the policies that clusters use.",
+    help="Exact optimization models for sharing a datacentre, beside the policies that "
+    "clusters use.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,13 +51,24 @@ NARROW = 120
 
 @app.command()
 def solve(
-    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")],
-    method: Annotated[str, typer.Option("-m", "--method", help="A method; see `cotenant methods`.")],
+    file: Annotated[
+        str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "-m", "--method", help="A method, see `cotenant methods`; or your own, module:function."
+        ),
+    ],
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
     time_limit: TimeLimit = None,
-    out: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="Write the whole result here.")] = None,
-    log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="RESULT.json", help="Write the whole result here.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -67,13 +82,22 @@ def solve(
     instance = read(file)
     require_writable(out, file)
     require_writable(log, file)
-    entry = catalog.find(instance.problem, method)
-    takers = (entry.resolve(), analysis_of(instance.problem).metrics)
-    options = parse_options(takers, option or [], f"method {entry.name!r}")
+    chosen = given_method(method)
+    if isinstance(chosen, str):
+        entry = catalog.find(instance.problem, chosen)
+        function, name = entry.resolve(), entry.name
+    else:
+        function, name = chosen, getattr(chosen, "__name__", method)
+    takers = (function, analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {name!r}")
     with ExitStack() as whole:
-        with progress(f"{entry.name} on {instance.name}", log) as report:
-            result = run(instance, method, seed=seed, time_limit=time_limit, report=report, **options)
-            came = whole.enter_context(deferred())  # what is known now is written and printed, whatever comes
+        with progress(f"{name} on {instance.name}", log) as report:
+            result = run(
+                instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
+            )
+            put_off = whole.enter_context(
+                deferred()
+            )  # what is known now is written and printed, whatever comes
             if out is not None:  # before the log, which may not find room
                 result.write(out)
         interrupted = result.stop.value == "interrupted"
@@ -83,34 +107,76 @@ def solve(
             from ..analysis.report.tables import result_table
 
             print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
-        interrupted |= came.interrupted
+        interrupted |= put_off.interrupted
     if interrupted:
-        _interrupted("no answer was known yet" if result.solution is None else "the best answer so far is kept")
+        _interrupted(
+            "no answer was known yet"
+            if result.solution is None
+            else "the best answer so far is kept"
+        )
     if result.solution is None:
         raise typer.Exit(NO_ANSWER)
 
 
 @app.command()
 def compare(
-    files: Annotated[list[str], typer.Argument(help="Instance files, folders of them, or bundled instances.")],
-    method: Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; repeat for more; all when none.")] = None,
+    files: Annotated[
+        list[str], typer.Argument(help="Instance files, folders of them, or bundled instances.")
+    ],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--method",
+            help="A method, or your own as module:function; repeat for more; all when none.",
+        ),
+    ] = None,
     option: Options = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")
+    ] = 1,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
     hard_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds after which a run is stopped; 2 x time limit + 20 when not given.")
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Seconds after which a run is stopped; 2 x time limit + 20 when not given.",
+        ),
     ] = None,
     predict: Annotated[
-        float | None, typer.Option(help="Share of penalties sampled; methods see predictions, answers are judged on the truth.")
+        float | None,
+        typer.Option(
+            help="Share of penalties sampled; methods see predictions, answers are judged on "
+            "the truth."
+        ),
     ] = None,
     frontier: Annotated[
         bool | None,
-        typer.Option(help="Also find the proved frontiers of efficiency against fairness; --report does unless told not to."),
+        typer.Option(
+            help="Also find the proved frontiers of efficiency against fairness; --report "
+            "does unless told not to."
+        ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given.")] = None,
-    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped.")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`.")] = None,
+    prove: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write and verify a proof of each answer there."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`."),
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -127,34 +193,44 @@ def compare(
     require_writable(out, *given.files)
     require_report(report, *given.files, *([] if out is None else [out]))
     if frontier is None:
-        frontier = report is not None and any(analysis_of(instance.problem).frontiers for instance in given.instances)
-    options = parse_comparison_options(given.instances, method, option or [], frontier=frontier)
-    _say_what_is_compared(given, method)
+        frontier = report is not None and any(
+            analysis_of(instance.problem).frontiers for instance in given.instances
+        )
+    chosen = None if not method else [given_method(each) for each in method]
+    options = parse_comparison_options(given.instances, chosen, option or [], frontier=frontier)
+    _say_what_is_compared(given, chosen)
     with ExitStack() as whole:
         with counter("comparing") as step:
             result = run(
                 given.instances,
-                method,
+                chosen,
                 seeds=range(seeds),
                 time_limit=time_limit,
                 hard_limit=hard_limit,
                 options=options,
                 predict=predict,
                 frontier=frontier,
-                files={fingerprint(instance): name for name, instance in reversed(given.files.items())},
-                jobs=jobs if dask is not None else jobs or 1,  # in processes of their own: only those have a hard limit
+                prove=prove,
+                files={
+                    fingerprint(instance): name for name, instance in reversed(given.files.items())
+                },
+                jobs=jobs
+                if dask is not None
+                else jobs or 1,  # in processes of their own: only those have a hard limit
                 dask=dask,
                 out=out,
-                progress=step,
-                stopping=lambda: say("stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"),
+                progress=step or False,
+                stopping=lambda: say(
+                    "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
+                ),
             )
-            came = whole.enter_context(deferred())
+            put_off = whole.enter_context(deferred())
         if as_json:
             print_json(result.rows)
         elif result.rows or not result.interrupted:
             sources = {fingerprint(instance): instance.source for instance in given.instances}
             print_tables(overview_tables(result, sources), form)
-        interrupted = result.interrupted | came.interrupted
+        interrupted = result.interrupted | put_off.interrupted
     kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
     if report is not None and any(row["metrics"] for row in result.rows):
         try:
@@ -168,8 +244,10 @@ def compare(
         raise typer.Exit(NO_ANSWER)
 
 
-def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
-    """On stderr: what a folder held, how several problems are grouped, and instances that no method named works on."""
+def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
+    """On stderr: what a folder held, how several problems are grouped, and instances that no method
+    named works on.
+    """
     from .. import catalog
 
     if given.results:
@@ -178,20 +256,44 @@ def _say_what_is_compared(given: Any, method: list[str] | None) -> None:
     problems = list(dict.fromkeys(instance.problem for instance in given.instances))
     if len(problems) > 1 or len(given.files) > 1:
         say(f"comparing {given.count}")
-    if method:
-        idle = [problem for problem in problems if not any(problem in catalog.find_among(problems, name) for name in method)]
+    if chosen is None:
+        lacking: dict[tuple[str, str], list[Any]] = {}
+        for instance in given.instances:
+            for needed, names in catalog.left_out(instance).items():
+                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
+        for (needed, them), instances in lacking.items():
+            where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
+            say(f"left out on {where}: {them}; expected {needed}")
+    elif names := [name for name in chosen if isinstance(name, str)]:
+        idle = [
+            problem
+            for problem in problems
+            if len(names) == len(chosen)
+            and not any(problem in catalog.find_among(problems, name) for name in names)
+        ]
         for problem in idle:
             say(f"left out: no method named works on {problem} instances")
 
 
 @app.command()
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote."),
+    ],
     out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
-    figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG.")] = None,
-    tables: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX.")] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG."),
+    ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX."),
+    ] = None,
 ) -> None:
-    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness costs, pictures."""
+    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness
+    costs, pictures.
+    """
     import shlex
 
     from ..analysis.report.gather import gather
@@ -203,13 +305,17 @@ def report(
     rows = gather(runs)
     command = shlex.join(["cotenant", "report", *map(str, runs), "--out", str(out)])
     with waiting("writing the page") as show:
-        _written(write_report(rows, out, figures=figures, tables=tables, command=command, progress=show))
+        _written(
+            write_report(rows, out, figures=figures, tables=tables, command=command, progress=show)
+        )
 
 
 @app.command()
 def check(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
-    result_file: Annotated[str, typer.Argument(metavar="RESULT.json", help="Result written by `cotenant solve --out`.")],
+    result_file: Annotated[
+        str, typer.Argument(metavar="RESULT.json", help="Result written by `cotenant solve --out`.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Check a stored answer against its instance, and recompute what it claims."""
@@ -224,7 +330,11 @@ def check(
     unseen = ", ".join(found.not_looked_at) or "nothing"
     if result.solution is None:
         good = f"claims {result.status.value}: there is no answer to check"
-        good += "; that there is none is proved again" if found.bound == "none" and "status" not in found.not_looked_at else ""
+        good += (
+            "; that there is none is proved again"
+            if found.bound == "none" and "status" not in found.not_looked_at
+            else ""
+        )
     else:
         good = "feasible; objective, metrics and levels are as claimed"
     good = f"{good}\n{found.said}\nnot looked at: {unseen}"
@@ -241,12 +351,17 @@ def check(
 
 @app.command()
 def methods(
-    name: Annotated[str | None, typer.Argument(metavar="[PROBLEM]", help="A problem, or a method; all when none.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[PROBLEM]", help="A problem, or a method; all when none."),
+    ] = None,
     method: Annotated[str | None, typer.Argument(help="A method of the problem.")] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """List the methods: what each does, what it optimizes, its options, its source; of one method, what its options mean."""
+    """List the methods: what each does, what it optimizes, its options, its source; of one method,
+    what its options mean.
+    """
     from dataclasses import asdict
 
     from .. import catalog
@@ -259,11 +374,20 @@ def methods(
     else:
         found = [entry for entry in catalog.METHODS if name in (entry.name, *entry.aliases)]
         if not found:
-            raise UnknownName("problem or method", name, [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)])
+            raise UnknownName(
+                "problem or method",
+                name,
+                [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)],
+            )
     one = method is not None or name not in (None, *PROBLEM_NAMES)
     if as_json:
         listed = [[option.document() for option in described(m.resolve())] for m in found]
-        print_json([asdict(m) | {"summary": m.summary, "options": options} for m, options in zip(found, listed, strict=True)])
+        print_json(
+            [
+                asdict(m) | {"summary": m.summary, "options": options}
+                for m, options in zip(found, listed, strict=True)
+            ]
+        )
     elif one:
         print_tables([table for m in found for table in method_tables(m)], form)
     else:
@@ -276,7 +400,8 @@ def methods(
 @app.command()
 def show(
     file: Annotated[
-        str | None, typer.Argument(help="Instance file or bundled instance; lists the bundled ones when none.")
+        str | None,
+        typer.Argument(help="Instance file or bundled instance; lists the bundled ones when none."),
     ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -300,17 +425,36 @@ def show(
 @app.command()
 def generate(
     problem: Annotated[str, typer.Argument(help="A problem.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --seeds, a folder.",
+        ),
+    ],
     option: Annotated[
         list[str] | None,
-        typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option of the generator; one that is none lists them."),
+        typer.Option(
+            "-o",
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of the generator; one that is none lists them.",
+        ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option(help="Which generator; its problem's first when not given. A name that is none lists them.")
+        str | None,
+        typer.Option(
+            help="Which generator; its problem's first when not given. A name that is none "
+            "lists them."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
+    ] = None,
 ) -> None:
-    """Generate an instance."""
+    """Generate an instance, or a folder of them."""
     import numpy as np
 
     from ..instances.problem import UnknownName, problem_named, write
@@ -323,45 +467,107 @@ def generate(
         raise UnknownName(f"{problem} generator", chosen, generators)
     function = resolve(generators[chosen])
     options = parse_options(function, option or [], f"generator {chosen!r}")
-    require_writable(out)
-    instance = function(rng=np.random.default_rng(seed), **options)
-    named = instance.replace(name=f"{instance.name}-seed-{seed}", source=f"{instance.source}; generator {chosen}, seed {seed}")
-    _said(named, write, out)
+
+    def drawn(seed: int) -> Any:
+        instance = function(rng=np.random.default_rng(seed), **options)
+        return instance.replace(
+            name=f"{instance.name}-seed-{seed}",
+            source=f"{instance.source}; generator {chosen}, seed {seed}",
+        )
+
+    if seeds is None:
+        require_writable(out)
+        _said(drawn(seed), write, out)
+        return
+    require_folder(out)
+    for each in range(seed, seed + seeds):
+        instance = drawn(each)
+        write(instance, out / f"{instance.name}.json")
+    typer.echo(f"{out}: {seeds} instances, seeds {seed} to {seed + seeds - 1}")
 
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(help="File in a foreign format.")],
-    form: Annotated[str, typer.Option("--from", metavar="FORMAT", help="Its format, such as penalty-csv.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")],
+    source: Annotated[str, typer.Argument(help="File in a foreign format, or a folder of tables.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
+            "they are.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
+    ],
     option: Options = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="predict|forbid",
+            help="What to do with pairs that are missing: predict them from the others, or forbid "
+            "them.",
+        ),
+    ] = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..instances.problem import UnknownName, problem_named, write
-    from ..instances.problem.options import parse_options
+    from ..instances.problem.options import accepts, parse_options
+    from ..instances.problem.plain import plain_form
     from ..instances.problem.registry import resolve
 
-    formats = {name: path for problem in PROBLEM_NAMES for name, path in problem_named(problem).formats.items()}
+    formats = {
+        name: path
+        for problem in PROBLEM_NAMES
+        for name, path in problem_named(problem).formats.items()
+    }
+    if form == "csv":
+        form = plain_form(source)
     if form not in formats:
-        raise UnknownName("format", form, formats)
+        raise UnknownName("format", form, [*formats, "csv"])
     function = resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
+    if fill is not None:
+        options["missing"] = _filling(fill, form, accepts(function, "missing"))
     require_writable(out, source)
-    _said(function(source, **options), write, out)
+    instance = function(source, **options)
+    _said(instance, write, out)
+    say(f"{instance.problem}: {instance.source}")
+
+
+def _filling(fill: str, form: str, taken: bool) -> Any:
+    """What a reader is given for its missing pairs."""
+    from ..analysis.colocation.prediction import predicted_penalties
+    from ..instances.problem import InvalidOption
+
+    if fill not in ("predict", "forbid"):
+        raise InvalidOption(f"fill is {fill!r}; expected predict or forbid")
+    if not taken:
+        raise InvalidOption(
+            f"fill is {fill}; format {form!r} has no pairs to fill in; leave it out"
+        )
+    return predicted_penalties if fill == "predict" else fill
 
 
 @app.command()
 def fetch(
     dataset: Annotated[str | None, typer.Argument(help="A data set; lists them when none.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")
+    ] = None,
 ) -> None:
-    """Download a data set of others, checked by its sha256, and print where it is and how to convert it."""
+    """Download a data set of others, checked by its sha256, and print where it is and how to
+    convert it.
+    """
     from ..analysis.report.tables import facts_table
     from ..instances.problem.datasets import DATASETS
     from ..instances.problem.datasets import fetch as download
 
     if dataset is None:
-        print_tables([facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets")])
+        print_tables(
+            [facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets")]
+        )
         return
     path = download(dataset, folder)
     typer.echo(path)
@@ -378,23 +584,41 @@ def schema(problem: Annotated[str, typer.Argument(help="A problem.")]) -> None:
 
 @app.command()
 def reproduce(
-    experiments: Annotated[list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the experiments, and what the papers do not determine.")] = False,
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")
+    ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="List the experiments, and what the papers do not determine."),
+    ] = False,
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
     data: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Your copies of measured files, laid out as CONTRIBUTING.md says.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Your copies of measured files, laid out as CONTRIBUTING.md says.",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again.")
+        Path | None,
+        typer.Option(
+            metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again."
+        ),
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG."),
     ] = None,
     tables: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX."
+        ),
     ] = None,
-    page: Annotated[Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -403,22 +627,40 @@ def reproduce(
 
     from ..analysis.papers import page as pages
     from ..analysis.papers import run as work
-    from ..analysis.papers.registry import EXPERIMENTS, NOT_DETERMINED, ExperimentRow, experiment_named
+    from ..analysis.papers.registry import (
+        EXPERIMENTS,
+        NOT_DETERMINED,
+        ExperimentRow,
+        experiment_named,
+    )
     from ..analysis.report.drawing import require_matplotlib
     from ..instances.problem.errors import CotenantError, InvalidOption
     from ..instances.problem.options import parse_options
 
-    if not listed and not experiments and (option or any(path is not None for path in (data, out, figures, tables, page))):
-        raise InvalidOption("no experiment is named; name some, or all (`cotenant reproduce --list` lists them)")
+    if (
+        not listed
+        and not experiments
+        and (option or any(path is not None for path in (data, out, figures, tables, page)))
+    ):
+        raise InvalidOption(
+            "no experiment is named; name some, or all (`cotenant reproduce --list` lists them)"
+        )
     if listed or not experiments:
         if as_json:
             print_json(
-                {"experiments": [asdict(one) for one in EXPERIMENTS], "not_determined": [list(row) for row in NOT_DETERMINED]}
+                {
+                    "experiments": [asdict(one) for one in EXPERIMENTS],
+                    "not_determined": [list(row) for row in NOT_DETERMINED],
+                }
             )
         else:
             print_tables([pages.list_table(), pages.not_determined_table()], form)
         return
-    chosen = list(EXPERIMENTS) if experiments == ["all"] else [experiment_named(name) for name in dict.fromkeys(experiments)]
+    chosen = (
+        list(EXPERIMENTS)
+        if experiments == ["all"]
+        else [experiment_named(name) for name in dict.fromkeys(experiments)]
+    )
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
     takers = tuple(one.resolve() for one in chosen)
     options = parse_options(takers, option or [], f"{', '.join(experiments)}", house={"seed"})
@@ -435,7 +677,9 @@ def reproduce(
     with waiting(todo[0].experiment.name) as show:
 
         def said(done: int, total: int, row: ExperimentRow) -> None:
-            if not as_json and (total > 1 or row["status"] != "failed"):  # alone, its error is all there is to say
+            if not as_json and (
+                total > 1 or row["status"] != "failed"
+            ):  # alone, its error is all there is to say
                 print_tables([pages.findings_table(row)], form)
             if total > 1:
                 say(f"{done} of {total}: {row['experiment']} {row['status']}")
@@ -443,7 +687,9 @@ def reproduce(
                 show(f"{done} of {total} done, now {todo[done].experiment.name}")
 
         alone = len(todo) == 1 and data is None
-        result = work.run_tasks(todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said)
+        result = work.run_tasks(
+            todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said
+        )
     if page is not None and out is not None and out.exists():
         pages.write_page(page, out)
     if as_json:
@@ -462,16 +708,28 @@ def reproduce(
 
 @app.command()
 def audit(
-    log: Annotated[str, typer.Argument(help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV.")],
+    log: Annotated[
+        str,
+        typer.Argument(
+            help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV."
+        ),
+    ],
     option: Options = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then.")
+        float | None,
+        typer.Option(
+            "--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over time."""
+    """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed,
+    over time.
+    """
     from ..analysis.scheduling.audit import audit_file, audit_tables
     from ..instances.problem.files import write_text
     from ..instances.problem.options import parse_options
@@ -497,12 +755,16 @@ WARMING: tuple[str, ...] = (
 """Bundled instances and generators whose runs, with every method, need every kernel."""
 
 WARMING_JOBS = 8
-"""Processes that compile at the same time, where there are as many cores: what all need is compiled by each."""
+"""Processes that compile at the same time, where there are as many cores: what all need is compiled
+by each.
+"""
 
 
 @app.command()
 def warm() -> None:
-    """Compile every kernel now and keep it, so that no later run has to; once for each installed version."""
+    """Compile every kernel now and keep it, so that no later run has to; once for each installed
+    version.
+    """
     import numpy as np
 
     from ..analysis.run.compare import compare as run
@@ -521,7 +783,9 @@ def warm() -> None:
         draw = resolve(problem_named(problem).generators[generator]) if generator else None
         made.append(read(text) if draw is None else draw(rng=np.random.default_rng(0)))
     with counter("compiling") as step:
-        done = run(made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step)
+        done = run(
+            made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step or False
+        )
     kept = f"{sum(1 for _ in folder.rglob('*.nbc'))} compiled kernels are kept in {folder}"
     if done.interrupted:
         _interrupted(kept)
@@ -530,7 +794,9 @@ def warm() -> None:
 
 proofs.add_to(app)
 
-making = typer.Typer(help="Write the files of something new into a checkout of the sources.", no_args_is_help=True)
+making = typer.Typer(
+    help="Write the files of something new into a checkout of the sources.", no_args_is_help=True
+)
 app.add_typer(making, name="new")
 
 
@@ -538,13 +804,18 @@ app.add_typer(making, name="new")
 def new_problem(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, in lower case.")],
 ) -> None:
-    """Write the files of a problem that works on every floor, with its tests, to be changed into the one that is meant."""
+    """Write the files of a problem that works on every floor, with its tests, to be changed into
+    the one that is meant.
+    """
     from .template import write_problem
 
     root = Path(__file__).resolve().parents[1]
     for path in write_problem(name, root):
         typer.echo(path.relative_to(root))
-    say("install the checkout again, and run the tests: they name the pages that have to speak of it")
+    say(
+        "install the checkout again, and run the tests: they name the pages that have to "
+        "speak of it"
+    )
 
 
 def run() -> int:
@@ -570,9 +841,13 @@ def run() -> int:
         return _fail(error, NO_ANSWER)
     except CotenantError as error:
         return _fail(error, BAD_INPUT)
-    except OSError as error:  # a stream or a folder of the system, such as the one for temporary files
+    except (
+        OSError
+    ) as error:  # a stream or a folder of the system, such as the one for temporary files
         return _fail(error, BAD_INPUT)
-    if code == INTERRUPTED and not _kept:  # a command's own Ctrl-C, before there was anything to keep
+    if (
+        code == INTERRUPTED and not _kept
+    ):  # a command's own Ctrl-C, before there was anything to keep
         raise KeyboardInterrupt
     if start_seconds() > LONG_START:
         _say_what_starting_took()
@@ -589,7 +864,10 @@ def _say_what_starting_took() -> None:
 
     why = why_uncached()
     anew = f"; kernels are compiled anew in every run: {why}" if why else ""
-    say(f"+ {start_seconds():.1f} s to start (libraries, kernels, processes), in no run's seconds{anew}")
+    say(
+        f"+ {start_seconds():.1f} s to start (libraries, kernels, processes), in no run's "
+        f"seconds{anew}"
+    )
 
 
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -627,4 +905,6 @@ def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
 
     path = write(instance, out)
     facts = instance.summary()
-    typer.echo(printable(f"{path}: " + ", ".join(f"{name} {facts[name]}" for name in list(facts)[3:6])))
+    typer.echo(
+        printable(f"{path}: " + ", ".join(f"{name} {facts[name]}" for name in list(facts)[3:6]))
+    )

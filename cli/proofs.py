@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from hashlib import sha256
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..analysis.report.console import progress, require_writable, say, waiting
+from ..analysis.report.console import progress, require_writable, waiting
 from .arguments import Options, TimeLimit
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
     from ..catalog import Method
-
-CLAIMED = "proof: claimed; {name} has no proof as a file yet, so its bound is what a solver or our own code says"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,19 +42,19 @@ def prove(
     ] = None,
     time_limit: TimeLimit = None,
 ) -> None:
-    """Write a proof of what a method says of an instance, as a file that `cotenant verify` accepts."""
+    """Write a proof of what a method says of an instance, as a file that `cotenant verify`
+    accepts.
+    """
     from .. import catalog
     from ..analysis.registry import analysis_of
+    from ..analysis.run import proving
     from ..analysis.run.result import Result, fingerprint
     from ..analysis.run.solve import solve
     from ..instances.problem import read
     from ..instances.problem.errors import InvalidFile
     from ..instances.problem.files import locate
     from ..instances.problem.options import parse_options
-    from ..instances.problem.reading import read_bytes
-    from ..instances.problem.registry import resolve
-    from ..solvers.outcome import LEAST_SECONDS, Clock
-    from ..solvers.proofs import Claimed, Task
+    from ..solvers.outcome import LEAST_SECONDS
 
     path = locate(file)
     instance = read(path)
@@ -66,42 +62,30 @@ def prove(
     require_writable(out, path, *([] if given is None else [given]))
     if not out.name.endswith((".json", ".json.gz")):
         raise InvalidFile(f"{out} must end in .json or .json.gz")
-    options = parse_options(
-        (entry.resolve(), analysis_of(instance.problem).metrics),
-        option or [],
-        f"method {entry.name!r}",
-    )
+    takers = (entry.resolve(), analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {entry.name!r}")
     if not entry.prover:
-        _end_as_claimed(CLAIMED.format(name=entry.name))
-    clock = Clock(time_limit)
+        typer.echo(f"proof: claimed; {proving.CLAIMED.format(name=entry.name)}")
+        raise typer.Exit(NO_ANSWER)
+    share = None if time_limit is None else max(time_limit / 2, LEAST_SECONDS)
     if given is not None:
         result = Result.read(given)
         if (result.method, result.fingerprint) != (entry.name, fingerprint(instance)):
             raise InvalidFile(
-                f"{given} is a result of {result.method} on {result.instance!r}, perhaps of other content"
+                f"{given} is a result of {result.method} on {result.instance!r}, perhaps of "
+                "other content"
             )
-        options = {**result.options, **options}
+        result = replace(result, options={**result.options, **options})
+        share = time_limit
     else:
-        share = None if clock.left is None else max(clock.left / 2, LEAST_SECONDS)
         with progress(f"{entry.name} on {instance.name}", None) as report:
             result = solve(instance, entry.name, time_limit=share, report=report, **options)
-    content = read_bytes(path)
     with waiting(f"proof of {entry.name} on {instance.name}"):
-        try:
-            proof = resolve(entry.prover)(
-                Task.of(content, instance, options, result.outcome, clock)
-            )
-        except Claimed as why:
-            _end_as_claimed(f"proof: claimed; {why}")
-    proof.write(out, instance.name, sha256(content).hexdigest())
-    code = _verified(path, out)
-    if code:
-        out.unlink()
-        say(
-            "the proof that was made is refused: a defect, or floats that differ from the decimals as written; nothing is kept"
-        )
+        proved = proving.prove(instance, path, result, out, share)
+    if proved.standing == "claimed":
+        typer.echo(f"proof: claimed; {proved.says}")
         raise typer.Exit(NO_ANSWER)
-    typer.echo(f"{out}: {out.stat().st_size / 1e3:.1f} kB")
+    typer.echo(f"{proved.says}\nproof: {proved.standing}; {out}: {(proved.size or 0) / 1e3:.1f} kB")
 
 
 def verify(
@@ -110,10 +94,15 @@ def verify(
         str, typer.Argument(metavar="PROOF.json", help="A proof, of whoever made it.")
     ],
 ) -> None:
-    """Judge a proof of an instance by `verify.py`, which needs nothing else of this package: exit 0 accepted, 1 refused."""
+    """Judge a proof of an instance by `verify.py`, which needs nothing else of this package: exit 0
+    accepted, 1 refused.
+    """
+    from ..analysis.run.proving import judge
     from ..instances.problem.files import locate
 
-    raise typer.Exit(_verified(locate(file), Path(proof)))
+    code, line = judge(locate(file), Path(proof))
+    typer.echo(line)
+    raise typer.Exit(code)
 
 
 def proof_words(methods: list[Method]) -> str:
@@ -131,21 +120,3 @@ def proof_words(methods: list[Method]) -> str:
         f"proof: claimed: {claimed}"
     ] * bool(claimed)
     return "\n".join(parts)
-
-
-def _verified(file: Path, proof: Path) -> int:
-    """Run the one program that judges, apart from this one; its line is printed. Returns its exit code."""
-    program = Path(__file__).resolve().parents[1] / "verify.py"
-    done: Any = subprocess.run(
-        [sys.executable, "-I", str(program), str(file), str(proof)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    typer.echo(done.stdout.rstrip("\n"))
-    return int(done.returncode)
-
-
-def _end_as_claimed(words: str) -> None:
-    typer.echo(words)
-    raise typer.Exit(NO_ANSWER)

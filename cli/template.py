@@ -1,4 +1,6 @@
-"""`cotenant new problem NAME`: the files of a problem that works, to be changed into the one that is meant."""
+"""`cotenant new problem NAME`: the files of a problem that works, to be changed into the one that
+is meant.
+"""
 
 from __future__ import annotations
 
@@ -69,13 +71,19 @@ class NewProblem(Instance):
             entries.flags.writeable = False
             object.__setattr__(self, name, entries)
         if self.value.shape != self.weight.shape:
-            raise InvalidInstance("weight", f"of {len(self.weight)} items", f"as many as values, {len(self.value)}")
+            raise InvalidInstance(
+                "weight", f"of {len(self.weight)} items", f"as many as values, {len(self.value)}"
+            )
         if self.capacity < 0:
             raise InvalidInstance("capacity", self.capacity, "0 or more")
 
     def document(self) -> dict[str, Any]:
         """Its fields as JSON has them."""
-        return {"value": self.value.tolist(), "weight": self.weight.tolist(), "capacity": self.capacity}
+        return {
+            "value": self.value.tolist(),
+            "weight": self.weight.tolist(),
+            "capacity": self.capacity,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +108,9 @@ def check(instance: NewProblem, solution: Choice) -> None:
     if any(not 0 <= item < len(instance.value) for item in items):
         raise InfeasibleSolution(f"items are 0 to {len(instance.value) - 1}; got {items}")
     if (total := int(instance.weight[solution.items].sum())) > instance.capacity:
-        raise InfeasibleSolution(f"the items chosen have weight {total}, and {instance.capacity} fits")
+        raise InfeasibleSolution(
+            f"the items chosen have weight {total}, and {instance.capacity} fits"
+        )
 
 
 def scale(instance: NewProblem, objective: str) -> float:
@@ -114,28 +124,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from ..problem.base_document import InstanceDocument
 from ..problem.documents import Entries
 from .instance import NewProblem
 
 
-class NewProblemDocument(BaseModel):
+class NewProblemDocument(InstanceDocument):
     """Items with a value and a weight, of which some fit."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant newproblem instance")
+    model_config = ConfigDict(title="cotenant newproblem instance")
+    made = NewProblem
 
-    cotenant: Literal[1]
     problem: Literal["newproblem"]
-    name: str = ""
-    source: str = Field(default="", description="where the numbers come from")
     value: Entries[int] = Field(description="value of each item")
     weight: Entries[int] = Field(description="weight of each item")
     capacity: int = Field(description="weights that fit in all")
-
-    def build(self) -> NewProblem:
-        """The validated instance."""
-        return NewProblem(**self.model_dump(exclude={"cotenant", "problem"}))
 ''',
     "instances/newproblem/generators.py": '''\
 """Generators."""
@@ -151,7 +156,9 @@ from .instance import NewProblem
 
 
 @checked
-def random(*, items: Annotated[int, AtLeast(1, "items")] = 10, rng: np.random.Generator) -> NewProblem:
+def random(
+    *, items: Annotated[int, AtLeast(1, "items")] = 10, rng: np.random.Generator
+) -> NewProblem:
     """Values and weights drawn evenly from 1 to 20; half of the weights fit.
 
     Parameters
@@ -195,7 +202,11 @@ from ..outcome import Outcome, Report, Status, agree
 
 
 def optimal(
-    instance: NewProblem, *, rng: np.random.Generator | None = None, time_limit: float | None = None, report: Report | None = None
+    instance: NewProblem,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
 ) -> Outcome:
     """The items of most value that fit.
 
@@ -210,7 +221,8 @@ def optimal(
     value = float(instance.value[chosen.items].sum())
     bound = None if answer.bound is None else max(value, -answer.bound)
     proved = bound is not None and agree(value, bound, scale(instance, "value"))
-    return Outcome(chosen, bound, Status.OPTIMAL if proved else Status.FEASIBLE, answer.stop, {"engine": answer.message})
+    status = Status.OPTIMAL if proved else Status.FEASIBLE
+    return Outcome(chosen, bound, status, answer.stop, {"engine": answer.message})
 ''',
     "baselines/newproblem/__init__.py": '''\
 """Heuristics."""
@@ -222,7 +234,12 @@ import numpy as np
 from ...instances.newproblem.instance import Choice, NewProblem
 
 
-def greedy(instance: NewProblem, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Choice:
+def greedy(
+    instance: NewProblem,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+) -> Choice:
     """Items by decreasing value for their weight, each where it still fits.
 
     Examples
@@ -245,7 +262,10 @@ from __future__ import annotations
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis(metric_table_at="analysis.newproblem.metrics:METRICS", metrics_at="analysis.newproblem.metrics:metrics")
+ANALYSIS = Analysis(
+    metric_table_at="analysis.newproblem.metrics:METRICS",
+    metrics_at="analysis.newproblem.metrics:metrics",
+)
 ''',
     "analysis/newproblem/metrics.py": '''\
 """The metrics of a choice."""
@@ -280,8 +300,9 @@ from cotenant.instances.newproblem.generators import random
 @pytest.mark.parametrize("seed", range(20))
 def test_the_optimum_equals_enumeration(seed: int) -> None:
     instance = random(items=7, rng=np.random.default_rng(seed))
-    every = (list(items) for number in range(8) for items in itertools.combinations(range(7), number))
-    most = max(instance.value[items].sum() for items in every if instance.weight[items].sum() <= instance.capacity)
+    every = [list(s) for number in range(8) for s in itertools.combinations(range(7), number)]
+    fitting = [items for items in every if instance.weight[items].sum() <= instance.capacity]
+    most = max(instance.value[items].sum() for items in fitting)
     result = cotenant.solve(instance, "optimal")
     assert (result.status, result.objective) == ("optimal", most)
     assert cotenant.solve(instance, "greedy").objective <= most
@@ -295,13 +316,16 @@ def test_what_does_not_fit_is_refused() -> None:
 """path -> text, with newproblem and NewProblem for the problem's name and its class's."""
 
 LINES: dict[str, tuple[tuple[str, str], ...]] = {
-    "instances/problem/registry.py": ((r"^(PROBLEM_NAMES: .*)\)$", r'\1, "newproblem")'),),
+    "instances/problem/registry.py": (
+        (r"^(PROBLEM_NAMES: .* = \(\n(?:    .*\n)*)\)$", r'\1    "newproblem",\n)'),
+    ),
     "catalog.py": (
         (
             r"^(METHODS: .* = \(\n(?:    .*\n)*)\)$",
-            r'\1    Method("optimal", "newproblem", "solvers.newproblem:optimal", "exact", "value", "this package", '
-            r'("greedy",)),\n'
-            r'    Method("greedy", "newproblem", "baselines.newproblem:greedy", "heuristic", "value", "this package"),\n)',
+            r'\1    Method("optimal", "newproblem", "solvers.newproblem:optimal", "exact",\n'
+            r'           "value", "this package", ("greedy",)),\n'
+            r'    Method("greedy", "newproblem", "baselines.newproblem:greedy", "heuristic",\n'
+            r'           "value", "this package"),\n)',
         ),
     ),
 }
@@ -309,7 +333,8 @@ LINES: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def write_problem(name: str, root: Path) -> list[Path]:
-    """Write the files of a problem into a checkout, and its lines into those that are there; returns what was written.
+    """Write the files of a problem into a checkout, and its lines into those that are there;
+    returns what was written.
 
     Raises
     ------
@@ -319,11 +344,16 @@ def write_problem(name: str, root: Path) -> list[Path]:
         `root` is no checkout, or a file is there already; nothing is written then.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise InvalidOption(f"NAME is {name!r}; expected lower-case letters, digits and underscores, such as groups")
+        raise InvalidOption(
+            f"NAME is {name!r}; expected lower-case letters, digits and underscores, such as groups"
+        )
     if name in PROBLEM_NAMES:
         raise InvalidOption(f"NAME is {name!r}, which is a problem already; choose another")
     if not (root / "tests").is_dir():
-        raise InvalidFile(f"{root} is no checkout of the sources: it has no tests; run this from an editable installation")
+        raise InvalidFile(
+            f"{root} is no checkout of the sources: it has no tests; run this from an "
+            "editable installation"
+        )
     class_name = "".join(part.capitalize() for part in name.split("_"))
 
     def filled(text: str) -> str:
@@ -337,7 +367,9 @@ def write_problem(name: str, root: Path) -> list[Path]:
         for pattern, new in changes:
             text, number = re.subn(pattern, filled(new), text, count=1, flags=re.MULTILINE)
             if number != 1:
-                raise InvalidFile(f"{root / path} has no line like {pattern}; the template is older than it")
+                raise InvalidFile(
+                    f"{root / path} has no line like {pattern}; the template is older than it"
+                )
         made[root / path] = text
     for place, text in made.items():
         place.parent.mkdir(parents=True, exist_ok=True)

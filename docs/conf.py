@@ -10,7 +10,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-# autodoc rewrites the annotations of pydantic's BaseModel, from which documents that keep extra fields can then not be made.
+# autodoc rewrites the annotations of pydantic's BaseModel, from which documents that keep extra
+# fields can then not be made.
 importlib.import_module("cotenant.analysis.papers.documents")
 
 HERE = Path(__file__).resolve().parent

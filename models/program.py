@@ -1,8 +1,9 @@
-"""A mixed-integer linear program as arrays, a builder that reads as maths, and the way in from Pyomo.
+"""A mixed-integer linear program as arrays, a builder that reads as maths, and the way in from
+Pyomo.
 
 One form serves every engine: minimize cost x + offset subject to row_lower <= A x <= row_upper,
-lower <= x <= upper, some columns whole numbers. A Pyomo model becomes the same arrays (`from_pyomo`), so that there is
-one route to each solver and not two.
+lower <= x <= upper, some columns whole numbers. A Pyomo model becomes the same arrays
+(`from_pyomo`), so that there is one route to each solver and not two.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 FEASIBILITY = 1e-6
-"""A row or column bound is kept when it is missed by no more than this (see `LinearProgram.violation` for the unit)."""
+"""A row or column bound is kept when it is missed by no more than this (see
+`LinearProgram.violation` for the unit).
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +41,10 @@ class LinearProgram:
     integer : (columns,) whether a column takes whole numbers only.
     offset : a constant added to the objective.
     names : (columns,) for people and for reading a point back; may be empty.
-    implied : (columns,) integer columns that are whole by themselves once the others are (sums of them, say); HiGHS is
-        quicker when it need not branch on them. None for none.
-    products : (Q, 3) columns p, q, r with x[p] = x[q] x[r]; only CP-SAT takes a program that has any.
+    implied : (columns,) integer columns that are whole by themselves once the others are (sums of
+        them, say); HiGHS is quicker when it need not branch on them. None for none.
+    products : (Q, 3) columns p, q, r with x[p] = x[q] x[r]; only CP-SAT takes a program that has
+        any.
     """
 
     matrix: csr_array
@@ -70,7 +74,9 @@ class LinearProgram:
         return float(self.cost @ np.asarray(point, dtype=float) + self.offset)
 
     def rounded(self, point: npt.ArrayLike) -> Floats:
-        """The point with its integer columns at the nearest whole number and every column inside its bounds."""
+        """The point with its integer columns at the nearest whole number and every column inside
+        its bounds.
+        """
         values = np.array(point, dtype=float)
         values[self.integer] = np.round(values[self.integer])
         return cast("Floats", np.clip(values, self.lower, self.upper))
@@ -78,8 +84,8 @@ class LinearProgram:
     def violation(self, point: npt.ArrayLike) -> float:
         """By how much a point misses a row, a column bound, a product or wholeness at worst.
 
-        Rows of whole numbers are measured as they are (a million agents must not hide one); rows with continuous
-        columns relative to 1 + |bound| + the largest coefficient of such a column.
+        Rows of whole numbers are measured as they are (a million agents must not hide one); rows
+        with continuous columns relative to 1 + |bound| + the largest coefficient of such a column.
         """
         values = np.asarray(point, dtype=float)
         if not np.isfinite(values).all():
@@ -102,7 +108,9 @@ class LinearProgram:
                 if (excess == np.inf).any():  # a lower bound of +inf, or an upper one of -inf
                     worst.append(np.inf)
         product, left, right = self.products.T
-        worst.append(float(np.max(np.abs(values[product] - values[left] * values[right]), initial=0.0)))
+        worst.append(
+            float(np.max(np.abs(values[product] - values[left] * values[right]), initial=0.0))
+        )
         whole = values[self.integer]
         worst.append(float(np.max(np.abs(whole - np.round(whole)), initial=0.0)))
         return max(worst)
@@ -115,8 +123,9 @@ class LinearProgram:
 class ProgramBuilder:
     """Collects columns and rows; `build` makes the arrays.
 
-    Columns are numbers, so a row is written as coefficients times columns, one row at a time (`row`) or many rows at
-    once as triplets (`block`), which is what makes half a million of them cheap.
+    Columns are numbers, so a row is written as coefficients times columns, one row at a time
+    (`row`) or many rows at once as triplets (`block`), which is what makes half a million of them
+    cheap.
     """
 
     def __init__(self) -> None:
@@ -139,20 +148,35 @@ class ProgramBuilder:
         implied: bool = False,
         names: Iterable[str] = (),
     ) -> Integers:
-        """Add columns; bounds and costs are numbers or arrays of that length. Returns their indices."""
+        """Add columns; bounds and costs are numbers or arrays of that length. Returns their
+        indices.
+        """
         shape = (number,)
-        spread = [np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (lower, upper, cost)]
-        self._columns.append((spread[0], spread[1], spread[2], np.full(number, integer), np.full(number, implied)))
+        spread = [
+            np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (lower, upper, cost)
+        ]
+        self._columns.append(
+            (spread[0], spread[1], spread[2], np.full(number, integer), np.full(number, implied))
+        )
         self._names.extend(names)
         first, self._width = self._width, self._width + number
         return np.arange(first, self._width)
 
     def row(
-        self, columns: npt.ArrayLike, coefficients: npt.ArrayLike = 1.0, *, lower: float = -np.inf, upper: float = np.inf
+        self,
+        columns: npt.ArrayLike,
+        coefficients: npt.ArrayLike = 1.0,
+        *,
+        lower: float = -np.inf,
+        upper: float = np.inf,
     ) -> int:
         """Add lower <= coefficients . columns <= upper. Returns the row's index."""
         where = np.atleast_1d(np.asarray(columns, dtype=np.int64))
-        return int(self.block(np.zeros(len(where), dtype=np.int64), where, coefficients, [lower], [upper])[0])
+        return int(
+            self.block(np.zeros(len(where), dtype=np.int64), where, coefficients, [lower], [upper])[
+                0
+            ]
+        )
 
     def block(
         self,
@@ -162,7 +186,9 @@ class ProgramBuilder:
         lower: npt.ArrayLike,
         upper: npt.ArrayLike,
     ) -> Integers:
-        """Add len(lower) rows given as triplets, rows counted from 0 within the block. Returns the rows' indices."""
+        """Add len(lower) rows given as triplets, rows counted from 0 within the block. Returns the
+        rows' indices.
+        """
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         number = max(low.size, high.size)
         where = np.asarray(columns, dtype=np.int64)
@@ -174,7 +200,9 @@ class ProgramBuilder:
 
     def products(self, product: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
         """Add product = left x right, column by column."""
-        self._products.append(np.stack([np.asarray(part, dtype=np.int64) for part in (product, left, right)], axis=1))
+        self._products.append(
+            np.stack([np.asarray(part, dtype=np.int64) for part in (product, left, right)], axis=1)
+        )
 
     def build(self, offset: float = 0.0) -> LinearProgram:
         """The program; repeated entries of a row add up."""
@@ -182,19 +210,33 @@ class ProgramBuilder:
 
         rows, columns, values = _joined(self._triplets, (np.int64, np.int64, float))
         row_lower, row_upper = _joined(self._bounds, (float, float))
-        lower, upper, cost, integer, implied = _joined(self._columns, (float, float, float, bool, bool))
+        lower, upper, cost, integer, implied = _joined(
+            self._columns, (float, float, float, bool, bool)
+        )
         matrix = coo_array((values, (rows, columns)), shape=(self._height, self._width)).tocsr()
         matrix.eliminate_zeros()
         products = np.concatenate([np.zeros((0, 3), dtype=np.int64), *self._products])
         return LinearProgram(
-            matrix, row_lower, row_upper, cost, lower, upper, integer, offset, tuple(self._names), implied, products
+            matrix,
+            row_lower,
+            row_upper,
+            cost,
+            lower,
+            upper,
+            integer,
+            offset,
+            tuple(self._names),
+            implied,
+            products,
         )
 
 
 def from_pyomo(model: Any) -> LinearProgram:
-    """The arrays of a linear Pyomo model; a maximization is negated, so its bound and value come back negated.
+    """The arrays of a linear Pyomo model; a maximization is negated, so its bound and value come
+    back negated.
 
-    Columns that stand in no row and no objective, and fixed variables, are left out; `names` says which remain.
+    Columns that stand in no row and no objective, and fixed variables, are left out; `names` says
+    which remain.
 
     Raises
     ------
@@ -208,11 +250,15 @@ def from_pyomo(model: Any) -> LinearProgram:
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
     try:
-        form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=ObjectiveSense.minimize)
+        form = LinearStandardFormCompiler().write(
+            model, mixed_form=True, set_sense=ObjectiveSense.minimize
+        )
     except InfeasibleConstraintException:
         return _impossible()  # a constraint such as 1 <= 0, which has no columns left
     if len(form.objectives) != 1:
-        raise ValueError(f"the model has {len(form.objectives)} active objectives; expected exactly one")
+        raise ValueError(
+            f"the model has {len(form.objectives)} active objectives; expected exactly one"
+        )
     right = np.asarray(form.rhs, dtype=float)
     kind = np.array([row.bound_type for row in form.rows], dtype=np.int64)
     bounds = [variable.bounds for variable in form.columns]
@@ -240,4 +286,7 @@ def _joined(parts: list[tuple[Any, ...]], kinds: tuple[Any, ...]) -> tuple[Any, 
     """Concatenate a list of tuples of arrays, position by position."""
     if not parts:
         return tuple(np.zeros(0, dtype=kind) for kind in kinds)
-    return tuple(cast("Any", np.concatenate([part[place] for part in parts]).astype(kind)) for place, kind in enumerate(kinds))
+    return tuple(
+        cast("Any", np.concatenate([part[place] for part in parts]).astype(kind))
+        for place, kind in enumerate(kinds)
+    )

@@ -1,7 +1,8 @@
 """One way to compile a kernel: numba, with its cache in the user's own cache folder.
 
-numba is imported by the first decoration, so a module of kernels must itself be imported on first use only. numba notices
-an edit of the file a kernel stands in, not of a file whose compiled function it calls: a kernel and its helpers share a file.
+numba is imported by the first decoration, so a module of kernels must itself be imported on first
+use only. numba notices an edit of the file a kernel stands in, not of a file whose compiled
+function it calls: a kernel and its helpers share a file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _here = threading.local()
 
 
 def cache_folder() -> Path | None:
-    """The folder of compiled kernels, one per version of this package; None when it cannot be written."""
+    """The folder of compiled kernels, one per version of this package; None when it cannot be
+    written.
+    """
     return _cache()[0]
 
 
@@ -47,7 +50,8 @@ def _cache() -> tuple[Path | None, str]:
         label = "source"
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        if not home.is_absolute():  # not set, or to be ignored: what is kept there is run, and a current folder is anybody's
+        # not set, or to be ignored: what is kept there is run, and a current folder is anybody's
+        if not home.is_absolute():
             home = Path.home() / ".cache"
     except RuntimeError:
         return None, "there is no home folder; set XDG_CACHE_HOME"
@@ -57,16 +61,20 @@ def _cache() -> tuple[Path | None, str]:
         with tempfile.TemporaryFile(dir=folder) as trial:
             trial.write(_TRIAL)
     except OSError as error:
-        return None, f"{folder} cannot be written: {error.strerror}; XDG_CACHE_HOME may name another place"
+        return (
+            None,
+            f"{folder} cannot be written: {error.strerror}; XDG_CACHE_HOME may name another place",
+        )
     return folder, ""
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function of arrays and numbers with numba, cached between runs where the cache folder can be written.
+    """Compile a function of arrays and numbers with numba, cached between runs where the cache
+    folder can be written.
 
-    A cache inside the package would outlive an uninstall and could not be written in a read-only installation, so numba's
-    own setting is pointed elsewhere while it decorates, and put back. An interrupt during a call is raised as such by it, see
-    `kernel.Kernel`.
+    A cache inside the package would outlive an uninstall and could not be written in a read-only
+    installation, so numba's own setting is pointed elsewhere while it decorates, and put back. An
+    interrupt during a call is raised as such by it, see `kernel.Kernel`.
     """
     import numba
 
@@ -81,7 +89,8 @@ def compiled(function: Function) -> Function:
         kernel = njit(function)
         kernel.__class__ = Kernel
         return cast("Function", kernel)
-    # A cached kernel names the module it came from. A test runner may import this package under its folder's name; what is
+    # A cached kernel names the module it came from. A test runner may import this package under its
+    # folder's name; what is
     # compiled then must not be found under the right one.
     owner = folder / function.__module__.partition(".")[0]
     with _decorating:
@@ -99,8 +108,9 @@ def compiled(function: Function) -> Function:
 def _forgive(kernel: Any) -> None:
     """Let a cache that fails cost time and nothing else.
 
-    A disk may fill up, a folder be taken away, a file be cut short; and of two processes that keep two signatures of one
-    kernel at the same moment, one may find the other's code under its own name.
+    A disk may fill up, a folder be taken away, a file be cut short; and of two processes that keep
+    two signatures of one kernel at the same moment, one may find the other's code under its own
+    name.
     """
     store = kernel._cache
     load, save = store.load_overload, store.save_overload
@@ -132,11 +142,15 @@ def _arguments(signature: Any) -> Any:
 
 @cache
 def _watch_compiler() -> None:
-    """While numba compiles a kernel, or loads it from its cache, no clock runs and no interrupt breaks in."""
+    """While numba compiles a kernel, or loads it from its cache, no clock runs and no interrupt
+    breaks in.
+    """
     from numba.core import event
 
     class Compiling(event.Listener):
-        """Its calls come in pairs, nested where one kernel calls another, in the thread that compiles."""
+        """Its calls come in pairs, nested where one kernel calls another, in the thread that
+        compiles.
+        """
 
         def on_start(self, _: object) -> None:
             stack = _here.__dict__.setdefault("stack", [])

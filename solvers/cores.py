@@ -12,16 +12,20 @@ VARIABLE = "COTENANT_CORES"
 """The environment's most cores; a process that shares the machine with others gets its share so."""
 
 THREADS = (
-    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",
 )  # fmt: skip
-"""Variables by which the libraries beneath numpy, numba and Clarabel are told how many threads to start."""
+"""Variables by which the libraries beneath numpy, numba and Clarabel are told how many threads to
+start.
+"""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Processor cores this process may use: its affinity, a container's share of processor time, and `COTENANT_CORES`.
+    """Processor cores this process may use: its affinity, a container's share of processor time,
+    and `COTENANT_CORES`.
 
     Raises
     ------
@@ -34,7 +38,9 @@ def cores() -> int:
 
 
 def sharing(processes: int = 1) -> dict[str, str]:
-    """The environment of one of several processes that share the cores: at most its share, each at least one core."""
+    """The environment of one of several processes that share the cores: at most its share, each at
+    least one core.
+    """
     share = max(1, cores() // processes)
     environment = {**os.environ, VARIABLE: str(share)}
     for name in THREADS:
@@ -48,14 +54,18 @@ def _asked() -> float:
     if not text:
         return math.inf
     if not text.isdecimal() or int(text) < 1:
-        from ..instances.problem.errors import InvalidOption  # it loads numpy, whose threads may be what is asked for
+        from ..instances.problem.errors import (
+            InvalidOption,
+        )  # it loads numpy, whose threads may be what is asked for
 
         raise InvalidOption(f"{VARIABLE} is {text!r}; expected a whole number of cores, at least 1")
     return int(text)
 
 
 def _quota(root: Path, membership: Path) -> float:
-    """Cores' worth of processor time that the control groups of this process allow, rounded up; inf without a limit."""
+    """Cores' worth of processor time that the control groups of this process allow, rounded up; inf
+    without a limit.
+    """
     least = math.inf
     with suppress(OSError, ValueError):
         for line in membership.read_text().splitlines():
@@ -69,17 +79,23 @@ def _quota(root: Path, membership: Path) -> float:
 
 
 def _parents(folder: Path, path: str) -> Iterator[Path]:
-    """The groups that hold the group at `path`: each limits it too. Inside a container the path may not be there at all."""
+    """The groups that hold the group at `path`: each limits it too. Inside a container the path may
+    not be there at all.
+    """
     for parent in Path(path.lstrip("/")).parents:
         yield folder / parent
 
 
 def _limit(group: Path) -> float:
-    """Processor seconds a second that one group allows, in either version of control groups; inf without a limit."""
+    """Processor seconds a second that one group allows, in either version of control groups; inf
+    without a limit.
+    """
     with suppress(OSError, ValueError):
         quota, period = (group / "cpu.max").read_text().split()
         return math.inf if quota == "max" else int(quota) / int(period)
     with suppress(OSError, ValueError):
         quota_us = int((group / "cpu.cfs_quota_us").read_text())
-        return math.inf if quota_us <= 0 else quota_us / int((group / "cpu.cfs_period_us").read_text())
+        return (
+            math.inf if quota_us <= 0 else quota_us / int((group / "cpu.cfs_period_us").read_text())
+        )
     return math.inf

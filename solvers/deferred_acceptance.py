@@ -1,8 +1,10 @@
-"""Deferred acceptance, once for the whole project: Gale and Shapley's rule with quotas, supplies and a log of its rounds.
+"""Deferred acceptance, once for the whole project: Gale and Shapley's rule with quotas, supplies
+and a log of its rounds.
 
-A proposer may stand for many identical agents (its supply) and a receiver for many identical seats (its quota), so a market
-of types is matched without ever listing its agents: splitting a type into agents that share its list, ties by index, gives
-the same matching (Roth and Sotomayor 1990, section 5.1, split a college into its seats the same way).
+A proposer may stand for many identical agents (its supply) and a receiver for many identical seats
+(its quota), so a market of types is matched without ever listing its agents: splitting a type into
+agents that share its list, ties by index, gives the same matching (Roth and Sotomayor 1990, section
+5.1, split a college into its seats the same way).
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from ..instances.problem.errors import InvalidOption
 Integers = npt.NDArray[np.int64]
 
 _COMPILE_FROM = 4000
-"""Entries in the proposers' lists from which loading the compiled kernel costs less than running it as plain Python."""
+"""Entries in the proposers' lists from which loading the compiled kernel costs less than running it
+as plain Python.
+"""
+
+
+_ROWS = 512
+"""Lists that are sorted at once: sorted copies of all would take several times their memory."""
 
 
 class Offer(NamedTuple):
@@ -52,7 +60,11 @@ class Round:
     def rows(self) -> list[dict[str, object]]:
         """One plain row per offer: round, event, proposer, receiver, units."""
         events = (("propose", self.proposed), ("accept", self.accepted), ("reject", self.rejected))
-        return [{"round": self.number, "event": event, **offer._asdict()} for event, offers in events for offer in offers]
+        return [
+            {"round": self.number, "event": event, **offer._asdict()}
+            for event, offers in events
+            for offer in offers
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +91,10 @@ class Acceptance:
     def partner(self) -> Integers:
         """(P,) the receiver of each proposer, -1 for none; for proposers of one unit each."""
         if len(np.unique(self.proposer)) < len(self.proposer) or (self.units > 1).any():
-            raise InvalidOption("a proposer holds more than one unit; read proposer, receiver and units instead of partner()")
+            raise InvalidOption(
+                "a proposer holds more than one unit; read proposer, receiver and units "
+                "instead of partner()"
+            )
         found = np.full(len(self.unmatched), -1, dtype=np.int64)
         found[self.proposer] = self.receiver
         return found
@@ -90,16 +105,20 @@ def preference_order(cost: npt.ArrayLike) -> npt.NDArray[np.int32]:
 
     Parameters
     ----------
-    cost : (P, R) lower is better; inf for a receiver never proposed to. Ties go to the lowest receiver.
+    cost : (P, R) lower is better; inf for a receiver never proposed to. Ties go to the lowest
+        receiver.
 
     Returns
     -------
     (P, R) receivers; -1 fills the end of a shorter list.
     """
     values = np.asarray(cost, dtype=float)
-    order = np.argsort(values, axis=1, kind="stable").astype(np.int32)
-    if np.isinf(values).any():
-        order[np.take_along_axis(values, order, axis=1) == np.inf] = -1
+    order = np.empty(values.shape, dtype=np.int32)
+    for start in range(0, len(values), _ROWS):
+        rows = values[start : start + _ROWS]
+        who = np.argsort(rows, axis=1, kind="stable")
+        who[np.take_along_axis(rows, who, axis=1) == np.inf] = -1
+        order[start : start + _ROWS] = who
     return order
 
 
@@ -111,16 +130,18 @@ def deferred_acceptance(
     *,
     log: bool = False,
 ) -> Acceptance:
-    """Match proposers to receivers by rounds of simultaneous proposals, each receiver holding the best it was offered.
+    """Match proposers to receivers by rounds of simultaneous proposals, each receiver holding the
+    best it was offered.
 
-    The matching is stable and, among the stable ones, the best for every proposer; the order in which proposals are
-    looked at does not change it.
+    The matching is stable and, among the stable ones, the best for every proposer; the order in
+    which proposals are looked at does not change it.
 
     Parameters
     ----------
-    order : (P, L) receivers in each proposer's order, best first; -1 fills the end of a shorter list.
-    score : (R, P) what each receiver thinks of each proposer: lower is better, inf never accepted. Equal scores go to
-        the lowest proposer.
+    order : (P, L) receivers in each proposer's order, best first; -1 fills the end of a shorter
+        list.
+    score : (R, P) what each receiver thinks of each proposer: lower is better, inf never accepted.
+        Equal scores go to the lowest proposer.
     quota : (R,) units each receiver holds at most; 1 each when not given.
     supply : (P,) identical units each proposer stands for; 1 each when not given.
     log : record the rounds; costs O(P) more per round.
@@ -128,16 +149,18 @@ def deferred_acceptance(
     Raises
     ------
     InvalidOption
-        Shapes that do not agree, a receiver that is out of range or listed twice, NaN, a negative quota or supply.
+        Shapes that do not agree, a receiver that is out of range or listed twice, NaN, a negative
+        quota or supply.
 
     Notes
     -----
-    At most one proposal per proposer and list entry when every supply is 1: O(P L) time, O(P + sum of quotas) beyond the
-    input. Source: Gale and Shapley 1962; Cooper algorithm 1 and fig. 5.
+    At most one proposal per proposer and list entry when every supply is 1: O(P L) time, O(P + sum
+    of quotas) beyond the input. Source: Gale and Shapley 1962; Cooper algorithm 1 and fig. 5.
 
     Examples
     --------
-    >>> deferred_acceptance([[0, 1, 2], [2, 0, 1], [0, 1, 2]], [[2, 0, 1], [1, 2, 0], [1, 0, 2]]).partner()
+    >>> proposers, receivers = [[0, 1, 2], [2, 0, 1], [0, 1, 2]], [[2, 0, 1], [1, 2, 0], [1, 0, 2]]
+    >>> deferred_acceptance(proposers, receivers).partner()
     array([1, 2, 0])
     """
     lists, scores = _valid_lists(order, score)
@@ -161,18 +184,30 @@ def deferred_acceptance(
     else:
         number, proposals = kernel(*market, *state, -1)
     held = sorted(_held(offset, state).items())
-    columns = np.array([(*pair, units) for pair, units in held], dtype=np.int64).reshape(-1, 3).T.copy()
-    return Acceptance(columns[0], columns[1], columns[2], state[1], int(number), int(proposals), tuple(rounds))
+    columns = (
+        np.array([(*pair, units) for pair, units in held], dtype=np.int64).reshape(-1, 3).T.copy()
+    )
+    return Acceptance(
+        columns[0], columns[1], columns[2], state[1], int(number), int(proposals), tuple(rounds)
+    )
 
 
-def _run_logged(kernel: Callable[..., Any], market: Any, state: Any, rounds: list[Round]) -> tuple[int, int]:
-    """Run round by round; what was rejected is what was held or proposed before and is not held after."""
+def _run_logged(
+    kernel: Callable[..., Any], market: Any, state: Any, rounds: list[Round]
+) -> tuple[int, int]:
+    """Run round by round; what was rejected is what was held or proposed before and is not held
+    after.
+    """
     lists, _, _, offset = market
     place, free = state[0], state[1]
     proposals = 0
     before = _held(offset, state)
     while True:
-        open_ = [p for p in np.flatnonzero(free).tolist() if place[p] < lists.shape[1] and lists[p, place[p]] >= 0]
+        open_ = [
+            p
+            for p in np.flatnonzero(free).tolist()
+            if place[p] < lists.shape[1] and lists[p, place[p]] >= 0
+        ]
         if not open_:
             return len(rounds), proposals
         proposed = {(p, int(lists[p, place[p]])): int(free[p]) for p in open_}
@@ -180,8 +215,14 @@ def _run_logged(kernel: Callable[..., Any], market: Any, state: Any, rounds: lis
         after = _held(offset, state)
         rejected = before + Counter(proposed)
         rejected.subtract(after)
-        accepted = {pair: units - rejected[pair] for pair, units in proposed.items() if units > rejected[pair]}
-        rounds.append(Round(len(rounds) + 1, _offers(proposed), _offers(accepted), _offers(+rejected)))
+        accepted = {
+            pair: units - rejected[pair]
+            for pair, units in proposed.items()
+            if units > rejected[pair]
+        }
+        rounds.append(
+            Round(len(rounds) + 1, _offers(proposed), _offers(accepted), _offers(+rejected))
+        )
         before = after
 
 
@@ -191,7 +232,9 @@ def _held(offset: Integers, state: Any) -> Counter[tuple[int, int]]:
     held: Counter[tuple[int, int]] = Counter()
     owner = np.repeat(np.arange(len(used)), np.diff(offset))
     live = np.flatnonzero(np.arange(len(owner)) - offset[owner] < used[owner])
-    for p, r, units in zip(holder[live].tolist(), owner[live].tolist(), amount[live].tolist(), strict=True):
+    for p, r, units in zip(
+        holder[live].tolist(), owner[live].tolist(), amount[live].tolist(), strict=True
+    ):
         held[p, r] += units
     return held
 
@@ -210,8 +253,11 @@ def _compiled() -> Callable[..., Any]:
 def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: numba compiles it as it stands
     lists, scores, quota, offset, place, free, holder, amount, used, load, limit
 ):
-    """Run at most `limit` rounds (all when negative) on the state arrays, in place; returns (rounds, units proposed)."""
+    """Run at most `limit` rounds (all when negative) on the state arrays, in place; returns
+    (rounds, units proposed).
+    """
     length = lists.shape[1]
+    # the proposers with free units
     active = np.empty(len(place), dtype=np.int64)
     target = np.empty(len(place), dtype=np.int64)
     offer = np.empty(len(place), dtype=np.int64)
@@ -220,6 +266,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
         if free[p] > 0:
             active[size] = p
             size += 1
+    # those rejected in a round propose in the next
     listed = np.zeros(len(place), dtype=np.bool_)
     following = np.empty(len(place), dtype=np.int64)
     rounds = 0
@@ -237,15 +284,18 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
         if open_ == 0:
             break
         rounds += 1
+        # answers, one proposal after the other
         size = 0
         for k in range(open_):
             p, r, units = active[k], target[k], offer[k]
             mine = scores[r, p]
             proposals += units
+            # the receiver's slots begin here; it takes units until all are held or rejected
             start = offset[r]
             while units > 0:
                 loser = p
                 moved = units
+                # room: held; else the worst held unit, or the newcomer, is rejected
                 if mine != np.inf and quota[r] > load[r]:
                     loser = -1
                     moved = min(units, quota[r] - load[r])
@@ -276,7 +326,9 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
                     amount[slot] += moved
                     load[r] += moved
                 units -= moved
-                if loser >= 0:  # a receiver that has rejected one unit of a proposer will never hold another
+                if (
+                    loser >= 0
+                ):  # a receiver that has rejected one unit of a proposer will never hold another
                     free[loser] += moved
                     if place[loser] < length and lists[loser, place[loser]] == r:
                         place[loser] += 1
@@ -284,6 +336,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
                         listed[loser] = True
                         following[size] = loser
                         size += 1
+        # the next round's proposers
         for k in range(size):
             active[k] = following[k]
             listed[following[k]] = False
@@ -293,24 +346,38 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
 def _valid_lists(order: npt.ArrayLike, score: npt.ArrayLike) -> tuple[Any, Any]:
     lists, scores = np.asarray(order), np.asarray(score)
     if lists.ndim != 2 or scores.ndim != 2 or scores.shape[1] != len(lists):
-        raise InvalidOption(f"order is of shape {lists.shape}, score of {scores.shape}; expected (P, L) and (R, P)")
+        raise InvalidOption(
+            f"order is of shape {lists.shape}, score of {scores.shape}; expected (P, L) and (R, P)"
+        )
     if lists.size and lists.dtype.kind not in "iu":
-        raise InvalidOption(f"order is of type {lists.dtype}; expected receivers as whole numbers, -1 at the end of a list")
+        raise InvalidOption(
+            f"order is of type {lists.dtype}; expected receivers as whole numbers, -1 at the "
+            "end of a list"
+        )
     lists = np.ascontiguousarray(lists, dtype=np.int32)
     if lists.size and (lists.min() < -1 or lists.max() >= len(scores)):
-        raise InvalidOption(f"order names receivers from {lists.min()} to {lists.max()}; expected -1 to {len(scores) - 1}")
-    for start in range(0, len(lists), 512):  # sorted in blocks: a sorted copy of all lists would double the memory
-        block = np.sort(lists[start : start + 512], axis=1)
+        raise InvalidOption(
+            f"order names receivers from {lists.min()} to {lists.max()}; expected -1 to "
+            f"{len(scores) - 1}"
+        )
+    for start in range(0, len(lists), _ROWS):
+        block = np.sort(lists[start : start + _ROWS], axis=1)
         if ((block[:, 1:] == block[:, :-1]) & (block[:, 1:] >= 0)).any():
-            raise InvalidOption("order lists a receiver twice for one proposer; expected each receiver at most once")
+            raise InvalidOption(
+                "order lists a receiver twice for one proposer; expected each receiver at most once"
+            )
     if scores.dtype.kind not in "iuf":
         raise InvalidOption(f"score is of type {scores.dtype}; expected numbers, lower is better")
     if scores.dtype.kind == "f":
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         if np.isnan(scores).any():
-            raise InvalidOption("score holds NaN; expected numbers, inf for a proposer never accepted")
+            raise InvalidOption(
+                "score holds NaN; expected numbers, inf for a proposer never accepted"
+            )
     else:
-        scores = np.ascontiguousarray(scores, dtype=np.int32 if scores.dtype == np.int32 else np.int64)
+        scores = np.ascontiguousarray(
+            scores, dtype=np.int32 if scores.dtype == np.int32 else np.int64
+        )
     return lists, scores
 
 

@@ -1,16 +1,19 @@
 """Item-based collaborative filter: the missing entries of a matrix from a sample of them.
 
-Rows are consumers (a job, a user), columns are items (a co-runner, a server), entries what the row's owner experiences.
-The papers name a library (recommenderlab) and the idea (a co-runner affects similar jobs similarly); the formulas are ours:
+Rows are consumers (a job, a user), columns are items (a co-runner, a server), entries what the
+row's owner experiences. The papers name a library (recommenderlab) and the idea (a co-runner
+affects similar jobs similarly); the formulas are ours:
 
-1. Baseline. entry[i, j] is near r_i c_j, a row's sensitivity times a column's pressure, fitted to the sampled entries by
-   alternating least squares, both shrunk: r towards 1, c towards the sample's mean. A row or column without any sample
-   thereby falls back on 1 or on the mean.
-2. Similarity of two columns: cosine over all rows of the matrix filled so far, each row standardized (mean 0, deviation 1:
-   the adjusted cosine), predicted entries weighing less than sampled ones; negative similarities count as 0, the others are
-   squared so that near neighbors dominate, and only the nearest columns are kept.
-3. Prediction. The baseline plus the similarity-weighted mean of the same row's residuals in the sampled columns, with a
-   shrinkage constant in the denominator, so that one far neighbor moves little.
+1. Baseline. entry[i, j] is near r_i c_j, a row's sensitivity times a column's pressure, fitted to
+   the sampled entries by alternating least squares, both shrunk: r towards 1, c towards the
+   sample's mean. A row or column without any sample thereby falls back on 1 or on the mean.
+2. Similarity of two columns: cosine over all rows of the matrix filled so far, each row
+   standardized (mean 0, deviation 1: the adjusted cosine), predicted entries weighing less than
+   sampled ones; negative similarities count as 0, the others are squared so that near neighbors
+   dominate, and only the nearest columns are kept.
+3. Prediction. The baseline plus the similarity-weighted mean of the same row's residuals in the
+   sampled columns, with a shrinkage constant in the denominator, so that one far neighbor moves
+   little.
 
 Steps 2 and 3 are repeated, since a filled matrix gives better similarities than a sparse one.
 """
@@ -29,7 +32,9 @@ Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
 EQUAL = 1e-9
-"""Predicted entries closer than this are tied, and a smaller deviation is none: both come from floats."""
+"""Predicted entries closer than this are tied, and a smaller deviation is none: both come from
+floats.
+"""
 
 PREDICTED_WEIGHT = 0.3
 """Weight of a predicted entry in a similarity, a sampled one having 1."""
@@ -47,7 +52,8 @@ def sample_mask(
     rng: np.random.Generator,
     eligible: npt.ArrayLike | None = None,
 ) -> Booleans:
-    """Draw which entries are sampled: a uniformly random set of the given share of the eligible ones.
+    """Draw which entries are sampled: a uniformly random set of the given share of the eligible
+    ones.
 
     Parameters
     ----------
@@ -64,7 +70,10 @@ def sample_mask(
     possible = np.ones(shape, dtype=bool) if eligible is None else np.asarray(eligible, dtype=bool)
     places = np.flatnonzero(possible)
     if possible.shape != tuple(shape) or len(places) == 0:
-        raise InvalidOption(f"eligible has {len(places)} entries in shape {possible.shape}; expected at least one in {shape}")
+        raise InvalidOption(
+            f"eligible has {len(places)} entries in shape {possible.shape}; expected at least "
+            f"one in {shape}"
+        )
     mask = np.zeros(possible.size, dtype=bool)
     mask[rng.choice(places, size=max(1, round(fraction * len(places))), replace=False)] = True
     return mask.reshape(shape)
@@ -83,8 +92,9 @@ def fill(
 
     Parameters
     ----------
-    matrix : (rows, columns) entries; inf is a known impossibility, kept and never predicted; other entries that were not
-        sampled are not looked at and may be NaN. The filter assumes a natural zero (no loss), not a natural scale.
+    matrix : (rows, columns) entries; inf is a known impossibility, kept and never predicted; other
+        entries that were not sampled are not looked at and may be NaN. The filter assumes a natural
+        zero (no loss), not a natural scale.
     sampled : (rows, columns) which entries are known.
     neighbors : columns a prediction draws on at most.
     shrinkage : similarity's worth of belief in the baseline.
@@ -101,34 +111,40 @@ def fill(
 
     Notes
     -----
-    O(iterations · rows · columns²). Source: Cooper section IV.A, thesis section 2.3.1 (item-based filtering, one to three
-    iterations).
+    O(iterations · rows · columns²). Source: Cooper section IV.A, thesis section 2.3.1 (item-based
+    filtering, one to three iterations).
     """
     values, known = _valid_sample(matrix, sampled)
     impossible = values == np.inf
     values = np.where(known, values, 0.0)
-    scale = float(np.abs(values[known]).max()) or 1.0  # powers of tiny entries would underflow, of large ones overflow
+    scale = (
+        float(np.abs(values[known]).max()) or 1.0
+    )  # powers of tiny entries would underflow, of large ones overflow
     values /= scale
     baseline = _baseline(values, known)
     residual = np.where(known, values - baseline, 0.0)
     filled = np.where(known, values, baseline)
     for _ in range(iterations):
         near = _similarity(filled, known, ~impossible, neighbors)
-        filled = np.where(known, values, baseline + (residual @ near.T) / (known @ near.T + shrinkage))
+        filled = np.where(
+            known, values, baseline + (residual @ near.T) / (known @ near.T + shrinkage)
+        )
     result = np.where(known, np.asarray(matrix, dtype=float), filled * scale)
     return np.where(impossible, np.inf, result)
 
 
 def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
-    """The share of pairwise preferences that a prediction gets right, over all pairs of columns of every row.
+    """The share of pairwise preferences that a prediction gets right, over all pairs of columns of
+    every row.
 
-    A tie in the truth counts 1/2 whatever is predicted, and a predicted tie of two entries that truly differ counts 1/2:
-    what breaking it by a coin would score. Entries that are inf in the truth (forbidden, known) are left out.
+    A tie in the truth counts 1/2 whatever is predicted, and a predicted tie of two entries that
+    truly differ counts 1/2: what breaking it by a coin would score. Entries that are inf in the
+    truth (forbidden, known) are left out.
 
     Parameters
     ----------
-    truth, predicted : (rows, columns). True entries are tied when they are equal, predicted ones within 1e-9, which is what the
-        prediction's own rounding may be.
+    truth, predicted : (rows, columns). True entries are tied when they are equal, predicted ones
+        within 1e-9, which is what the prediction's own rounding may be.
 
     Returns
     -------
@@ -141,7 +157,8 @@ def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
 
     Notes
     -----
-    O(rows · columns²). Source: Cooper eq. 2, thesis eq. 2.2, with the number of pairs there are in the denominator.
+    O(rows · columns²). Source: Cooper eq. 2, thesis eq. 2.2, with the number of pairs there are in
+    the denominator.
 
     Examples
     --------
@@ -150,16 +167,26 @@ def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
     """
     true, guess = np.asarray(truth, dtype=float), np.asarray(predicted, dtype=float)
     if true.ndim != 2 or true.shape != guess.shape:
-        raise InvalidOption(f"truth has shape {true.shape}, the prediction {guess.shape}; expected two matrices of one shape")
+        raise InvalidOption(
+            f"truth has shape {true.shape}, the prediction {guess.shape}; expected two "
+            "matrices of one shape"
+        )
     finite = np.isfinite(true)
     if not np.isfinite(guess[finite]).all():
-        raise InvalidOption("the prediction holds NaN or inf where the truth is a number; expected a number for each")
+        raise InvalidOption(
+            "the prediction holds NaN or inf where the truth is a number; expected a number "
+            "for each"
+        )
     right, pairs = 0.0, 0
     for row in range(len(true)):
         columns = np.flatnonzero(finite[row])
         first, second = np.triu_indices(len(columns), 1)
-        differs, predicted_to = (entry[row, columns[first]] - entry[row, columns[second]] for entry in (true, guess))
-        signs = np.sign(differs) * np.where(np.abs(predicted_to) <= EQUAL, 0.0, np.sign(predicted_to))
+        differs, predicted_to = (
+            entry[row, columns[first]] - entry[row, columns[second]] for entry in (true, guess)
+        )
+        signs = np.sign(differs) * np.where(
+            np.abs(predicted_to) <= EQUAL, 0.0, np.sign(predicted_to)
+        )
         right += float((1.0 + signs).sum()) / 2
         pairs += len(first)
     return right / pairs if pairs else 1.0
@@ -168,12 +195,17 @@ def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
 def _valid_sample(matrix: npt.ArrayLike, sampled: npt.ArrayLike) -> tuple[Floats, Booleans]:
     values, known = np.array(matrix, dtype=float), np.asarray(sampled, dtype=bool)
     if values.ndim != 2 or values.shape != known.shape:
-        raise InvalidOption(f"matrix has shape {values.shape}, sampled {known.shape}; expected two matrices of one shape")
+        raise InvalidOption(
+            f"matrix has shape {values.shape}, sampled {known.shape}; expected two matrices "
+            "of one shape"
+        )
     known = known & (values != np.inf)
     if not known.any():
         raise InvalidOption("nothing is sampled; expected at least one known entry")
     if not np.isfinite(values[known]).all():
-        raise InvalidOption("a sampled entry is NaN or -inf; expected a number, or inf for what is impossible")
+        raise InvalidOption(
+            "a sampled entry is NaN or -inf; expected a number, or inf for what is impossible"
+        )
     return values, known
 
 
@@ -191,16 +223,23 @@ def _baseline(values: Floats, known: Booleans) -> Floats:
 
 
 def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbors: int) -> Floats:
-    """(columns, columns): squared adjusted cosine, 0 on the diagonal, below 0 and beyond the nearest columns."""
+    """(columns, columns): squared adjusted cosine, 0 on the diagonal, below 0 and beyond the
+    nearest columns.
+    """
     cells = np.maximum(possible.sum(axis=1, keepdims=True), 1)
-    centered = np.where(possible, filled - np.where(possible, filled, 0.0).sum(axis=1, keepdims=True) / cells, 0.0)
+    centered = np.where(
+        possible, filled - np.where(possible, filled, 0.0).sum(axis=1, keepdims=True) / cells, 0.0
+    )
     deviation = np.sqrt((centered**2).sum(axis=1, keepdims=True) / cells)
     standard = np.divide(centered, deviation, out=np.zeros_like(centered), where=deviation > EQUAL)
     weighted = standard * np.where(known, 1.0, np.sqrt(PREDICTED_WEIGHT))
     product = weighted.T @ weighted
     norm = np.sqrt(np.diag(product))
     scale = np.outer(norm, norm)
-    near: Floats = np.clip(np.divide(product, scale, out=np.zeros_like(product), where=scale > 0), 0.0, 1.0) ** 2
+    near: Floats = (
+        np.clip(np.divide(product, scale, out=np.zeros_like(product), where=scale > 0), 0.0, 1.0)
+        ** 2
+    )
     np.fill_diagonal(near, 0.0)
     if neighbors < len(near) - 1:
         least = -np.partition(-near, neighbors - 1, axis=1)[:, neighbors - 1 : neighbors]

@@ -1,4 +1,6 @@
-"""Ctrl-C, and the SIGTERM that batch systems send: heard once, and never in the middle of what cannot be cut in two."""
+"""Ctrl-C, and the SIGTERM that batch systems send: heard once, and never in the middle of what
+cannot be cut in two.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,18 @@ def note(number: int) -> None:
 
 
 def exit_code() -> int:
-    """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for SIGTERM."""
+    """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for
+    SIGTERM.
+    """
     return 128 + (_heard[0] if _heard else signal.SIGINT)
 
 
 def take_over(handler: Handler) -> dict[int, Handler]:
-    """Have `handler` hear the signals that Python code hears so far; returns who did, for `give_back`.
+    """Make `handler` the handler of the signals that Python code handles so far; returns those
+    before it, for `give_back`.
 
-    A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does by default) stays so. Only
-    the main thread can hear signals: in others nothing changes.
+    A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does
+    by default) stays so. Only the main thread can hear signals: in others nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -49,13 +54,13 @@ def take_over(handler: Handler) -> dict[int, Handler]:
 
 
 def give_back(before: dict[int, Handler]) -> None:
-    """Let those hear the signals who did before `take_over`."""
+    """Restore the handlers that `take_over` returned."""
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
 class Deferred:
-    """What came while signals were put off."""
+    """The first signal that arrived while signals were put off."""
 
     def __init__(self) -> None:
         self._before: dict[int, Handler] = {}
@@ -68,20 +73,20 @@ class Deferred:
             self._before[number](number, frame)
 
     def deliver(self) -> None:
-        """Let those hear what came who would have, had it not been put off."""
+        """Call the handler of the signal that was put off, if there is one."""
         number, self._number = self._number, None
         if number is not None:
             self._before[number](number, None)
 
     def send_again(self) -> None:
-        """Have what came sent again in a moment, when the code around the block is through too."""
+        """Send the signal again in a moment, when the code around the block is done too."""
         number, self._number = self._number, None
         if number is not None:
             _send_again(number)
 
     @property
     def interrupted(self) -> bool:
-        """Whether what came, if anything, was an interrupt; it is then delivered."""
+        """Whether a signal was put off that interrupts; it is delivered by this."""
         try:
             self.deliver()
         except KeyboardInterrupt:
@@ -91,23 +96,29 @@ class Deferred:
 
 @contextmanager
 def deferred() -> Iterator[Deferred]:
-    """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one is heard at once."""
-    came = Deferred()
-    came._before.update(take_over(came._put_off))
+    """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one
+    is heard at once.
+    """
+    put_off = Deferred()
+    put_off._before.update(take_over(put_off._put_off))
     try:
-        yield came
+        yield put_off
     finally:
-        give_back(came._before)
-        came.deliver()
+        give_back(put_off._before)
+        put_off.deliver()
 
 
 class Abandoned(BaseException):
-    """An interrupt of work whose parts are worth nothing: no method takes it for one that keeps its best answer."""
+    """An interrupt of work whose parts are worth nothing: no method takes it for one that keeps its
+    best answer.
+    """
 
 
 @contextmanager
 def abandoning() -> Iterator[None]:
-    """Have Ctrl-C and SIGTERM raise `Abandoned` in a block, and KeyboardInterrupt come out of it."""
+    """Have Ctrl-C and SIGTERM raise `Abandoned` in a block, and KeyboardInterrupt come out of
+    it.
+    """
 
     def abandon(number: int, frame: FrameType | None) -> None:
         note(number)
@@ -128,10 +139,11 @@ def _hear(number: int, frame: FrameType | None) -> None:
 
 
 def hear() -> None:
-    """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is ignored stays ignored.
+    """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is
+    ignored stays ignored.
 
-    Python swallows what is raised while it frees an object and prints it as an exception that was ignored: an interrupt that
-    this befalls is sent once more instead.
+    Python swallows what is raised while it frees an object and prints it as an exception that was
+    ignored: an interrupt that this befalls is sent once more instead.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -144,9 +156,11 @@ def hear() -> None:
 
 
 def wake_main_thread() -> None:
-    """Have a signal that the system gives to any other thread, even one of a library, end what the main thread waits for.
+    """Have a signal that the system gives to any other thread, even one of a library, end what the
+    main thread waits for.
 
-    Handlers run in the main thread only, and a long sleep or wait there would not notice. For processes of our own.
+    Handlers run in the main thread only, and a long sleep or wait there would not notice. For
+    processes of our own.
     """
     if not hasattr(signal, "pthread_kill"):
         return
@@ -165,7 +179,9 @@ def wake_main_thread() -> None:
 
 
 def leave(code: int) -> None:
-    """The command is done, and what Python does to leave has nothing to keep: a signal now ends it with its own exit code."""
+    """The command is done, and what Python does to leave has nothing to keep: a signal now ends it
+    with its own exit code.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
 

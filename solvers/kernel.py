@@ -1,4 +1,6 @@
-"""The type of compiled kernels; numba is imported with this module, so import it on first use only."""
+"""The type of compiled kernels; numba is imported with this module, so import it on first use
+only.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ _call = CPUDispatcher.__call__
 class Kernel(CPUDispatcher):
     """A compiled function that raises what a signal handler raised while it ran.
 
-    Python runs signal handlers between two of its own instructions, and numba executes some when it makes the result of a
-    kernel, without looking at what they raise: Python then reports "returned a result with an exception set", a SystemError
-    with the real exception at the end of its causes, which `except KeyboardInterrupt` would miss.
+    Python runs signal handlers between two of its own instructions, and numba executes some when it
+    makes the result of a kernel, without looking at what they raise: Python then reports "returned
+    a result with an exception set", a SystemError with the real exception at the end of its causes,
+    which `except KeyboardInterrupt` would miss.
     """
 
     def __call__(self, *arguments: Any) -> Any:
@@ -23,7 +26,9 @@ class Kernel(CPUDispatcher):
             return _call(self, *arguments)
         except SystemError as error:
             cause: BaseException = error
-            while isinstance(cause, SystemError) and cause.__cause__ is not None:  # one for each function on the way out
+            while (
+                isinstance(cause, SystemError) and cause.__cause__ is not None
+            ):  # one for each function on the way out
                 cause = cause.__cause__
             if cause is error:
                 raise

@@ -1,4 +1,6 @@
-"""Short memory, said in a line: what a library makes of it is a broken import, a missing file, or a loop without end."""
+"""Short memory, said in a line: what a library makes of it is a broken import, a missing file, or a
+loop without end.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +19,44 @@ LIBRARIES = 300 * 2**20
 """Bytes of address space that Python, numpy and scipy take without their threads."""
 
 A_THREAD = 2 * 40 * 2**20
-"""Bytes of address space that numpy's and scipy's OpenBLAS take for a thread: a buffer and a stack each."""
+"""Bytes of address space that numpy's and scipy's OpenBLAS take for a thread: a buffer and a stack
+each.
+"""
 
-_SIGNS = ("failed to map segment", "annot allocate memory", "can't start new thread", "nable to allocate", "bad_alloc")
+_SIGNS = (
+    "failed to map segment",
+    "annot allocate memory",
+    "can't start new thread",
+    "nable to allocate",
+    "bad_alloc",
+)
 _SYSTEM = (errno.ENOMEM, errno.EAGAIN)
 
 
 def sentence(what: str) -> str:
     """The line that is said of short memory."""
-    return f"memory is short: {what}; raise the limit (`ulimit -v`, the job's or the container's) or ask for less"
+    return (
+        f"memory is short: {what}; raise the limit (`ulimit -v`, the job's or the "
+        "container's) or ask for less"
+    )
 
 
 def shortage() -> str:
-    """Why the libraries should not be loaded at all: a limit that they do not fit in; "" when there is none.
+    """Why the libraries should not be loaded at all: a limit that they do not fit in; "" when there
+    is none.
 
-    OpenBLAS asks for its buffers again and again, for ever, when it gets none: no error comes of it, and no signal is heard.
+    OpenBLAS asks for its buffers again and again, for ever, when it gets none: no error comes of
+    it, and no signal is heard.
     """
     if resource is None:
         return ""
     for name, word in (("RLIMIT_AS", "address space"), ("RLIMIT_DATA", "data")):
         limit = resource.getrlimit(getattr(resource, name))[0]
         if limit != resource.RLIM_INFINITY and limit < (need := LIBRARIES + _threads() * A_THREAD):
-            return sentence(f"{limit / 1e6:.0f} MB of {word} are allowed, and the libraries alone take {need / 1e6:.0f} MB")
+            return sentence(
+                f"{limit / 1e6:.0f} MB of {word} are allowed, and the libraries alone take "
+                f"{need / 1e6:.0f} MB"
+            )
     return ""
 
 
@@ -48,7 +66,9 @@ def _threads() -> int:
 
 
 def short_of_memory(error: BaseException) -> str:
-    """The line for an error that is, or came of, memory, threads or processes that are not to be had; "" for any other."""
+    """The line for an error that is, or came of, memory, threads or processes that are not to be
+    had; "" for any other.
+    """
     for part in _chain(error):
         words = str(getattr(part, "strerror", None) or part)
         if said := said_short_of_memory(words):
@@ -59,7 +79,9 @@ def short_of_memory(error: BaseException) -> str:
 
 
 def said_short_of_memory(words: str) -> str:
-    """The line for what a library or another process says when it is short of memory; "" for anything else."""
+    """The line for what a library or another process says when it is short of memory; "" for
+    anything else.
+    """
     if words.startswith("memory is short"):
         return words
     return sentence(" ".join(words.split())) if any(sign in words for sign in _SIGNS) else ""

@@ -1,7 +1,7 @@
 """What an exact method returns, and the arithmetic of gaps.
 
-Four things are kept apart: what the answer is (`solution`), how good it is (`bound`, `status`), why the method stopped
-(`stop`), and why it should be believed (`certificate`).
+Four things are kept apart: what the answer is (`solution`), how good it is (`bound`, `status`), why
+the method stopped (`stop`), and why it should be believed (`certificate`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ..instances.problem.rules import SECONDS
 from .stopwatch import ImportWatch, stopwatch
 
 AGREE = 1e-9
-"""A value and its bound that differ by no more than this fraction of their scale are equal: see `agree`."""
+"""A value and its bound that differ by no more than this fraction of their scale are equal: see
+`agree`.
+"""
 
 
 class Status(StrEnum):
@@ -65,13 +67,16 @@ class Outcome:
     Attributes
     ----------
     solution : the best feasible answer found, or None.
-    bound : a proved bound on the method's (first) objective, in that objective's unit; None without one.
+    bound : a proved bound on the method's (first) objective, in that objective's unit; None without
+        one.
     status, stop : how good, and why it stopped.
-    certificate : what lets a reader check the claim, plain JSON values; further levels of a lexicographic method stand
-        in `certificate["levels"]`, each {"objective", "value", "bound", "status"}.
+    certificate : what lets a reader check the claim, plain JSON values; further levels of a
+        lexicographic method stand in `certificate["levels"]`, each {"objective", "value", "bound",
+        "status"}.
     trace : (seconds, objective, bound) as they improved; None where there was none yet.
-    tolerance : for an equilibrium, how close counts: its objective is a recomputed error whose bound is 0, and "optimal"
-        claims that the error is within this. None for an optimization, where objective and bound must agree.
+    tolerance : for an equilibrium, how close counts: its objective is a recomputed error whose
+        bound is 0, and "optimal" claims that the error is within this. None for an optimization,
+        where objective and bound must agree.
     """
 
     solution: Solution | None
@@ -86,7 +91,8 @@ class Outcome:
 def agree(value: float, bound: float, scale: float = 1.0) -> bool:
     """Whether a value and a bound on it are equal, so that the one proves the other the best.
 
-    The one meaning of "agree", for the statuses of methods, the levels in certificates, gaps and `cotenant check`.
+    The one meaning of "agree", for the statuses of methods, the levels in certificates, gaps and
+    `cotenant check`.
 
     Parameters
     ----------
@@ -98,17 +104,27 @@ def agree(value: float, bound: float, scale: float = 1.0) -> bool:
 def gap_absolute(
     objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0
 ) -> float | None:
-    """|objective - bound|, 0 when they `agree` (or are within an equilibrium's `tolerance`), None without either."""
-    if objective is None or bound is None or not (math.isfinite(objective) and math.isfinite(bound)):
+    """|objective - bound|, 0 when they `agree` (or are within an equilibrium's `tolerance`), None
+    without either.
+    """
+    if (
+        objective is None
+        or bound is None
+        or not (math.isfinite(objective) and math.isfinite(bound))
+    ):
         return None
     difference = abs(objective - bound)
     return 0.0 if agree(objective, bound, scale) or difference <= (tolerance or 0.0) else difference
 
 
-def gap(objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0) -> float | None:
-    """|objective - bound| / |objective|, 0 when they agree as in `gap_absolute`, None without either.
+def gap(
+    objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0
+) -> float | None:
+    """|objective - bound| / |objective|, 0 when they agree as in `gap_absolute`, None without
+    either.
 
-    Where the objective is nearer to 0 than `agree` tells apart, the divisor is what it does tell apart.
+    Where the objective is nearer to 0 than `agree` tells apart, the divisor is what it does tell
+    apart.
     """
     difference = gap_absolute(objective, bound, tolerance, scale)
     if difference is None or objective is None:
@@ -126,7 +142,8 @@ Report = Callable[[float, float | None, float | None, str], None]
 class Clock:
     """Seconds since the start, the time that is left, and the trace of improvements.
 
-    It stands still while libraries are loaded, kernels compiled and processes started in the thread that made it.
+    It stands still while libraries are loaded, kernels compiled and processes started in the thread
+    that made it.
 
     Parameters
     ----------
@@ -154,11 +171,17 @@ class Clock:
         return None if self._limit is None else max(0.0, self._limit - self.seconds)
 
     def share(self, parts: float = 1, most: float | None = None) -> float | None:
-        """An equal share of the seconds left for each of `parts` runs to come, at most `most`; None without either limit.
+        """An equal share of the seconds left for each of `parts` runs to come, at most `most`; None
+        without either limit.
 
-        Never below `LEAST_SECONDS`: a limit of 0, which is what is left once time is up, would be refused as an option.
+        Never below `LEAST_SECONDS`: a limit of 0, which is what is left once time is up, would be
+        refused as an option.
         """
-        limits = [limit for limit in (None if self.left is None else self.left / parts, most) if limit is not None]
+        limits = [
+            limit
+            for limit in (None if self.left is None else self.left / parts, most)
+            if limit is not None
+        ]
         return max(min(limits), LEAST_SECONDS) if limits else None
 
     @property

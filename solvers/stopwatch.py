@@ -1,6 +1,8 @@
-"""The time that counts: it stands still while libraries are loaded, kernels compiled and processes started.
+"""The time that counts: it stands still while libraries are loaded, kernels compiled and processes
+started.
 
-What a fresh installation or an empty cache costs is not the method's: neither its seconds nor its time limit know of it.
+What a fresh installation or an empty cache costs is not the method's: neither its seconds nor its
+time limit know of it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _here = threading.local()
 
 
 class Stopwatch:
-    """Seconds of one thread, without those in which it was starting something. Pauses may be nested.
+    """Seconds of one thread, without those in which it was starting something. Pauses may be
+    nested.
 
     Attributes
     ----------
@@ -82,7 +85,9 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Stop this thread's stopwatch, and put interrupts off: what is half loaded or half compiled is of no use."""
+    """Stop this thread's stopwatch, and put interrupts off: what is half loaded or half compiled is
+    of no use.
+    """
     with deferred(), paused():
         yield
 
@@ -93,7 +98,9 @@ def start_seconds() -> float:
 
 
 def announce(what: str) -> None:
-    """Have it said on stderr, once, when starting things takes longer than `NOTICE_SECONDS`, even in the middle of it."""
+    """Have it said on stderr, once, when starting things takes longer than `NOTICE_SECONDS`, even
+    in the middle of it.
+    """
     _Starting.announce(what)
 
 
@@ -133,7 +140,9 @@ class _Starting:
 
     @classmethod
     def _arm(cls) -> None:
-        """A timer speaks even in the middle of something; in the process of a watcher nobody would hear it."""
+        """Start the timer that prints the notice, in the middle of a long call too; not in the
+        process of a watcher, whose output is not shown.
+        """
         if cls._said or not cls._what or not cls._threads or stopwatch().watcher is not None:
             return
         cls._disarm()
@@ -156,7 +165,8 @@ class _Starting:
 
 
 class ImportWatch:
-    """While one of these is there, the stopwatch is paused during imports, and interrupts wait for their end.
+    """While one of these is there, the stopwatch is paused during imports, and interrupts wait for
+    their end.
 
     Half a module is none, and libraries make other errors of it.
     """
@@ -173,8 +183,12 @@ _WATCHES: weakref.WeakSet[ImportWatch] = weakref.WeakSet()
 class _Finder(MetaPathFinder):
     """Finds what the finders behind it find, and has it loaded by a `_Pausing` loader."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The module's spec; None inside an import that is watched already, and while nobody wants it."""
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module's spec; None inside an import that is watched already, and while nobody wants
+        it.
+        """
         if getattr(_here, "importing", False) or not _WATCHES:
             return None
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
@@ -194,7 +208,9 @@ class _Pausing(Loader):
         self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """The other's; a compiled module does its work here. The module then knows the other as its loader."""
+        """The other's; a compiled module does its work here. The module then knows the other as its
+        loader.
+        """
         spec.loader = self._loader
         try:
             with _importing():
@@ -213,16 +229,16 @@ class _Pausing(Loader):
 
 @contextmanager
 def _importing() -> Iterator[None]:
-    with deferred() as came, paused():
+    with deferred() as put_off, paused():
         _here.importing = True
         try:
             yield
         except BaseException:
-            came.deliver()
+            put_off.deliver()
             raise
         finally:
             _here.importing = False
-        came.send_again()  # raised here it would undo the import
+        put_off.send_again()  # raised here it would undo the import
 
 
 _FINDER = _Finder()

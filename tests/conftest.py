@@ -19,14 +19,18 @@ settings.load_profile("cotenant")
 
 
 def pytest_configure() -> None:
-    """Background jobs of a plain shell, nohup and some CI ignore Ctrl-C, and whatever a test starts would inherit that."""
+    """Background jobs of a plain shell, nohup and some CI ignore Ctrl-C, and whatever a test starts
+    would inherit that.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def _signals_are_given_back() -> Iterator[None]:
-    """A test may call the command's entry in this process, which takes the signals over for good."""
+    """A test may call the command's entry in this process, which takes the signals over for
+    good.
+    """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     hook = sys.unraisablehook
     yield

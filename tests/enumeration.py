@@ -1,4 +1,6 @@
-"""All matchings of a few agents, for checking algorithms against everything (on pytest's path: see pyproject.toml)."""
+"""All matchings of a few agents, for checking algorithms against everything (on pytest's path: see
+pyproject.toml).
+"""
 
 from __future__ import annotations
 
@@ -22,4 +24,6 @@ def every_matching(agents: int) -> np.ndarray:
             together[free[0]], together[other] = other, free[0]
             yield from extend(together, [agent for agent in free[1:] if agent != other])
 
-    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32).reshape(-1, agents)
+    return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32).reshape(
+        -1, agents
+    )

@@ -1,4 +1,6 @@
-"""Where measured data of others lies, if anywhere: the folder COTENANT_DATA names, else ../shared/data beside the checkout."""
+"""Where measured data of others lies, if anywhere: the folder COTENANT_DATA names, else
+../shared/data beside the checkout.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
-DATA = Path(os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
+DATA = Path(
+    os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")
+)
 
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="measured data of others is not at hand (set COTENANT_DATA)")
+needs_data = pytest.mark.skipif(
+    not DATA.exists(), reason="measured data of others is not at hand (set COTENANT_DATA)"
+)

@@ -21,8 +21,14 @@ def data_folder(name: str) -> Path | None:
 
 
 def fewest(instance: Packing, costs: bool = False) -> int | None:
-    """Least number (or cost) of servers for all requests by trying every way to place VM by VM; None when there is none."""
-    items = [tuple(instance.demand[i]) for i in range(instance.types) for _ in range(int(instance.wanted[i]))]
+    """Least number (or cost) of servers for all requests by trying every way to place VM by VM;
+    None when there is none.
+    """
+    items = [
+        tuple(instance.demand[i])
+        for i in range(instance.types)
+        for _ in range(int(instance.wanted[i]))
+    ]
     items.sort(reverse=True)
     price = instance.price.tolist() if costs else [1] * instance.classes
     best = [float("inf")]
@@ -41,7 +47,9 @@ def fewest(instance: Packing, costs: bool = False) -> int | None:
             seen.add((kind, free))
             place(at + 1, [*opened[:m], (kind, left), *opened[m + 1 :]], spent)
         for kind in range(instance.classes):
-            left = tuple(int(f) - d for f, d in zip(instance.capacity[kind], items[at], strict=True))
+            left = tuple(
+                int(f) - d for f, d in zip(instance.capacity[kind], items[at], strict=True)
+            )
             if min(left) >= 0 and sum(k == kind for k, _ in opened) < instance.available[kind]:
                 place(at + 1, [*opened, (kind, left)], spent + price[kind])
 
@@ -50,16 +58,22 @@ def fewest(instance: Packing, costs: bool = False) -> int | None:
 
 
 def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
-    """Every combination of VMs that fits a server of a class, the empty one included, by trying all."""
+    """Every combination of VMs that fits a server of a class, the empty one included, by trying
+    all.
+    """
     most = [
-        min([int(instance.capacity[kind, j]) // int(d) for j, d in enumerate(row) if d > 0] + [int(min(instance.wanted[i], 99))])
+        min(
+            [int(instance.capacity[kind, j]) // int(d) for j, d in enumerate(row) if d > 0]
+            + [int(min(instance.wanted[i], 99))]
+        )
         for i, row in enumerate(instance.demand)
     ]
     return [
         counts
         for counts in itertools.product(*(range(m + 1) for m in most))
         if all(
-            sum(c * int(d) for c, d in zip(counts, instance.demand[:, j], strict=True)) <= instance.capacity[kind, j]
+            sum(c * int(d) for c, d in zip(counts, instance.demand[:, j], strict=True))
+            <= instance.capacity[kind, j]
             for j in range(instance.capacity.shape[1])
         )
     ]
@@ -75,9 +89,15 @@ def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
     reached = {(0,) * instance.types}
     for kind in server_kinds(instance):
         reached = {
-            tuple(a + b for a, b in zip(total, counts, strict=True)) for total in reached for counts in fitting(instance, kind)
+            tuple(a + b for a, b in zip(total, counts, strict=True))
+            for total in reached
+            for counts in fitting(instance, kind)
         }
-    return {total for total in reached if all(n <= w for n, w in zip(total, instance.wanted, strict=True))}
+    return {
+        total
+        for total in reached
+        if all(n <= w for n, w in zip(total, instance.wanted, strict=True))
+    }
 
 
 def random_requests(rng: np.random.Generator, classes: int = 1, vms: int = 7) -> Packing:
@@ -90,7 +110,11 @@ def random_requests(rng: np.random.Generator, classes: int = 1, vms: int = 7) ->
     request = 1 + rng.multinomial(max(vms - s, 0), np.full(s, 1 / s))
     servers = np.where(rng.random(classes) < 0.5, np.inf, rng.integers(1, 5, classes).astype(float))
     return Packing(
-        capacity=capacity, demand=demand, request=request.astype(float), servers=servers, cost=rng.integers(1, 5, classes)
+        capacity=capacity,
+        demand=demand,
+        request=request.astype(float),
+        servers=servers,
+        cost=rng.integers(1, 5, classes),
     )
 
 
@@ -101,30 +125,48 @@ def random_cluster(rng: np.random.Generator, capped: bool = False, most: int = 3
     demand = rng.integers(0, 5, (s, k))
     demand[:, 0] = np.maximum(demand[:, 0], 1)
     demand = np.minimum(demand, capacity[0])
-    request = np.where(rng.random(s) < 0.5, np.inf, rng.integers(1, 4, s).astype(float)) if capped else np.full(s, np.inf)
+    request = (
+        np.where(rng.random(s) < 0.5, np.inf, rng.integers(1, 4, s).astype(float))
+        if capped
+        else np.full(s, np.inf)
+    )
     return Packing(
         capacity=capacity, demand=demand, request=request, partial=capped,
-        servers=rng.integers(1, most, p).astype(float), initial=capacity + rng.integers(0, 4, (p, k)),
+        servers=rng.integers(1, most, p).astype(float),
+        initial=capacity + rng.integers(0, 4, (p, k)),
     )  # fmt: skip
 
 
 def random_game(rng: np.random.Generator, capped: bool = False) -> Packing:
-    """A small cluster with the symmetries that make ties: equal users, resources in proportion, powers of two."""
+    """A small cluster with the symmetries that make ties: equal users, resources in proportion,
+    powers of two.
+    """
     k, s, p = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
     capacity, demand = rng.integers(2, 9, (p, k)), rng.integers(0, 4, (s, k))
     kind = int(rng.integers(4))
     if kind == 1:
-        capacity, demand = np.repeat(rng.integers(2, 9, (p, 1)), k, axis=1), np.repeat(rng.integers(1, 4, (s, 1)), k, axis=1)
+        capacity, demand = (
+            np.repeat(rng.integers(2, 9, (p, 1)), k, axis=1),
+            np.repeat(rng.integers(1, 4, (s, 1)), k, axis=1),
+        )
     elif kind == 2:
         base = rng.integers(1, 3, (1, k))
         capacity, demand = base * rng.integers(1, 6, (p, 1)), base * rng.integers(1, 3, (s, 1))
     elif kind == 3:
-        capacity, demand = 2 ** rng.integers(1, 4, (p, k)), 2 ** rng.integers(0, 3, (s, k)) * (rng.random((s, k)) < 0.8)
+        capacity, demand = (
+            2 ** rng.integers(1, 4, (p, k)),
+            2 ** rng.integers(0, 3, (s, k)) * (rng.random((s, k)) < 0.8),
+        )
     demand[:, 0] = np.maximum(demand[:, 0], 1)
-    request = np.where(rng.random(s) < 0.6, rng.integers(1, 4, s).astype(float), np.inf) if capped else np.full(s, np.inf)
+    request = (
+        np.where(rng.random(s) < 0.6, rng.integers(1, 4, s).astype(float), np.inf)
+        if capped
+        else np.full(s, np.inf)
+    )
     return Packing(
         capacity=capacity, demand=np.minimum(demand, capacity[0]), request=request, partial=capped,
-        servers=rng.integers(1, 4, p).astype(float), initial=capacity + rng.integers(0, 4, (p, k)) * int(rng.integers(2)),
+        servers=rng.integers(1, 4, p).astype(float),
+        initial=capacity + rng.integers(0, 4, (p, k)) * int(rng.integers(2)),
     )  # fmt: skip
 
 
@@ -133,11 +175,17 @@ Play = tuple[Counts, ...]
 
 
 class ExactGame:
-    """The game of Xu and Yu by full enumeration in 80-digit decimals, where what differs by less than 1e-55 is equal."""
+    """The game of Xu and Yu by full enumeration in 80-digit decimals, where what differs by less
+    than 1e-55 is equal.
+    """
 
-    def __init__(self, instance: Packing, eta: int, alpha: float, overload: float | None = None) -> None:
+    def __init__(
+        self, instance: Packing, eta: int, alpha: float, overload: float | None = None
+    ) -> None:
         self.alpha, self.users = Fraction(repr(alpha)), range(instance.types)
-        self.free, self.start, self.size = (array.tolist() for array in (instance.capacity, instance.start, instance.demand))
+        self.free, self.start, self.size = (
+            array.tolist() for array in (instance.capacity, instance.start, instance.demand)
+        )
         self.wanted = instance.wanted.tolist()
         self.nothing = (0,) * instance.types
         resources = range(len(self.free[0]))
@@ -151,7 +199,9 @@ class ExactGame:
         self.strategies: list[list[Counts]] = []
         least = []
         for c in range(instance.classes):
-            rows = [row for row in fitting(instance, c) if any(row) and max(self._used(c, row)) <= most] or [self.nothing]
+            rows = [
+                row for row in fitting(instance, c) if any(row) and max(self._used(c, row)) <= most
+            ] or [self.nothing]
             ranked = sorted((-min(self._used(c, row)), row) for row in rows)[:eta]
             self.strategies.append(sorted(row for _, row in ranked))
             least.append(-ranked[-1][0])
@@ -160,7 +210,10 @@ class ExactGame:
         self.known: dict[object, Decimal] = {}
 
     def _used(self, c: int, counts: Counts) -> list[Fraction]:
-        load = [sum(n * row[j] for n, row in zip(counts, self.size, strict=True)) for j in range(len(self.free[c]))]
+        load = [
+            sum(n * row[j] for n, row in zip(counts, self.size, strict=True))
+            for j in range(len(self.free[c]))
+        ]
         rows = zip(self.free[c], self.start[c], load, strict=True)
         return [Fraction(start - free + more, start) for free, start, more in rows if start > 0]
 
@@ -170,7 +223,10 @@ class ExactGame:
             for i, n in enumerate(counts):
                 for j, total in enumerate(self.total):
                     if total > 0:
-                        inside += _power(abs(Fraction(n * self.size[i][j], total) - self.due[i][j]), self.alpha - 1)
+                        inside += _power(
+                            abs(Fraction(n * self.size[i][j], total) - self.due[i][j]),
+                            self.alpha - 1,
+                        )
             self.known[counts] = _power(inside, 1 / self.alpha)
         return self.known[counts]
 
@@ -179,7 +235,9 @@ class ExactGame:
         if key not in self.known:
             used = self._used(*key)
             mean = sum(used, Fraction(0)) / len(used)
-            self.known[key] = _power(sum(((u / mean - 1) ** 2 for u in used if mean), Fraction(0)), Fraction(1, 2))
+            self.known[key] = _power(
+                sum(((u / mean - 1) ** 2 for u in used if mean), Fraction(0)), Fraction(1, 2)
+            )
         return self.known[key]
 
     def disutility(self, counts: Counts, place: int, own: Counts) -> Decimal:
@@ -187,14 +245,20 @@ class ExactGame:
 
     def moves(self, place: int, counts: Counts) -> list[Counts]:
         rows = self.strategies[self.kind[self.order[place]]]
-        return [row for row in rows if all(n <= w for n, w in zip(_sum(counts, row), self.wanted, strict=True))] or [self.nothing]
+        return [
+            row
+            for row in rows
+            if all(n <= w for n, w in zip(_sum(counts, row), self.wanted, strict=True))
+        ] or [self.nothing]
 
     def equilibrium(self, made: Play = ()) -> Play:
         """Backward induction over every leaf; of equal moves the lexicographically smallest."""
         place = len(made)
         if place == len(self.order):
             return made
-        ends = [self.equilibrium((*made, row)) for row in self.moves(place, _sum(self.nothing, *made))]
+        ends = [
+            self.equilibrium((*made, row)) for row in self.moves(place, _sum(self.nothing, *made))
+        ]
         return ends[_first_least([self.disutility(_sum(*end), place, end[place]) for end in ends])]
 
     def algorithm_1(self) -> list[Counts]:
@@ -202,19 +266,26 @@ class ExactGame:
         if last == 0:
             return [self._reply(0, self.nothing)]
         pairs = [(row, self._reply(last, row)) for row in self.moves(last - 1, self.nothing)]
-        chosen[last - 1 :] = pairs[_first_least([self.disutility(_sum(*pair), last - 1, pair[0]) for pair in pairs])]
+        chosen[last - 1 :] = pairs[
+            _first_least([self.disutility(_sum(*pair), last - 1, pair[0]) for pair in pairs])
+        ]
         for place in range(last - 2, -1, -1):
             chosen[place] = self._reply(place, _sum(*chosen))
         return chosen
 
     def _reply(self, place: int, counts: Counts) -> Counts:
         moves = self.moves(place, counts)
-        return moves[_first_least([self.disutility(_sum(counts, row), place, row) for row in moves])]
+        return moves[
+            _first_least([self.disutility(_sum(counts, row), place, row) for row in moves])
+        ]
 
     def joint(self) -> tuple[Decimal, Play]:
         """The least total disutility of all plays, and the first play that has it."""
         plays = list(self.plays())
-        totals = [sum((self.disutility(_sum(*made), p, row) for p, row in enumerate(made)), Decimal(0)) for made in plays]
+        totals = [
+            sum((self.disutility(_sum(*made), p, row) for p, row in enumerate(made)), Decimal(0))
+            for made in plays
+        ]
         best = _first_least(totals)
         return totals[best], plays[best]
 
@@ -239,7 +310,13 @@ def _first_least(values: list[Decimal]) -> int:
 
 
 def _power(number: Decimal | Fraction, exponent: Fraction) -> Decimal:
-    value = number if isinstance(number, Decimal) else Decimal(number.numerator) / number.denominator
+    value = (
+        number if isinstance(number, Decimal) else Decimal(number.numerator) / number.denominator
+    )
     if value == 0:
         return value
-    return value.sqrt() if exponent == Fraction(1, 2) else (value.ln() * exponent.numerator / exponent.denominator).exp()
+    return (
+        value.sqrt()
+        if exponent == Fraction(1, 2)
+        else (value.ln() * exponent.numerator / exponent.denominator).exp()
+    )

@@ -1,4 +1,6 @@
-"""Tiny colocation instances by chance, all their answers, and proofs of them: for tests and the forger."""
+"""Tiny colocation instances by chance, all their answers, and proofs of them: for tests and the
+forger.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | None:
-    """A document of some agents of few types, penalties of two digits so that ties are common; None for one without answer."""
+    """A document of some agents of few types, penalties of two digits so that ties are common; None
+    for one without answer.
+    """
     rng = random.Random(seed)
     size = most if distinct else rng.randint(1, 4)
     count = [1] * size if distinct else [rng.randint(0, 3) for _ in range(size)]
@@ -37,7 +41,14 @@ def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | 
             if rng.random() < 0.1:
                 row[b] = None  # type: ignore[call-overload]
     band = [float(rng.randint(0, 3)) for _ in range(size)]
-    made = {"cotenant": 1, "problem": "colocation", "name": "drawn", "penalty": penalty, "count": count, "bandwidth": band}
+    made = {
+        "cotenant": 1,
+        "problem": "colocation",
+        "name": "drawn",
+        "penalty": penalty,
+        "count": count,
+        "bandwidth": band,
+    }
     kind = rng.randrange(4)
     if kind == 0:
         made["unpaired"] = 1
@@ -133,7 +144,9 @@ class Truth:
             if self.mate[i] == i and "unpaired" not in self.document:
                 return False
             old = self.old(i)
-            least = {"relative-penalty": abs(old), "relative-throughput": 1 - old}.get(mode, Fraction(1)) * alpha
+            least = {"relative-penalty": abs(old), "relative-throughput": 1 - old}.get(
+                mode, Fraction(1)
+            ) * alpha
             return old - self.beside(i, j) > least
 
         def allowed(i: int, j: int) -> bool:
@@ -142,7 +155,9 @@ class Truth:
             return penalty[a][b] is not None and penalty[b][a] is not None
 
         agents = sorted(self.mate)
-        pairs = [(i, j) for i in agents for j in agents if i < j and self.mate[i] != j and allowed(i, j)]
+        pairs = [
+            (i, j) for i in agents for j in agents if i < j and self.mate[i] != j and allowed(i, j)
+        ]
         return sum(gains(i, j) and gains(j, i) for i, j in pairs)
 
     @property
@@ -164,11 +179,22 @@ def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
     return {"first": first, "second": second, "pairs": list(pair.values()), "single": alone}
 
 
-def case_of(document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any) -> verify.Case:
+def case_of(
+    document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any
+) -> verify.Case:
     """What a checker gets."""
     content = verify.parse(json.dumps(document).encode(), decimals=True)
-    own = {name: value for name, value in content.items() if name not in ("cotenant", "problem", "name", "source")}
-    return verify.Case(own, options or {}, None if pairs is None else witness(document, pairs), [list(s) for s in steps])
+    own = {
+        name: value
+        for name, value in content.items()
+        if name not in ("cotenant", "problem", "name", "source")
+    }
+    return verify.Case(
+        own,
+        options or {},
+        None if pairs is None else witness(document, pairs),
+        [list(s) for s in steps],
+    )
 
 
 def proved(document: dict[str, Any], method: str, **options: Any) -> tuple[bytes, Proof]:

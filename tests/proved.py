@@ -1,4 +1,6 @@
-"""Making proofs in tests: from an instance and a method to the two files, and what `verify.py` says of them."""
+"""Making proofs in tests: from an instance and a method to the two files, and what `verify.py` says
+of them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ REFUSALS = (
 def proof_of(
     folder: Path, instance: Instance, method: str, outcome: Outcome | None = None, **options: Any
 ) -> tuple[bytes, Document]:
-    """The instance's file, and the proof that a method's producer makes of its (or of this) outcome."""
+    """The instance's file, and the proof that a method's producer makes of its (or of this)
+    outcome.
+    """
     content = write(instance, folder / "instance.json").read_bytes()
     entry = catalog.find(instance.problem, method)
     found = outcome or entry.resolve()(instance, **options)

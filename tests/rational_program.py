@@ -9,7 +9,8 @@ Row = Sequence[Fraction]
 
 
 def least(cost: Row, rows: Sequence[Row], right: Row) -> tuple[Fraction, list[Fraction]] | None:
-    """The minimum of cost x such that rows x = right and x >= 0, and where; None if there is no such x.
+    """The minimum of cost x such that rows x = right and x >= 0, and where; None if there is no
+    such x.
 
     The simplex method in two phases with Bland's rule, which never cycles. The minimum must exist.
     """
@@ -34,18 +35,26 @@ def least(cost: Row, rows: Sequence[Row], right: Row) -> tuple[Fraction, list[Fr
     for place, column in enumerate(basis):
         if column < width:
             point[column] = table[place][-1]
-    return sum((price * value for price, value in zip(cost, point, strict=True)), Fraction(0)), point
+    return sum(
+        (price * value for price, value in zip(cost, point, strict=True)), Fraction(0)
+    ), point
 
 
 def _pivot_to_the_end(table: list[list[Fraction]], basis: list[int], cost: Row, width: int) -> None:
     while True:
         for entering in range(width):
-            reduced = cost[entering] - sum((cost[basis[place]] * row[entering] for place, row in enumerate(table)), Fraction(0))
+            reduced = cost[entering] - sum(
+                (cost[basis[place]] * row[entering] for place, row in enumerate(table)), Fraction(0)
+            )
             if reduced < 0:
                 break
         else:
             return
-        ratios = [(row[-1] / row[entering], basis[place], place) for place, row in enumerate(table) if row[entering] > 0]
+        ratios = [
+            (row[-1] / row[entering], basis[place], place)
+            for place, row in enumerate(table)
+            if row[entering] > 0
+        ]
         assert ratios, "the minimum does not exist"
         _pivot(table, basis, min(ratios)[2], entering)
 
@@ -56,5 +65,7 @@ def _pivot(table: list[list[Fraction]], basis: list[int], place: int, entering: 
     for other, row in enumerate(table):
         if other != place and row[entering]:
             factor = row[entering]
-            table[other] = [entry - factor * pivot for entry, pivot in zip(row, table[place], strict=True)]
+            table[other] = [
+                entry - factor * pivot for entry, pivot in zip(row, table[place], strict=True)
+            ]
     basis[place] = entering

@@ -1,4 +1,5 @@
-"""Brute force over agents, for checking what is solved over types. Uses an instance's data and none of its methods.
+"""Brute force over agents, for checking what is solved over types. Uses an instance's data and none
+of its methods.
 
 On pytest's path (see pyproject.toml); tests take it as the fixture `reference`.
 """
@@ -35,7 +36,9 @@ def pairings(instance: Any) -> Iterator[Partners]:
         singles = int(min(number, 2 * instance.machines - number))
 
     def may(i: int, j: int) -> bool:
-        return math.isfinite(penalty[kinds[i]][kinds[j]]) and math.isfinite(penalty[kinds[j]][kinds[i]])
+        return math.isfinite(penalty[kinds[i]][kinds[j]]) and math.isfinite(
+            penalty[kinds[j]][kinds[i]]
+        )
 
     partner = [-2] * number
 
@@ -61,12 +64,17 @@ def penalties(instance: Any, partner: Partners) -> list[float]:
     """What each agent loses."""
     kinds = agents_of(instance)
     alone = 0.0 if instance.unpaired is None else instance.unpaired
-    return [alone if j < 0 else float(instance.penalty[kinds[i], kinds[j]]) for i, j in enumerate(partner)]
+    return [
+        alone if j < 0 else float(instance.penalty[kinds[i], kinds[j]])
+        for i, j in enumerate(partner)
+    ]
 
 
 @cache
 def leaves(old: float, new: float, alpha: float, mode: str) -> bool:
-    """Whether an agent would move, written out for each reading of alpha, on the decimals as written."""
+    """Whether an agent would move, written out for each reading of alpha, on the decimals as
+    written.
+    """
     before, after, least = (Decimal(repr(float(value))) for value in (old, new, alpha))
     with localcontext(prec=200):
         threshold = {
@@ -77,7 +85,9 @@ def leaves(old: float, new: float, alpha: float, mode: str) -> bool:
         return before - after > threshold
 
 
-def blocking(instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "penalty-points") -> int:
+def blocking(
+    instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "penalty-points"
+) -> int:
     """Pairs of agents who would both move to each other."""
     kinds, now = agents_of(instance), penalties(instance, partner)
     total = 0
@@ -86,8 +96,14 @@ def blocking(instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "
             there, back = instance.penalty[kinds[i], kinds[j]], instance.penalty[kinds[j], kinds[i]]
             if partner[i] == j or not (math.isfinite(there) and math.isfinite(back)):
                 continue
-            stays = instance.unpaired is None and (partner[i] < 0 or partner[j] < 0)  # a machine of its own is kept
-            if not stays and leaves(now[i], there, alpha, mode) and leaves(now[j], back, alpha, mode):
+            stays = instance.unpaired is None and (
+                partner[i] < 0 or partner[j] < 0
+            )  # a machine of its own is kept
+            if (
+                not stays
+                and leaves(now[i], there, alpha, mode)
+                and leaves(now[j], back, alpha, mode)
+            ):
                 total += 1
     return total
 
@@ -98,19 +114,30 @@ def mean_penalty(instance: Any, partner: Partners) -> float:
 
 
 def slack(instance: Any, partner: Partners) -> float:
-    """The most by which a type's mean penalty passes that of a type of strictly larger bandwidth."""
+    """The most by which a type's mean penalty passes that of a type of strictly larger
+    bandwidth.
+    """
     kinds, now = agents_of(instance), penalties(instance, partner)
-    mean = {kind: float(np.mean([now[i] for i in range(len(kinds)) if kinds[i] == kind])) for kind in set(kinds)}
+    mean = {
+        kind: float(np.mean([now[i] for i in range(len(kinds)) if kinds[i] == kind]))
+        for kind in set(kinds)
+    }
     width = instance.bandwidth
     return max([0.0, *(mean[a] - mean[b] for a in mean for b in mean if width[a] < width[b])])
 
 
 def partners_of(instance: Any, pairing: Any) -> Partners:
-    """The agents' partners in a pairing over types (any assignment of equal agents, they are alike)."""
+    """The agents' partners in a pairing over types (any assignment of equal agents, they are
+    alike).
+    """
     kinds = agents_of(instance)
-    free = {kind: [i for i, k in enumerate(kinds) if k == kind] for kind in range(len(instance.count))}
+    free = {
+        kind: [i for i, k in enumerate(kinds) if k == kind] for kind in range(len(instance.count))
+    }
     partner = [-1] * len(kinds)
-    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+    for a, b, number in zip(
+        pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
+    ):
         for _ in range(number):
             i, j = free[a].pop(), free[b].pop()
             partner[i], partner[j] = j, i
@@ -125,16 +152,26 @@ class Best:
     least_penalty: float | None
     penalty_by_blocking: dict[int, float]
     least_slack: float | None
-    penalty_at_least_slack: float | None
+    penalty_by_slack: tuple[tuple[float, float], ...]
 
     @property
     def fewest_blocking(self) -> int | None:
         """Fewest blocking pairs."""
         return min(self.penalty_by_blocking, default=None)
 
+    def penalty_at_slack(self, most: float) -> float | None:
+        """Least mean penalty with at most so much slack, but for rounding."""
+        return min(
+            (value for reached, value in self.penalty_by_slack if reached <= most + 1e-12),
+            default=None,
+        )
+
     def penalty_within(self, most: int) -> float | None:
         """Least mean penalty with at most so many blocking pairs."""
-        return min((value for count, value in self.penalty_by_blocking.items() if count <= most), default=None)
+        return min(
+            (value for count, value in self.penalty_by_blocking.items() if count <= most),
+            default=None,
+        )
 
 
 def best(instance: Any, alpha: float = 0.0, mode: str = "penalty-points") -> Best:
@@ -148,12 +185,13 @@ def best(instance: Any, alpha: float = 0.0, mode: str = "penalty-points") -> Bes
         if instance.bandwidth is not None:
             fair.append((slack(instance, partner), value))
     least = min((entry[0] for entry in fair), default=None)
-    at_least = None if least is None else min(value for reached, value in fair if reached <= least + 1e-9)
-    return Best(min(by_blocking.values(), default=None), by_blocking, least, at_least)
+    return Best(min(by_blocking.values(), default=None), by_blocking, least, tuple(fair))
 
 
 def random_fields(rng: np.random.Generator, most_agents: int = 8) -> dict[str, Any]:
-    """Fields of a small instance: ties, near-ties (.8 and .7 + .1), forbidden pairs, odd and even counts, singles."""
+    """Fields of a small instance: ties, near-ties (.8 and .7 + .1), forbidden pairs, odd and even
+    counts, singles.
+    """
     while True:
         types = int(rng.integers(1, 7))
         count = rng.integers(0, 4, types) if rng.random() < 0.6 else np.ones(types, dtype=int)
@@ -172,7 +210,11 @@ def random_fields(rng: np.random.Generator, most_agents: int = 8) -> dict[str, A
     penalty = penalty.astype(float)
     if rng.random() < 0.4:
         penalty[rng.random((types, types)) < 0.15] = np.inf
-    fields: dict[str, Any] = {"penalty": penalty, "count": count, "bandwidth": rng.choice([0.5, 1.0, 2.0, 3.0], types)}
+    fields: dict[str, Any] = {
+        "penalty": penalty,
+        "count": count,
+        "bandwidth": rng.choice([0.5, 1.0, 2.0, 3.0], types),
+    }
     kind = rng.integers(4)
     if kind == 0:
         fields["machines"] = float(rng.integers((agents + 1) // 2, agents + 1))

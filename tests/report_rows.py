@@ -9,7 +9,9 @@ PENALTIES = {"optimal": (0.02, 0.04), "SMR": (0.03, 0.04), "GR": (0.04, 0.05)}
 """Mean penalty of three methods on two instances; `optimal` proves its own."""
 
 
-def row(method: str = "optimal", instance: str = "one", seed: int = 0, **changes: Any) -> dict[str, Any]:
+def row(
+    method: str = "optimal", instance: str = "one", seed: int = 0, **changes: Any
+) -> dict[str, Any]:
     """A row of colocation with whatever is changed; its key says what it is of."""
     made: dict[str, Any] = {
         "problem": "colocation",
@@ -36,14 +38,22 @@ def row(method: str = "optimal", instance: str = "one", seed: int = 0, **changes
         **changes,
     }
     named = [made[name] for name in ("kind", "problem", "instance", "fingerprint", "method")]
-    key = json.dumps([*named, None, seed, made["time_limit"], sorted(made["options"].items()), made["predict"]])
+    key = json.dumps(
+        [*named, None, seed, made["time_limit"], sorted(made["options"].items()), made["predict"]]
+    )
     return made | {"key": changes.get("key", key)}
 
 
-def failed(method: str, instance: str = "one", seed: int = 0, error: str = "no memory", **changes: Any) -> dict[str, Any]:
+def failed(
+    method: str, instance: str = "one", seed: int = 0, error: str = "no memory", **changes: Any
+) -> dict[str, Any]:
     """A run that failed."""
     made = row(method, instance, seed, status="error", metrics={}, error=error, **changes)
-    return {name: value for name, value in made.items() if name not in ("objective", "bound", "seconds", "stop", "levels")}
+    return {
+        name: value
+        for name, value in made.items()
+        if name not in ("objective", "bound", "seconds", "stop", "levels")
+    }
 
 
 def two_instances() -> list[dict[str, Any]]:
@@ -59,13 +69,20 @@ def two_instances() -> list[dict[str, Any]]:
 
 
 def frontier(instance: str = "one", **changes: Any) -> dict[str, Any]:
-    """A row of kind "frontier": two proved points and an open one, penalty against blocking pairs."""
+    """A row of kind "frontier": two proved points and an open one, penalty against blocking
+    pairs.
+    """
     points = [
         {"limit": 0.0, "value": 0.04, "bound": 0.04, "reached": 0.0, "status": "optimal"},
         {"limit": 5.0, "value": 0.03, "bound": 0.025, "reached": 4.0, "status": "feasible"},
         {"limit": None, "value": 0.02, "bound": 0.02, "reached": 9.0, "status": "optimal"},
     ]
-    document = {"efficiency": "penalty", "fairness": "blocking_pairs", "points": points, "note": "limits on pairs"}
+    document = {
+        "efficiency": "penalty",
+        "fairness": "blocking_pairs",
+        "points": points,
+        "note": "limits on pairs",
+    }
     own: dict[str, Any] = {
         "kind": "frontier",
         "metrics": {},

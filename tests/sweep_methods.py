@@ -51,7 +51,12 @@ def keeps_best(instance: Colocation, *, note: str) -> Outcome:
     try:
         time.sleep(300)
     except KeyboardInterrupt:
-        return Outcome(in_order(instance, rng=np.random.default_rng(0)), None, Status.FEASIBLE, Stop.INTERRUPTED)
+        return Outcome(
+            in_order(instance, rng=np.random.default_rng(0)),
+            None,
+            Status.FEASIBLE,
+            Stop.INTERRUPTED,
+        )
     raise AssertionError("nobody interrupted")
 
 
@@ -127,8 +132,10 @@ def said(note: str, words: str) -> None:
     part.rename(note)
 
 
-def waited_for(note: Path, seconds: float = 60.0, *, whole: Callable[[str], Any] = bool) -> str:
-    """The words of a note, once it is there and `whole` takes them (a file is there before what is written to it)."""
+def waited_for(note: Path, seconds: float = 600.0, *, whole: Callable[[str], Any] = bool) -> str:
+    """The words of a note, once it is there and `whole` takes them (a file is there before what is
+    written to it).
+    """
     end = time.monotonic() + seconds
     while True:
         with suppress(OSError, ValueError):
@@ -138,7 +145,7 @@ def waited_for(note: Path, seconds: float = 60.0, *, whole: Callable[[str], Any]
         time.sleep(0.02)
 
 
-def gone(process: int, seconds: float = 30.0) -> bool:
+def gone(process: int, seconds: float = 600.0) -> bool:
     """Whether a process ends within so many seconds."""
     end = time.monotonic() + seconds
     status = Path(f"/proc/{process}/stat")

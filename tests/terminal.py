@@ -1,4 +1,6 @@
-"""The command line called in this process: a process of its own takes a second to load what is loaded here already."""
+"""The command line called in this process: a process of its own takes a second to load what is
+loaded here already.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,14 @@ from cotenant.cli import main
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """What `cotenant ARGUMENTS` prints and exits with; both streams are files, as in a script."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as err,
+    ):
         with (
             _stream(1, "stdout", out.fileno()), _stream(2, "stderr", err.fileno()),
-            patch.object(sys, "argv", ["cotenant", *arguments]), patch.dict(os.environ, environment),
+            patch.object(sys, "argv", ["cotenant", *arguments]),
+            patch.dict(os.environ, environment),
         ):  # fmt: skip
             try:
                 main()
@@ -38,7 +44,10 @@ def _stream(number: int, name: str, target: int) -> Iterator[None]:
     keep = os.dup(number)
     os.dup2(target, number)
     try:
-        with open(number, "w", encoding="utf-8", closefd=False) as stream, patch.object(sys, name, stream):
+        with (
+            open(number, "w", encoding="utf-8", closefd=False) as stream,
+            patch.object(sys, name, stream),
+        ):
             yield
     finally:
         os.dup2(keep, number)

@@ -1,4 +1,6 @@
-"""Column generation over sets of jobs: its bounds and the sets it lists, against every set of every VM."""
+"""Column generation over sets of jobs: its bounds and the sets it lists, against every set of every
+VM.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def rents(instance: Admission, seed: int) -> np.ndarray:
 
 @cache
 def worth(seed: int, v: int, jobs: tuple[int, ...]) -> float:
-    """F_v(S), the most total speed of the jobs S on VM v, from the definition: every way to hand out its cores one by one."""
+    """F_v(S), the most total speed of the jobs S on VM v, from the definition: every way to hand
+    out its cores one by one.
+    """
     instance = given(seed)
     held = {tuple(int(instance.threads[j]) for j in jobs): 0.0}
     for c in np.repeat(np.arange(instance.types), instance.cores[v]).tolist():
@@ -63,7 +67,10 @@ def answers(seed: int) -> list[tuple[float, dict[int, tuple[int, ...]]]]:
     instance = given(seed)
     found = []
     for machine in itertools.product(range(-1, instance.machines), repeat=instance.jobs):
-        sets = {v: tuple(j for j in range(instance.jobs) if machine[j] == v) for v in set(machine) - {-1}}
+        sets = {
+            v: tuple(j for j in range(instance.jobs) if machine[j] == v)
+            for v in set(machine) - {-1}
+        }
         if all(
             worth(seed, v, jobs) > worth(seed, v, tuple(i for i in jobs if i != j)) + CLOSE
             for v, jobs in sets.items() for j in jobs
@@ -82,12 +89,18 @@ def relaxed(seed: int) -> float:
     from scipy.optimize import linprog
 
     instance = given(seed)
-    every = [s for size in range(1, instance.jobs + 1) for s in itertools.combinations(range(instance.jobs), size)]
+    every = [
+        s
+        for size in range(1, instance.jobs + 1)
+        for s in itertools.combinations(range(instance.jobs), size)
+    ]
     columns = [(v, jobs) for v in range(instance.machines) for jobs in every]
     rows = np.zeros((instance.machines + instance.jobs, len(columns)))
     for place, (v, jobs) in enumerate(columns):
         rows[[v, *(instance.machines + j for j in jobs)], place] = 1.0
-    found = linprog([-worth(seed, v, jobs) for v, jobs in columns], A_ub=rows, b_ub=np.ones(len(rows)))
+    found = linprog(
+        [-worth(seed, v, jobs) for v, jobs in columns], A_ub=rows, b_ub=np.ones(len(rows))
+    )
     return float(-found.fun)
 
 
@@ -123,11 +136,14 @@ def test_the_list_holds_every_set_that_a_better_answer_uses(seed: int, share: fl
     better = [sets for total, sets in answers(seed) if total > value]
     assert better
     missing = [
-        (v, jobs) for sets in better for v, jobs in sets.items() if (int(program._kind[v]), jobs) not in program._worth
+        (v, jobs) for sets in better for v,
+        jobs in sets.items() if (int(program._kind[v]), jobs) not in program._worth
     ]  # fmt: skip
     assert not missing
     for (k, jobs), claimed in program._worth.items():
-        assert claimed == pytest.approx(worth(seed, int(np.flatnonzero(program._kind == k)[0]), jobs))
+        assert claimed == pytest.approx(
+            worth(seed, int(np.flatnonzero(program._kind == k)[0]), jobs)
+        )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -139,20 +155,25 @@ def test_a_list_that_is_cut_short_says_so(seed: int, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_sets_too_large_to_look_at_are_covered_by_the_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sets_too_large_to_look_at_are_covered_by_the_bound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cotenant.solvers.admission import kernels
     from cotenant.solvers.admission.rents import margins
 
     monkeypatch.setattr(kernels, "DEEPEST", 1)
     instance, v = given(seed), 0
     price, margin = 0.3 * generation(seed).price, np.empty(5)
-    rented = margins(instance.speed, instance.threads, instance.cores[v], price, rents(instance, seed)[v], margin)
+    rented = margins(
+        instance.speed, instance.threads, instance.cores[v], price, rents(instance, seed)[v], margin
+    )
     every = [jobs for size in range(6) for jobs in itertools.combinations(range(5), size)]
     best = max(worth(seed, v, jobs) - price[list(jobs)].sum() for jobs in every)
     start, member, found = np.zeros(40, dtype=np.int64), np.zeros(400, dtype=np.int64), np.zeros(40)
     search = kernels.best_sets.py_func  # type: ignore[attr-defined]  # a compiled kernel keeps the constant it was compiled with
     _, bound, whole = search(
-        instance.speed, instance.threads, instance.cores[v], price, margin, rented, 0.0, False, 10**6, 1e-9, start, member, found
+        instance.speed, instance.threads, instance.cores[v], price, margin, rented, 0.0, False,
+        10**6, 1e-9, start, member, found
     )  # fmt: skip
     assert bound >= best - CLOSE
     assert not whole or bound == pytest.approx(best)
@@ -161,11 +182,15 @@ def test_sets_too_large_to_look_at_are_covered_by_the_bound(seed: int, monkeypat
 def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
     instance = given(1)
     program = ColumnGeneration(instance, rents(instance, 1), np.inf)
-    assert program.price == pytest.approx(np.maximum(gains_at_prices(instance, rents(instance, 1))[0].max(axis=1), 0.0))
+    assert program.price == pytest.approx(
+        np.maximum(gains_at_prices(instance, rents(instance, 1))[0].max(axis=1), 0.0)
+    )
 
 
 def test_sets_that_are_only_some_of_all_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ColumnGeneration, "improve", lambda self, clock, value: iter(()))  # no sets but those of the start
+    monkeypatch.setattr(
+        ColumnGeneration, "improve", lambda self, clock, value: iter(())
+    )  # no sets but those of the start
     monkeypatch.setattr(ColumnGeneration, "list_all", lambda self, clock, value: False)
     for name in ("_local_search", "_program"):
         monkeypatch.setattr(Search, name, lambda self, *given: None)
@@ -179,7 +204,9 @@ def test_sets_that_are_only_some_of_all_prove_nothing(monkeypatch: pytest.Monkey
     assert short  # the start is not always the best, so there was something to claim wrongly
 
 
-def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from cotenant.solvers.admission import search
 
     # As fast with both jobs as with job 0 alone, which takes both cores of either VM.
@@ -187,9 +214,13 @@ def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(monkeypat
     start = Assignment([0, -1], [[2], [0]])  # type: ignore[arg-type]
     solve = search.solve_program
 
-    def cut(program: object, **asked: object) -> EngineAnswer:  # it has proved that no more than 2 are served, and found one
+    def cut(
+        program: object, **asked: object
+    ) -> EngineAnswer:  # it has proved that no more than 2 are served, and found one
         done = solve(program, **asked)  # type: ignore[arg-type]
-        return replace(done, point=None, objective=None, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT)
+        return replace(
+            done, point=None, objective=None, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT
+        )
 
     monkeypatch.setattr(search, "solve_program", cut)
     outcome = optimal(instance, start=start, then="jobs")

@@ -13,39 +13,81 @@ import cotenant
 from cotenant.instances.admission import Admission, Assignment, check
 from cotenant.instances.admission.formats import admission_csv
 from cotenant.instances.admission.generators import TABLE_I, table_i, uniform
-from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption, problem_named, write
+from cotenant.instances.problem import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    problem_named,
+    write,
+)
 
-FIELDS: dict[str, Any] = {"cores": [[2, 1], [0, 3]], "threads": [2, 4], "speed": [[5.0, 1.0], [2.0, 3.0]]}
+FIELDS: dict[str, Any] = {
+    "cores": [[2, 1], [0, 3]],
+    "threads": [2, 4],
+    "speed": [[5.0, 1.0], [2.0, 3.0]],
+}
 
 BAD = {
-    "negative cores": ({"cores": [[2, -1], [0, 3]]}, r"cores\[0, 1\] is -1; expected a number of cores, 0 or more"),
+    "negative cores": (
+        {"cores": [[2, -1], [0, 3]]},
+        r"cores\[0, 1\] is -1; expected a number of cores, 0 or more",
+    ),
     "no VM": ({"cores": []}, "cores is empty; expected at least one VM"),
     "no core type": ({"cores": [[], []]}, "cores is empty; expected at least one VM"),
-    "half a core": ({"cores": [[2, 1.5], [0, 3]]}, r"cores\[0, 1\] is 1.5; expected a whole number"),
+    "half a core": (
+        {"cores": [[2, 1.5], [0, 3]]},
+        r"cores\[0, 1\] is 1.5; expected a whole number",
+    ),
     "ragged cores": ({"cores": [[2, 1], [3]]}, "cores is ragged or not numeric"),
-    "too many cores": ({"cores": [[2, 2**40], [0, 3]]}, r"cores\[0, 1\] is 1099511627776; expected a number below"),
+    "too many cores": (
+        {"cores": [[2, 2**40], [0, 3]]},
+        r"cores\[0, 1\] is 1099511627776; expected a number below",
+    ),
     "job without threads": ({"threads": [2, 0]}, r"threads\[1\] is 0; .*leave it out"),
     "negative threads": ({"threads": [-1, 4]}, r"threads\[0\] is -1"),
     "no job": ({"threads": [], "speed": []}, "threads is empty; expected at least one job"),
-    "speed zero": ({"speed": [[5.0, 0.0], [2.0, 3.0]]}, r"speed\[0, 1\] is 0.0; expected a speed on one core, above 0"),
+    "speed zero": (
+        {"speed": [[5.0, 0.0], [2.0, 3.0]]},
+        r"speed\[0, 1\] is 0.0; expected a speed on one core, above 0",
+    ),
     "speed negative": ({"speed": [[5.0, 1.0], [-2.0, 3.0]]}, r"speed\[1, 0\] is -2.0"),
     "speed NaN": ({"speed": [[5.0, np.nan], [2.0, 3.0]]}, r"speed\[0, 1\] is nan"),
-    "speed infinite": ({"speed": [[5.0, np.inf], [2.0, 3.0]]}, r"speed\[0, 1\] is inf; .*Choose a unit"),
-    "a core type too few in speed": ({"speed": [[5.0], [2.0]]}, r"speed is of shape \(2, 1\); expected shape \(2, 2\)"),
-    "a job too few in speed": ({"speed": [[5.0, 1.0]]}, r"speed is of shape \(1, 2\); expected shape \(2, 2\)"),
-    "length zero": ({"length": [1.0, 0.0]}, r"length\[1\] is 0.0; expected an amount of work, above 0"),
-    "a length too few": ({"length": [1.0]}, "length is of length 1; expected 2 entries, one per job"),
+    "speed infinite": (
+        {"speed": [[5.0, np.inf], [2.0, 3.0]]},
+        r"speed\[0, 1\] is inf; .*Choose a unit",
+    ),
+    "a core type too few in speed": (
+        {"speed": [[5.0], [2.0]]},
+        r"speed is of shape \(2, 1\); expected shape \(2, 2\)",
+    ),
+    "a job too few in speed": (
+        {"speed": [[5.0, 1.0]]},
+        r"speed is of shape \(1, 2\); expected shape \(2, 2\)",
+    ),
+    "length zero": (
+        {"length": [1.0, 0.0]},
+        r"length\[1\] is 0.0; expected an amount of work, above 0",
+    ),
+    "a length too few": (
+        {"length": [1.0]},
+        "length is of length 1; expected 2 entries, one per job",
+    ),
 }
 
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
-def test_bad_instances_are_refused_with_field_value_and_cure(change: dict[str, Any], message: str) -> None:
+def test_bad_instances_are_refused_with_field_value_and_cure(
+    change: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidInstance, match=message):
         Admission(**{**FIELDS, **change})
 
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
-def test_bad_files_are_refused_with_the_place(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_bad_files_are_refused_with_the_place(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.json"
     text = json.dumps({"cotenant": 1, "problem": "admission", **FIELDS, **change})
     path.write_text(text)
@@ -56,7 +98,9 @@ def test_bad_files_are_refused_with_the_place(change: dict[str, Any], message: s
 
 def test_an_unknown_field_is_refused_with_the_near_one(tmp_path: Path) -> None:
     path = tmp_path / "misspelt.json"
-    path.write_text(json.dumps({"cotenant": 1, "problem": "admission", **FIELDS, "lenght": [1.0, 2.0]}))
+    path.write_text(
+        json.dumps({"cotenant": 1, "problem": "admission", **FIELDS, "lenght": [1.0, 2.0]})
+    )
     with pytest.raises(InvalidInstance, match="did you mean length"):
         cotenant.read(path)
 
@@ -80,7 +124,12 @@ def test_without_any_core_nobody_is_assigned() -> None:
 
 @pytest.mark.parametrize("length", [None, [3.0, 0.25]])
 def test_reading_and_writing_are_exact_inverses(length: list[float] | None, tmp_path: Path) -> None:
-    instance = Admission(**{**FIELDS, "speed": [[0.1 + 0.2, 1e-9], [1e12, 1 / 3]]}, length=length, name="n", source="s")  # type: ignore[arg-type]
+    instance = Admission(
+        **{**FIELDS, "speed": [[0.1 + 0.2, 1e-9], [1e12, 1 / 3]]},
+        length=length,
+        name="n",
+        source="s",
+    )  # type: ignore[arg-type]
     for name in ("a.json", "a.json.gz"):
         assert cotenant.read(write(instance, tmp_path / name)) == instance
 
@@ -100,7 +149,11 @@ BROKEN = {
     "cores without a VM": ([-1, -1], [[0, 0], [0, 1]], "job 1 is not assigned but holds 1 cores"),
     "a VM without cores": ([0, 1], [[1, 0], [0, 0]], "job 1 is on VM 1 without a core"),
     "more cores than threads": ([0, -1], [[2, 1], [0, 0]], "job 0 holds 3 cores; it has 2 threads"),
-    "a core used twice": ([0, 0], [[1, 1], [1, 1]], "VM 0: 2 cores of type 1 are in use; there are 1"),
+    "a core used twice": (
+        [0, 0],
+        [[1, 1], [1, 1]],
+        "VM 0: 2 cores of type 1 are in use; there are 1",
+    ),
 }
 
 
@@ -146,11 +199,26 @@ def test_tables_of_other_names_are_given_by_option(tmp_path: Path) -> None:
 
 
 BAD_TABLES = {
-    "a job only in speeds": ({"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"}, "do not name the same jobs: second, third"),
-    "a type only in cores": ({"speed": "job,cpu\nsecond,3\nfirst,1\n"}, "do not name the same core types: gpu"),
-    "no number": ({"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"}, "line 2, column 'gpu' is 'two'; expected a number"),
-    "a row too short": ({"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"}, "line 2: 2 values; expected 3"),
-    "no threads": ({"jobs": "job,length\nfirst,10\nsecond,2\n"}, "expected job, threads and perhaps length"),
+    "a job only in speeds": (
+        {"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"},
+        "do not name the same jobs: second, third",
+    ),
+    "a type only in cores": (
+        {"speed": "job,cpu\nsecond,3\nfirst,1\n"},
+        "do not name the same core types: gpu",
+    ),
+    "no number": (
+        {"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"},
+        "line 2, column 'gpu' is 'two'; expected a number",
+    ),
+    "a row too short": (
+        {"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"},
+        "line 2: 2 values; expected 3",
+    ),
+    "no threads": (
+        {"jobs": "job,length\nfirst,10\nsecond,2\n"},
+        "expected job, threads and perhaps length",
+    ),
     "a name twice": ({"jobs": "job,threads\nfirst,2\nfirst,4\n"}, "names the row 'first' twice"),
     "no rows": ({"cores": "vm,gpu,cpu\n"}, "cores.csv has no rows"),
 }
@@ -208,12 +276,18 @@ def test_the_problem_is_registered_with_readers_that_exist() -> None:
     problem = problem_named("admission")
     assert problem.solution is Assignment
     assert set(problem.formats) == {"admission-csv"}
+    assert problem.plain is not None
+    assert problem.plain.form == "admission-csv"
 
 
 def test_sums_of_huge_core_numbers_do_not_wrap_round_into_feasibility() -> None:
     instance = Admission([[1] * 8], [4] * 4, [[1.0] * 8] * 4)  # type: ignore[arg-type]
-    huge = [[2**62] * 4 + [int(j == c) for c in range(4)] for j in range(4)]  # each row, and each column, adds up to 1 or 0
-    with pytest.raises(InfeasibleSolution, match=r"job 0 holds 4611686018427387904 cores of type 0; no VM has"):
+    huge = [
+        [2**62] * 4 + [int(j == c) for c in range(4)] for j in range(4)
+    ]  # each row, and each column, adds up to 1 or 0
+    with pytest.raises(
+        InfeasibleSolution, match=r"job 0 holds 4611686018427387904 cores of type 0; no VM has"
+    ):
         check(instance, Assignment([0] * 4, huge))  # type: ignore[arg-type]
 
 

@@ -1,4 +1,6 @@
-"""What it means that a value and a bound agree: the same in every unit an instance is written in, never more than is proved."""
+"""What it means that a value and a bound agree: the same in every unit an instance is written in,
+never more than is proved.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ MILLIONTH = 1e-6
 
 def in_another_unit(instance: Any, factor: float) -> Instance:
     """The same instance with penalties, work, speeds or services counted in another unit."""
-    field = {"colocation": "penalty", "market": "work", "admission": "speed", "numa": "service_mean"}[instance.problem]
+    field = {
+        "colocation": "penalty",
+        "market": "work",
+        "admission": "speed",
+        "numa": "service_mean",
+    }[instance.problem]
     changed: Instance = instance.replace(**{field: getattr(instance, field) * factor})
     return changed
 
@@ -35,7 +42,13 @@ def claimed(market: Market, bound: float) -> Any:
     def method(instance: Market) -> Outcome:
         return Outcome(cotenant.solve(instance, "ES").solution, bound, Status.OPTIMAL)
 
-    return run(market, method, method="claimed", objective_name="total_utility", metrics=analysis_of("market").metrics)
+    return run(
+        market,
+        method,
+        method="claimed",
+        objective_name="total_utility",
+        metrics=analysis_of("market").metrics,
+    )
 
 
 UNITS = [
@@ -49,9 +62,13 @@ UNITS = [
 
 @pytest.mark.parametrize(("name", "method"), UNITS)
 @pytest.mark.parametrize("factor", [MILLIONTH, 1e-3])
-def test_what_is_proved_in_one_unit_is_proved_in_another(name: str, method: str, factor: float) -> None:
+def test_what_is_proved_in_one_unit_is_proved_in_another(
+    name: str, method: str, factor: float
+) -> None:
     given = cotenant.read(name)
-    results = [cotenant.solve(instance, method) for instance in (given, in_another_unit(given, factor))]
+    results = [
+        cotenant.solve(instance, method) for instance in (given, in_another_unit(given, factor))
+    ]
     assert [result.status for result in results] == [Status.OPTIMAL, Status.OPTIMAL]
     assert [result.gap for result in results] == [0.0, 0.0]
     for instance, result in zip((given, in_another_unit(given, factor)), results, strict=True):
@@ -80,9 +97,15 @@ def test_a_stored_claim_about_a_tiny_value_is_seen_through() -> None:
     forged = replace(honest, outcome=replace(honest.outcome, bound=1.01 * shared))
     assert any("claimed optimal" in claim for claim in recheck(market, forged).broken)
     assert any(
-        "contradicts" in claim for claim in recheck(market, replace(forged, outcome=replace(forged.outcome, bound=0.0))).broken
+        "contradicts" in claim
+        for claim in recheck(
+            market, replace(forged, outcome=replace(forged.outcome, bound=0.0))
+        ).broken
     )
-    assert any("objective is" in claim for claim in recheck(market, replace(honest, objective=1.01 * shared)).broken)
+    assert any(
+        "objective is" in claim
+        for claim in recheck(market, replace(honest, objective=1.01 * shared)).broken
+    )
     coarse = replace(forged, scale=1.0)
     assert any("scale" in claim for claim in recheck(market, coarse).broken)
 
@@ -104,7 +127,10 @@ def test_one_blocking_pair_more_always_counts() -> None:
     assert not agree(10.0**8, 10.0**8 + 1, scale(many, "blocking_pairs"))
 
 
-@pytest.mark.parametrize("name", ["colocation/tiny", "market/tiny", "admission/tiny", "packing/paper-example", "numa/kmeans"])
+@pytest.mark.parametrize(
+    "name",
+    ["colocation/tiny", "market/tiny", "admission/tiny", "packing/paper-example", "numa/kmeans"],
+)
 def test_no_answer_is_worth_more_than_the_scale(name: str) -> None:
     instance = cotenant.read(name)
     for method in METHODS:
@@ -114,16 +140,33 @@ def test_no_answer_is_worth_more_than_the_scale(name: str) -> None:
             result = cotenant.solve(instance, method.name, time_limit=1)
         except cotenant.CotenantError:  # needs servers of another kind, bandwidths, ...
             continue
-        for metric in ("penalty", "slack", "total_utility", "nash_welfare", "sharing_index", "total_speed", "served_rate",
-                       "link_power", "flow_power", "disutility"):  # fmt: skip
-            assert abs(result.metrics.get(metric, 0.0)) <= scale(instance, metric) * (1 + AGREE), (method.name, metric)
+        for metric in (
+            "penalty",
+            "slack",
+            "total_utility",
+            "nash_welfare",
+            "sharing_index",
+            "total_speed",
+            "served_rate",
+            "link_power",
+            "flow_power",
+            "disutility",
+        ):
+            assert abs(result.metrics.get(metric, 0.0)) <= scale(instance, metric) * (1 + AGREE), (
+                method.name,
+                metric,
+            )
 
 
 def test_the_scale_follows_the_options_that_change_the_objective() -> None:
     market, blade = cotenant.read("market/tiny"), cotenant.read("numa/kmeans")
     assert scale(market, "nash_welfare", utility="linear") > scale(market, "nash_welfare")
-    assert scale(blade, "link_power", ht_energy=72.0, pcie_energy=75.0) > 1.9 * scale(blade, "link_power")
-    assert scale(blade, "link_power", throughput=1.0) == pytest.approx(scale(blade, "link_power") / blade.rate)
+    assert scale(blade, "link_power", ht_energy=72.0, pcie_energy=75.0) > 1.9 * scale(
+        blade, "link_power"
+    )
+    assert scale(blade, "link_power", throughput=1.0) == pytest.approx(
+        scale(blade, "link_power") / blade.rate
+    )
 
 
 def test_gaps_are_relative_to_the_objective_down_to_what_agrees_at_its_scale() -> None:
@@ -138,7 +181,11 @@ def test_gaps_are_relative_to_the_objective_down_to_what_agrees_at_its_scale() -
 
 def test_a_market_without_useful_jobs_has_a_scale() -> None:
     idle = Market([4.0], [1.0], [0], [0], [0.5], [0.0])
-    assert [scale(idle, name) for name in ("total_utility", "nash_welfare", "sharing_index")] == [1.0, 1.0, 1.0]
+    assert [scale(idle, name) for name in ("total_utility", "nash_welfare", "sharing_index")] == [
+        1.0,
+        1.0,
+        1.0,
+    ]
     result = cotenant.solve(idle, "utilitarian")
     assert (result.status, result.gap) == (Status.OPTIMAL, 0.0)
     assert isinstance(result.solution, Allocation)

@@ -1,4 +1,6 @@
-"""Around colocation: recommender, Shapley shares, preference satisfaction, predicted penalties, the epoch loop."""
+"""Around colocation: recommender, Shapley shares, preference satisfaction, predicted penalties, the
+epoch loop.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from cotenant.analysis.colocation.shapley import (
     shapley,
     shapley_sampled,
 )
-from cotenant.baselines.colocation import complementary, greedy, marriage_random, roommates, threshold
+from cotenant.baselines.colocation import (
+    complementary,
+    greedy,
+    marriage_random,
+    roommates,
+    threshold,
+)
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
 from cotenant.instances.colocation.generators import population, random_preferences
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
@@ -60,7 +68,7 @@ def random_cases(number: int) -> Iterator[tuple[Colocation, Pairing]]:
     return itertools.islice((case for case in cases if case is not None), number)
 
 
-# --- recommender -----------------------------------------------------------------------------------------------------
+# --- recommender ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.1])
@@ -79,35 +87,49 @@ def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(alpha:
 def check_advice_by_agents(instance: Colocation, pairing: Pairing, alpha: float) -> None:
     """Expand to agents; for each, everyone with whom it forms a blocking pair."""
     agents: list[tuple[int, int | None, float]] = []
-    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+    for a, b, number in zip(
+        pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
+    ):
         for _ in range(number):
             agents += [(a, b, instance.penalty[a, b]), (b, a, instance.penalty[b, a])]
     for a in np.flatnonzero(pairing.single).tolist():
         agents += [(a, None, instance.single_penalty)] * int(pairing.single[a])
     stays = [beside is None and instance.unpaired is None for _, beside, _ in agents]
-    advice = {(entry.kind, entry.beside): entry for entry in recommend(instance, pairing, alpha=alpha).advice}
+    advice = {
+        (entry.kind, entry.beside): entry
+        for entry in recommend(instance, pairing, alpha=alpha).advice
+    }
     for i, (kind, beside, penalty) in enumerate(agents):
         willing: dict[int, list[float]] = {}
         for j, (other, _, theirs) in enumerate(agents):
             if i == j or stays[i] or stays[j] or not instance.allowed[kind, other]:
                 continue
-            if gains(penalty, instance.penalty[kind, other], alpha) and gains(theirs, instance.penalty[other, kind], alpha):
+            if gains(penalty, instance.penalty[kind, other], alpha) and gains(
+                theirs, instance.penalty[other, kind], alpha
+            ):
                 willing.setdefault(other, []).append(theirs - instance.penalty[other, kind])
         entry = advice[kind, beside]
         assert (entry.action == "break away") == bool(willing)
-        assert {choice.kind: choice.willing for choice in entry.alternatives} == {k: len(v) for k, v in willing.items()}
+        assert {choice.kind: choice.willing for choice in entry.alternatives} == {
+            k: len(v) for k, v in willing.items()
+        }
         for choice in entry.alternatives:
             assert choice.gain == pytest.approx(penalty - instance.penalty[kind, choice.kind])
             assert choice.their_gain == pytest.approx(np.mean(willing[choice.kind]))
-        assert [c.gain for c in entry.alternatives] == sorted((c.gain for c in entry.alternatives), reverse=True)
+        assert [c.gain for c in entry.alternatives] == sorted(
+            (c.gain for c in entry.alternatives), reverse=True
+        )
 
 
 def test_advice_names_with_whom_and_what_is_gained() -> None:
-    penalty = np.array([[0, 0.02, 0.05, 0.09], [0.02, 0, 0.04, 0.06], [0.03, 0.01, 0, 0.15], [0.01, 0.03, 0.10, 0]])
+    penalty = np.array(
+        [[0, 0.02, 0.05, 0.09], [0.02, 0, 0.04, 0.06], [0.03, 0.01, 0, 0.15], [0.01, 0.03, 0.10, 0]]
+    )
     instance = made(penalty, [1, 1, 1, 1], names=tuple("ABCD"))
     rows = recommend(instance, paired([0, 1], [3, 2], [1, 1], [0, 0, 0, 0])).rows()
     assert [(row["type"], row["beside"], row["action"], row["with"]) for row in rows] == [
-        ("A", "D", "break away", "B"), ("B", "C", "break away", "A"), ("C", "B", "participate", None),
+        ("A", "D", "break away", "B"), ("B", "C", "break away", "A"),
+        ("C", "B", "participate", None),
         ("D", "A", "participate", None),
     ]  # fmt: skip
     assert rows[0]["gain"] == pytest.approx(0.07)
@@ -123,12 +145,16 @@ def test_a_stable_pairing_recommends_participation() -> None:
         recommend(instance, stable, alpha=-1)
 
 
-# --- Shapley ---------------------------------------------------------------------------------------------------------
+# --- Shapley --------------------------------------------------------------------------------------
 
 
 def test_figure_14_of_cooper() -> None:
     assert shapley(interference_game([1, 2, 3]), 3).share.tolist() == [1.5, 2.0, 2.5]
-    assert shapley([0, 0, 0, 3, 0, 4, 5, 6]).share.tolist() == [1.5, 2.0, 2.5]  # {A, B} is 1 + 2 = 3, and so on
+    assert shapley([0, 0, 0, 3, 0, 4, 5, 6]).share.tolist() == [
+        1.5,
+        2.0,
+        2.5,
+    ]  # {A, B} is 1 + 2 = 3, and so on
     rows = shapley(interference_game([1, 2, 3]), 3, names="ABC").rows()
     assert rows[1] == {"player": "B", "share": 2.0, "standard_error": None}
 
@@ -178,7 +204,9 @@ def test_sampled_shares_lie_within_their_errors_and_add_up_exactly() -> None:
 @pytest.mark.parametrize("agents", [2, 3, 4, 5, 8, 9])
 def test_colocation_shares_equal_the_exact_shares_of_the_random_pairing_game(agents: int) -> None:
     for seed in range(3):
-        instance = population(agents=agents, machines=math.ceil(agents / 2), rng=np.random.default_rng(seed))
+        instance = population(
+            agents=agents, machines=math.ceil(agents / 2), rng=np.random.default_rng(seed)
+        )
         exact = shapley(random_pairing_game(instance), agents).share
         assert colocation_shares(instance).share[instance.agent_types()] == pytest.approx(exact)
 
@@ -220,7 +248,7 @@ def test_games_that_are_too_large_or_malformed_are_refused() -> None:
         shapley_sampled(interference_game([1, 2]), 2, orderings=1)
 
 
-# --- preference satisfaction -----------------------------------------------------------------------------------------
+# --- preference satisfaction ----------------------------------------------------------------------
 
 
 def test_a_pairing_leaves_everyone_unchanged_against_itself() -> None:
@@ -250,11 +278,31 @@ def test_agents_of_a_type_are_compared_in_order_of_how_well_they_fare() -> None:
     good = paired([0, 0], [1, 2], [1, 1], [0, 1, 1, 2])  # type 0 bears .1 and .2
     bad = paired([0, 0], [2, 3], [1, 1], [0, 2, 1, 1])  # .2 and .3
     better = paired([0], [1], [2], [0, 0, 2, 2])  # .1 and .1
-    assert satisfaction(instance, bad, good).rows()[0] == {"type": "0", "improved": 2, "degraded": 0, "unchanged": 0}
-    assert satisfaction(instance, good, bad).rows()[0] == {"type": "0", "improved": 0, "degraded": 2, "unchanged": 0}
-    assert satisfaction(instance, good, better).rows()[0] == {"type": "0", "improved": 1, "degraded": 0, "unchanged": 1}
+    assert satisfaction(instance, bad, good).rows()[0] == {
+        "type": "0",
+        "improved": 2,
+        "degraded": 0,
+        "unchanged": 0,
+    }
+    assert satisfaction(instance, good, bad).rows()[0] == {
+        "type": "0",
+        "improved": 0,
+        "degraded": 2,
+        "unchanged": 0,
+    }
+    assert satisfaction(instance, good, better).rows()[0] == {
+        "type": "0",
+        "improved": 1,
+        "degraded": 0,
+        "unchanged": 1,
+    }
     dealt = satisfaction(instance, bad, good, coupling="random").rows()[0]
-    assert dealt == {"type": "0", "improved": 1.5, "degraded": 0.0, "unchanged": 0.5}  # .2 to .2 once in four
+    assert dealt == {
+        "type": "0",
+        "improved": 1.5,
+        "degraded": 0.0,
+        "unchanged": 0.5,
+    }  # .2 to .2 once in four
     assert satisfaction(instance, bad, good, alpha=0.15).totals["improved"] == 0
 
 
@@ -268,7 +316,9 @@ def test_random_coupling_is_the_mean_over_random_deals() -> None:
     assert sum(expected.values()) == pytest.approx(40)
 
 
-def dealt_improved(instance: Colocation, old: Pairing, new: Pairing, rng: np.random.Generator) -> int:
+def dealt_improved(
+    instance: Colocation, old: Pairing, new: Pairing, rng: np.random.Generator
+) -> int:
     total = 0
     for kind in range(instance.types):
         values = []
@@ -285,7 +335,7 @@ def test_a_coupling_that_is_not_known_is_named() -> None:
         satisfaction(instance, greedy(instance), greedy(instance), coupling="best")  # type: ignore[arg-type]
 
 
-# --- predicted penalties ---------------------------------------------------------------------------------------------
+# --- predicted penalties --------------------------------------------------------------------------
 
 
 def test_predictions_keep_what_is_known_and_stay_valid() -> None:
@@ -308,13 +358,18 @@ def test_predictions_are_cut_to_what_a_penalty_can_be(highest: float) -> None:
     penalty = highest * np.outer(level, level) * noise
     unpaired = highest if highest < 1 else None
     instance = made(penalty, np.full(12, 2), unpaired=unpaired)
-    cut = [predicted_instance(instance, 0.3, np.random.default_rng(seed)).penalty.max() for seed in range(20)]
+    cut = [
+        predicted_instance(instance, 0.3, np.random.default_rng(seed)).penalty.max()
+        for seed in range(20)
+    ]
     assert max(cut) == highest
 
 
 def test_a_quarter_of_the_entries_is_exact_and_the_draw_follows_the_seed() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
-    one, same, other = (predicted_instance(instance, 0.25, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    one, same, other = (
+        predicted_instance(instance, 0.25, np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
     assert one == same
     assert one != other
     assert 100 <= (one.penalty == instance.penalty).sum() < 130
@@ -343,7 +398,7 @@ def test_the_accuracy_curve_rises() -> None:
     assert all(row["least"] <= row["tau"] for row in rows)  # type: ignore[operator]
 
 
-# --- epochs ----------------------------------------------------------------------------------------------------------
+# --- epochs ---------------------------------------------------------------------------------------
 
 
 def conserved(run: EpochRun) -> None:
@@ -363,7 +418,9 @@ def test_jobs_are_conserved_and_processors_never_overrun(policy: Callable[..., P
     run = run_epochs(instance, policy, processors=15, epochs=25, rate=26, duration=[1, 2, 3, 1] * 5)
     conserved(run)
     assert max(entry.processors for entry in run.epochs) <= 15
-    assert run == run_epochs(instance, policy, processors=15, epochs=25, rate=26, duration=[1, 2, 3, 1] * 5)
+    assert run == run_epochs(
+        instance, policy, processors=15, epochs=25, rate=26, duration=[1, 2, 3, 1] * 5
+    )
     assert run.summary["longest_wait"]
 
 
@@ -380,7 +437,9 @@ def test_a_thousand_jobs_at_once_run_in_batches() -> None:
 
 def test_pairs_hold_their_processor_until_the_longer_job_ends() -> None:
     instance = made(np.full((2, 2), 0.1), [1, 1], machines=2)
-    run = run_epochs(instance, greedy, processors=1, arrivals=[[1, 1], [2, 0], [0, 0], [0, 0]], duration=[1, 3])
+    run = run_epochs(
+        instance, greedy, processors=1, arrivals=[[1, 1], [2, 0], [0, 0], [0, 0]], duration=[1, 3]
+    )
     assert [entry.placed for entry in run.epochs] == [2, 0, 0, 2]
     assert [entry.finished for entry in run.epochs] == [0, 0, 0, 2]
     assert run.epochs[3].wait == 2.0

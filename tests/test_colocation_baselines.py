@@ -1,4 +1,6 @@
-"""The colocation policies: each rule worked by hand and against a plain agent-by-agent twin, and every answer feasible."""
+"""The colocation policies: each rule worked by hand and against a plain agent-by-agent twin, and
+every answer feasible.
+"""
 
 from __future__ import annotations
 
@@ -54,35 +56,50 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 
 
 def random_instance(seed: int) -> Colocation | None:
-    """Small instances with every corner: ties, forbidden pairs, zero counts, odd totals, machines, unpaired, T = n."""
+    """Small instances with every corner: ties, forbidden pairs, zero counts, odd totals, machines,
+    unpaired, T = n.
+    """
     rng = np.random.default_rng(seed)
     types = int(rng.integers(1, 7))
     shape = (types, types)
-    penalty = rng.choice([0, 0.05, 0.08, 0.12, 0.3, -0.01], shape) if seed % 2 else rng.random(shape) * 0.4 - 0.02
+    penalty = (
+        rng.choice([0, 0.05, 0.08, 0.12, 0.3, -0.01], shape)
+        if seed % 2
+        else rng.random(shape) * 0.4 - 0.02
+    )
     if seed % 3:
         penalty = np.where(rng.random(shape) < 0.25, np.inf, penalty)
     count = rng.integers(0, 4, types) if seed % 4 else np.ones(types, dtype=int)
     half = float((count.sum() + 1) // 2)
     capacity: list[dict[str, Any]] = [
-        {}, {"machines": half + int(rng.integers(0, 3))}, {"machines": np.inf}, {"unpaired": 1.0}, {},
+        {}, {"machines": half + int(rng.integers(0, 3))}, {"machines": np.inf}, {"unpaired": 1.0},
+        {},
     ]  # fmt: skip
     try:
-        return Colocation(penalty, count, bandwidth=rng.choice([1.0, 2.0, 3.5], types), **capacity[seed % 5])
+        return Colocation(
+            penalty, count, bandwidth=rng.choice([1.0, 2.0, 3.5], types), **capacity[seed % 5]
+        )
     except InvalidInstance:
         return None
 
 
 def random_instances(number: int, start: int = 0) -> Iterator[tuple[int, Colocation]]:
     found = ((seed, random_instance(seed)) for seed in itertools.count(start))
-    return itertools.islice(((seed, instance) for seed, instance in found if instance is not None), number)
+    return itertools.islice(
+        ((seed, instance) for seed, instance in found if instance is not None), number
+    )
 
 
 def pairs_of(pairing: Pairing) -> list[tuple[int, int, int]]:
-    return list(zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True))
+    return list(
+        zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True)
+    )
 
 
 def four_users() -> Colocation:
-    """After Cooper fig. 2: pairing A with D and B with C costs least, but A and B prefer each other."""
+    """After Cooper fig. 2: pairing A with D and B with C costs least, but A and B prefer each
+    other.
+    """
     penalty = np.array([
         [0.00, 0.02, 0.05, 0.09],  # A: x264
         [0.02, 0.00, 0.04, 0.06],  # B: fluidanimate
@@ -96,11 +113,13 @@ def four_users() -> Colocation:
 AD_BC, AB_CD, AC_BD = [(0, 3, 1), (1, 2, 1)], [(0, 1, 1), (2, 3, 1)], [(0, 2, 1), (1, 3, 1)]
 
 
-# --- the battery -----------------------------------------------------------------------------------------------------
+# --- the battery ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
-def test_every_policy_is_feasible_wherever_a_pairing_exists(name: str, options: dict[str, Any]) -> None:
+def test_every_policy_is_feasible_wherever_a_pairing_exists(
+    name: str, options: dict[str, Any]
+) -> None:
     impossible = 0
     for seed, instance in random_instances(200):
         try:
@@ -114,8 +133,15 @@ def test_every_policy_is_feasible_wherever_a_pairing_exists(name: str, options: 
 def has_pairing(instance: Colocation) -> bool:
     """By maximum matching over agents."""
     types = instance.agent_types()
-    graph = nx.Graph((i, j) for i, j in itertools.combinations(range(len(types)), 2) if instance.allowed[types[i], types[j]])
-    return len(types) - 2 * len(nx.max_weight_matching(graph, maxcardinality=True)) <= instance.singles_allowed
+    graph = nx.Graph(
+        (i, j)
+        for i, j in itertools.combinations(range(len(types)), 2)
+        if instance.allowed[types[i], types[j]]
+    )
+    return (
+        len(types) - 2 * len(nx.max_weight_matching(graph, maxcardinality=True))
+        <= instance.singles_allowed
+    )
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
@@ -123,14 +149,18 @@ def test_the_same_seed_gives_the_same_pairing(name: str, options: dict[str, Any]
     instance = population(agents=60, rng=np.random.default_rng(1))
     runs = [POLICIES[name](instance, rng=np.random.default_rng(5), **options) for _ in range(2)]
     assert runs[0] == runs[1]
-    assert POLICIES[name](instance, **options) == POLICIES[name](instance, rng=np.random.default_rng(0), **options)
+    assert POLICIES[name](instance, **options) == POLICIES[name](
+        instance, rng=np.random.default_rng(0), **options
+    )
 
 
 @pytest.mark.parametrize("name", ["SMR", "GR"])
 def test_random_draws_follow_the_seed(name: str) -> None:
     instance = population(agents=60, rng=np.random.default_rng(1))
     options = {"order": "random"} if name == "GR" else {}
-    drawn = [POLICIES[name](instance, rng=np.random.default_rng(seed), **options) for seed in range(5)]
+    drawn = [
+        POLICIES[name](instance, rng=np.random.default_rng(seed), **options) for seed in range(5)
+    ]
     assert any(pairing != drawn[0] for pairing in drawn)
 
 
@@ -149,7 +179,7 @@ def test_one_agent_with_a_machine_runs_alone(name: str) -> None:
     assert POLICIES[name](instance).single.tolist() == [1]
 
 
-# --- greedy ----------------------------------------------------------------------------------------------------------
+# --- greedy ---------------------------------------------------------------------------------------
 
 
 def test_greedy_spreads_the_first_half_out_then_joins_the_cheapest_resident() -> None:
@@ -187,7 +217,10 @@ def test_greedy_uses_spare_machines_before_it_shares() -> None:
     instance = four_users()
     assert greedy(instance.replace(machines=4)).single.tolist() == [1, 1, 1, 1]
     three = greedy(instance.replace(machines=3))
-    assert (pairs_of(three), three.single.tolist()) == ([(1, 3, 1)], [1, 0, 1, 0])  # D adds .09 beside B, .10 beside A
+    assert (pairs_of(three), three.single.tolist()) == (
+        [(1, 3, 1)],
+        [1, 0, 1, 0],
+    )  # D adds .09 beside B, .10 beside A
 
 
 def test_greedy_fill_gives_each_task_in_turn_its_cheapest_free_partner() -> None:
@@ -196,9 +229,15 @@ def test_greedy_fill_gives_each_task_in_turn_its_cheapest_free_partner() -> None
 
 
 def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing | None:
-    """The rule of `greedy` (or `threshold`), one agent and one processor at a time; None when a task finds no place."""
+    """The rule of `greedy` (or `threshold`), one agent and one processor at a time; None when a
+    task finds no place.
+    """
     types = instance.agent_types()
-    machines = (len(types) + 1) // 2 if instance.machines is None else int(min(instance.machines, len(types)))
+    machines = (
+        (len(types) + 1) // 2
+        if instance.machines is None
+        else int(min(instance.machines, len(types)))
+    )
     processors: list[list[int]] = [[] for _ in range(machines)]
     for agent, kind in enumerate(types):
         best, place = np.inf, -1
@@ -206,7 +245,10 @@ def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing
             if not tasks:
                 added = 0.0 if tolerance is None else -1.0
             elif len(tasks) == 1 and instance.allowed[kind, types[tasks[0]]]:
-                own, other = instance.penalty[kind, types[tasks[0]]], instance.penalty[types[tasks[0]], kind]
+                own, other = (
+                    instance.penalty[kind, types[tasks[0]]],
+                    instance.penalty[types[tasks[0]], kind],
+                )
                 added = round(own + other, 12)
                 if tolerance is not None:
                     added = -2.0 if max(own, other) < tolerance else added
@@ -225,7 +267,9 @@ def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing
 
 
 @pytest.mark.parametrize("tolerance", [None, 0.10])
-def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(tolerance: float | None) -> None:
+def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(
+    tolerance: float | None,
+) -> None:
     compared = 0
     for _, instance in random_instances(300, start=5000):
         expected = twin_greedy(instance, tolerance)
@@ -243,20 +287,29 @@ def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> No
         if not np.isfinite(instance.penalty[np.ix_(instance.count > 0, instance.count > 0)]).all():
             continue
         rng = np.random.default_rng(seed)
-        types = instance.agent_types() if order == "index" else rng.permutation(instance.agent_types())
+        types = (
+            instance.agent_types() if order == "index" else rng.permutation(instance.agent_types())
+        )
         partner = np.full(len(types), -1)
         for i in range(len(types)):
             free = [j for j in range(len(types)) if partner[j] < 0 and j != i]
             if partner[i] >= 0 or not free:
                 continue
-            added = [round(instance.penalty[types[i], types[j]] + instance.penalty[types[j], types[i]], 12) for j in free]
-            j = min(zip(added, types[free], free, strict=True))[2]  # ties to the lowest type, then the next of it
+            added = [
+                round(
+                    instance.penalty[types[i], types[j]] + instance.penalty[types[j], types[i]], 12
+                )
+                for j in free
+            ]
+            j = min(zip(added, types[free], free, strict=True))[
+                2
+            ]  # ties to the lowest type, then the next of it
             partner[i], partner[j] = j, i
         found = greedy(instance, fill=True, order=order, rng=np.random.default_rng(seed))
         assert found == Pairing.from_partners(types, partner, instance.types)
 
 
-# --- threshold -------------------------------------------------------------------------------------------------------
+# --- threshold ------------------------------------------------------------------------------------
 
 
 def test_threshold_shares_under_the_tolerance_and_else_starts_a_machine() -> None:
@@ -283,7 +336,7 @@ def test_threshold_refuses_a_tolerance_out_of_range(tolerance: float) -> None:
         threshold(four_users(), tolerance=tolerance)
 
 
-# --- complementary ---------------------------------------------------------------------------------------------------
+# --- complementary --------------------------------------------------------------------------------
 
 
 def test_complementary_pairs_the_lowest_with_the_highest_bandwidth() -> None:
@@ -313,7 +366,7 @@ def test_policies_by_bandwidth_say_what_is_missing(policy: Callable[..., Pairing
         policy(made(np.zeros((2, 2)), [1, 1]))
 
 
-# --- stable marriage -------------------------------------------------------------------------------------------------
+# --- stable marriage ------------------------------------------------------------------------------
 
 
 def test_marriage_partition_lets_the_intensive_half_propose() -> None:
@@ -324,11 +377,18 @@ def test_marriage_partition_lets_the_intensive_half_propose() -> None:
     assert pairs_of(marriage_partition(four_users().replace(penalty=penalty))) == AD_BC
 
 
-def agents_married(instance: Colocation, proposing: list[int], receiving: list[int]) -> npt.NDArray[np.int64]:
-    """Deferred acceptance as in Cooper's algorithm 1, one proposal after the other; ties by index."""
+def agents_married(
+    instance: Colocation, proposing: list[int], receiving: list[int]
+) -> npt.NDArray[np.int64]:
+    """Deferred acceptance as in Cooper's algorithm 1, one proposal after the other; ties by
+    index.
+    """
     types = instance.agent_types()
     cost = np.where(instance.allowed, instance.penalty, np.inf)[np.ix_(types, types)]
-    lists = {m: sorted((w for w in receiving if np.isfinite(cost[m, w])), key=lambda w: (cost[m, w], w)) for m in proposing}
+    lists = {
+        m: sorted((w for w in receiving if np.isfinite(cost[m, w])), key=lambda w: (cost[m, w], w))
+        for m in proposing
+    }
     partner = np.full(len(types), -1)
     free = list(proposing)
     while free:
@@ -351,8 +411,9 @@ def test_marriage_over_types_equals_marriage_of_agents() -> None:
     compared = 0
     for _, instance in random_instances(200, start=20000):
         types = instance.agent_types()
-        assert instance.bandwidth is not None
-        ascending = sorted(range(len(types)), key=lambda agent: (instance.bandwidth[types[agent]], agent))  # type: ignore[index]
+        bandwidth = instance.bandwidth
+        assert bandwidth is not None
+        ascending = sorted(range(len(types)), key=lambda agent: (bandwidth[types[agent]], agent))
         upper = len(types) // 2
         lower, higher = ascending[: len(types) - upper], ascending[len(types) - upper :]
         partner = agents_married(instance, sorted(higher), sorted(lower))
@@ -365,7 +426,10 @@ def test_marriage_over_types_equals_marriage_of_agents() -> None:
 
 def test_random_marriage_leaves_far_fewer_blocking_pairs_than_greedy() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
-    counts = [blocking_pairs(instance, marriage_random(instance, rng=np.random.default_rng(s))).count for s in range(3)]
+    counts = [
+        blocking_pairs(instance, marriage_random(instance, rng=np.random.default_rng(s))).count
+        for s in range(3)
+    ]
     assert max(counts) < blocking_pairs(instance, greedy(instance)).count / 10
 
 
@@ -379,7 +443,7 @@ def test_ten_thousand_agents_are_paired(policy: Callable[..., Pairing]) -> None:
     check(instance, policy(instance))
 
 
-# --- stable roommates ------------------------------------------------------------------------------------------------
+# --- stable roommates -----------------------------------------------------------------------------
 
 
 def test_the_cheapest_pairing_of_figure_2_is_unstable_and_roommates_finds_the_stable_one() -> None:
@@ -400,7 +464,9 @@ def test_the_cheapest_pairing_of_figure_2_is_unstable_and_roommates_finds_the_st
 
 def test_roommates_completes_an_unsolvable_instance_by_the_stated_rule() -> None:
     # Gale and Shapley's four: 0, 1, 2 each want the next of them most and 3 least; nobody settles.
-    penalty = np.array([[0, 0.1, 0.2, 0.3], [0.2, 0, 0.1, 0.3], [0.1, 0.2, 0, 0.3], [0.05, 0.04, 0.01, 0]])
+    penalty = np.array(
+        [[0, 0.1, 0.2, 0.3], [0.2, 0, 0.1, 0.3], [0.1, 0.2, 0, 0.3], [0.05, 0.04, 0.01, 0]]
+    )
     instance = made(penalty, [1, 1, 1, 1])
     assert pairs_of(roommates(instance)) == AB_CD  # 0 takes 1, its own best
     assert pairs_of(roommates(instance, completion="pair")) == AB_CD  # 0-1, 0-2 and 1-2 tie at .3
@@ -443,7 +509,11 @@ def test_lists_of_types_settle_as_the_lists_of_their_agents_do() -> None:
             kinds = matching._lists(instance, ties, np.random.default_rng(seed)).irving()
             assert kinds.partner.tolist() == agents.partner.tolist(), (seed, ties)
             assert kinds.unsettled.tolist() == agents.unsettled.tolist()
-            assert (kinds.stable, kinds.proposals, kinds.rotations) == (agents.stable, agents.proposals, agents.rotations)
+            assert (kinds.stable, kinds.proposals, kinds.rotations) == (
+                agents.stable,
+                agents.proposals,
+                agents.rotations,
+            )
             unsolvable, rotations = unsolvable + (not agents.stable), rotations + agents.rotations
     assert unsolvable > 50
     assert rotations > 100
@@ -460,7 +530,9 @@ def test_roommates_makes_no_table_of_agents_by_agents() -> None:
     assert peak < 10_000 * 10_000
 
 
-def test_roommates_refuses_what_is_too_large_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roommates_refuses_what_is_too_large_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lists = importlib.import_module("cotenant.solvers.roommates.by_types")
     instance = made(np.random.default_rng(0).random((4, 4)), [100] * 4)
     monkeypatch.setattr(lists, "MOST_BYTES", 4 * 4 * 404)
@@ -469,7 +541,10 @@ def test_roommates_refuses_what_is_too_large_before_it_begins(monkeypatch: pytes
         roommates(instance, ties="own")
     monkeypatch.setattr(matching, "A_PROPOSAL", 1.0)
     roommates(instance)
-    with pytest.raises(InvalidOption, match=r"time_limit is 3 s; 4 lists over 400 agents may take SR 1.6e\+05 s. Give more"):
+    with pytest.raises(
+        InvalidOption,
+        match=r"time_limit is 3 s; 4 lists over 400 agents may take SR 1.6e\+05 s. Give more",
+    ):
         roommates(instance, time_limit=3.0)
 
 
@@ -489,7 +564,7 @@ def test_unknown_choices_are_named() -> None:
             policy(four_users(), order="size")  # type: ignore[arg-type]
 
 
-# --- who is left over ------------------------------------------------------------------------------------------------
+# --- who is left over -----------------------------------------------------------------------------
 
 
 def test_left_over_agents_run_alone_on_spare_machines_and_else_share() -> None:

@@ -1,4 +1,6 @@
-"""What a proof of least penalty rests on: reduced costs of pairs, and the pairs that the last program leaves out."""
+"""What a proof of least penalty rests on: reduced costs of pairs, and the pairs that the last
+program leaves out.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +60,21 @@ def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_round_of_pricing_claims_more_than_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nothing but the start to begin with: every other pair, those of two of a type among them, is left to be priced in.
-    monkeypatch.setattr(matching._Search, "_first_pairs", lambda self: np.zeros_like(self.cost, dtype=bool))
+def test_no_round_of_pricing_claims_more_than_the_optimum(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing but the start to begin with: every other pair, those of two of a type among them, is
+    # left to be priced in.
+    monkeypatch.setattr(
+        matching._Search, "_first_pairs", lambda self: np.zeros_like(self.cost, dtype=bool)
+    )
     monkeypatch.setattr(matching, "_JOIN", 1)
     rng = np.random.default_rng([73, seed])
     count = np.repeat(2 * rng.integers(1, 4, 4), 2)
     penalty = rng.uniform(0.0, 0.9, (8, 8))
-    instance = Colocation(penalty, count, machines=None if seed % 2 else float(count.sum() // 2 + 1))
+    instance = Colocation(
+        penalty, count, machines=None if seed % 2 else float(count.sum() // 2 + 1)
+    )
     expected = optimal(instance, engine="cp-sat")
     assert expected.status is Status.OPTIMAL
     assert isinstance(expected.solution, Pairing)
@@ -84,8 +93,11 @@ def test_no_round_of_pricing_claims_more_than_the_optimum(seed: int, monkeypatch
     assert max(bounds) <= mean_penalty(instance, expected.solution) * instance.agents + 1e-9
 
 
-def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two triangles of agents that cost each other nothing: somebody must cross. The pair that does so costs all there is
+def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Two triangles of agents that cost each other nothing: somebody must cross. The pair that does
+    # so costs all there is
     # between the relaxation (half of every pair of a triangle) and the start, nearly.
     monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
     monkeypatch.setattr(matching._Search, "_delta_for", lambda self, number: 1e-9)
@@ -105,18 +117,28 @@ def test_every_pairing_is_tried() -> None:
     assert all(len(set(itertools.chain(*pairs))) == 8 for pairs in pairings(tuple(range(8)), 0))
 
 
-@pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 3), (Status.UNKNOWN, 1), (Status.FEASIBLE, 1)])
+@pytest.mark.parametrize(
+    ("answer", "bound"), [(Status.INFEASIBLE, 3), (Status.UNKNOWN, 1), (Status.FEASIBLE, 1)]
+)
 def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no(
     answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("cotenant.solvers.colocation.stable")
     instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
     search = module._Search(
-        instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), feasible_pairing(instance)
+        instance,
+        0.0,
+        "penalty-points",
+        "highs",
+        Clock(),
+        np.random.default_rng(0),
+        feasible_pairing(instance),
     )
     search.value, search.bound = 9, 1
     stop = Stop.FINISHED if answer is Status.INFEASIBLE else Stop.TIME_LIMIT
-    monkeypatch.setattr(module, "at_most_blocking", lambda *_, **__: Outcome(None, None, answer, stop))
+    monkeypatch.setattr(
+        module, "at_most_blocking", lambda *_, **__: Outcome(None, None, answer, stop)
+    )
     assert search._decide(2) == (answer is Status.INFEASIBLE)
     assert search.bound == bound
 
@@ -124,16 +146,22 @@ def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
 def searching(instance: Colocation) -> Any:
     module = importlib.import_module("cotenant.solvers.colocation.stable")
     start = feasible_pairing(instance)
-    return module._Search(instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), start)
+    return module._Search(
+        instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), start
+    )
 
 
 @pytest.mark.parametrize("machines", [None, 7.0, np.inf])
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_quick_bound_on_the_penalty_is_one(seed: int, distinct: bool, machines: float | None) -> None:
+def test_the_quick_bound_on_the_penalty_is_one(
+    seed: int, distinct: bool, machines: float | None
+) -> None:
     rng = np.random.default_rng([79, seed])
     count = np.ones(10, dtype=int) if distinct else np.array([4, 3, 2, 1])
-    instance = Colocation(rng.uniform(0.05, 0.9, (len(count), len(count))), count, machines=machines)
+    instance = Colocation(
+        rng.uniform(0.05, 0.9, (len(count), len(count))), count, machines=machines
+    )
     found = optimal(instance)
     assert found.bound is not None
     bound = least_penalty_bound(instance)
@@ -142,16 +170,22 @@ def test_the_quick_bound_on_the_penalty_is_one(seed: int, distinct: bool, machin
 
 
 @pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 1), (Status.UNKNOWN, 0)])
-def test_only_a_no_proves_that_zero_is_impossible(answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_no_proves_that_zero_is_impossible(
+    answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = importlib.import_module("cotenant.solvers.colocation.stable")
     search = searching(Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int)))
     search.value = 9
-    monkeypatch.setattr(module, "zero_blocking", lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED))
+    monkeypatch.setattr(
+        module, "zero_blocking", lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED)
+    )
     search._zero_over_types()
     assert search.bound == bound
 
 
-def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     module = importlib.import_module("cotenant.solvers.colocation.fair")
     rng = np.random.default_rng(83)
     instance = Colocation(rng.uniform(0.1, 0.9, (6, 6)), np.full(6, 2), bandwidth=np.arange(6.0))
@@ -161,7 +195,11 @@ def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(monkeypat
 
     def cut(*given: Any, scale: float = 1.0, **asked: Any) -> Any:
         answer = run(*given, scale=scale, **asked)
-        return answer if scale == 1.0 else replace(answer, bound=0.9 * answer.bound, status=Status.FEASIBLE)
+        return (
+            answer
+            if scale == 1.0
+            else replace(answer, bound=0.9 * answer.bound, status=Status.FEASIBLE)
+        )
 
     monkeypatch.setattr(module, "run", cut)
     level = fair(instance).certificate["levels"][1]

@@ -1,4 +1,6 @@
-"""What is given: the generators' claims, the foreign formats, and every kind of bad foreign file."""
+"""What is given: the generators' claims, the foreign formats, and every kind of bad foreign
+file.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,34 @@ import pytest
 from measured import DATA, needs_data
 
 import cotenant
-from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check, gains
-from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, preference_lists, slowdown_csv
-from cotenant.instances.colocation.generators import population, random_preferences, score_preferences
+from cotenant.instances.colocation import (
+    ALPHA_MODES,
+    Colocation,
+    Pairing,
+    blocking_pairs,
+    check,
+    gains,
+)
+from cotenant.instances.colocation.formats import (
+    fair_co2,
+    gavel,
+    penalty_csv,
+    preference_lists,
+    slowdown_csv,
+)
+from cotenant.instances.colocation.generators import (
+    population,
+    random_preferences,
+    score_preferences,
+)
 from cotenant.instances.colocation.stability import better_partners
 from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
-from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.problem import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+)
 from cotenant.instances.problem import datasets as data
 from cotenant.models.colocation import gain_sets
 
@@ -45,7 +69,10 @@ def test_the_synthetic_penalties_say_what_the_text_says() -> None:
         assert (penalty < 0.10).mean() > 0.8, "most penalties are under 10 %"
         assert 0 < (penalty < 0).mean() < 0.10, "a few are negative"
         assert penalty.min() > -0.01, "and those only slightly"
-        assert penalty[np.ix_(heavy, heavy)].mean() > 2 * penalty[~np.ix_(heavy, heavy)[0].ravel()].mean()
+        assert (
+            penalty[np.ix_(heavy, heavy)].mean()
+            > 2 * penalty[~np.ix_(heavy, heavy)[0].ravel()].mean()
+        )
         assert heavy[np.argmax(penalty) // 20], "memory-heavy pairs are the worst"
         assert heavy[np.argmax(penalty) % 20]
 
@@ -99,10 +126,12 @@ def test_a_penalty_matrix_is_read_by_names_not_by_order(tmp_path: Path) -> None:
 
 def test_slowdowns_and_bandwidths_are_read(tmp_path: Path) -> None:
     put(tmp_path, "name,GB/s\na,1.5\nb,20\n", "bandwidth.csv")
-    matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,\n")
-    instance = slowdown_csv(matrix, copies=2, machines=4.0, bandwidth=str(tmp_path / "bandwidth.csv"))
+    matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,forbidden\n")
+    instance = slowdown_csv(
+        matrix, copies=2, machines=4.0, bandwidth=str(tmp_path / "bandwidth.csv")
+    )
     assert instance.penalty[0].tolist() == [0.0, 0.5]
-    assert np.isinf(instance.penalty[1, 1]), "an empty cell forbids the pair"
+    assert np.isinf(instance.penalty[1, 1])
     assert instance.bandwidth is not None
     assert instance.bandwidth.tolist() == [1.5, 20.0]
 
@@ -118,14 +147,21 @@ def test_preference_lists_become_ranks_over_n(tmp_path: Path) -> None:
 FOREIGN = [
     ("not square", "x,a,b\na,1,2\n", "not square: 1 rows, 2 columns.*b"),
     ("ragged", "x,a,b\na,.1\nb,.1,.2\n", "line 2: 2 values; expected 3"),
-    ("a word", "x,a,b\na,.1,?\nb,.1,.2\n", r"line 2, column 'b' is '\?'; expected a number\. Leave the cell empty"),
-    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "line 2, column 'b' is 'nan'"),
+    (
+        "a word",
+        "x,a,b\na,.1,?\nb,.1,.2\n",
+        r"line 2, column 'b' is '\?'; expected a number\. Write forbidden",
+    ),
+    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "1 of 2 pairs is missing .'a' beside 'b'."),
+    ("slowdowns", "x,a,b\na,1,1.2\nb,1.1,1.3\n", "Slowdowns are read by slowdown-csv"),
     ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "names the row 'a' twice"),
     ("empty", "", "has no rows"),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), [case[1:] for case in FOREIGN], ids=[case[0] for case in FOREIGN])
+@pytest.mark.parametrize(
+    ("text", "words"), [case[1:] for case in FOREIGN], ids=[case[0] for case in FOREIGN]
+)
 def test_a_broken_matrix_is_refused_with_its_place(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises((InvalidFile, InvalidInstance), match=words):
         penalty_csv(put(tmp_path, text))
@@ -134,12 +170,17 @@ def test_a_broken_matrix_is_refused_with_its_place(text: str, words: str, tmp_pa
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="a slowdown is 0"):
         slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
+    with pytest.raises(InvalidFile, match="Penalties are read by penalty-csv"):
+        slowdown_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.3\n"))
     with pytest.raises(InvalidFile, match="a run time is -1"):
         fair_co2(put(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n"))
     with pytest.raises(InvalidOption, match="copies is 0"):
         penalty_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"), copies=0)
     with pytest.raises(InvalidFile, match="no bandwidth for b"):
-        penalty_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"), bandwidth=str(put(tmp_path, "name,bw\na,1\n", "bw.csv")))
+        penalty_csv(
+            put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"),
+            bandwidth=str(put(tmp_path, "name,bw\na,1\n", "bw.csv")),
+        )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +192,9 @@ def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
         ({"a": 3}, "no preference"),
     ],
 )
-def test_broken_preference_lists_are_refused(lists: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_broken_preference_lists_are_refused(
+    lists: dict[str, object], words: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidFile, match=words):
         preference_lists(put(tmp_path, json.dumps(lists), "l.json"))
 
@@ -171,8 +214,16 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
         gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
     with pytest.raises(InvalidFile, match="no Gavel throughput table"):
         gavel(put(tmp_path, json.dumps({"v100": {"x": 1}}), "g.json"))
-    for key in ("-" * 100_000 + "1", "('A', 1.5)", "('A', 1)" * 2, "('A' * 10**9, 1)"):  # what Python's own reader would work out
-        with pytest.raises(InvalidFile, match=r"no Gavel throughput table: ValueError\(.a job is called .*; expected"):
+    for key in (
+        "-" * 100_000 + "1",
+        "('A', 1.5)",
+        "('A', 1)" * 2,
+        "('A' * 10**9, 1)",
+    ):  # what Python's own reader would work out
+        with pytest.raises(
+            InvalidFile,
+            match=r"no Gavel throughput table: ValueError\(.a job is called .*; expected",
+        ):
             gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
 
 
@@ -195,7 +246,9 @@ def test_fair_co2_end_to_end_gives_the_known_figures() -> None:
     assert stable.metrics["blocking_pairs"] == 0
 
 
-def test_fetch_checks_the_hash_and_keeps_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_checks_the_hash_and_keeps_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content = b"w,a,nothing\na,2,1\n"
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "m.csv").write_bytes(content)
@@ -212,34 +265,56 @@ def test_fetch_checks_the_hash_and_keeps_the_file(tmp_path: Path, monkeypatch: p
         url = f"http://127.0.0.1:{server.server_port}/m.csv"
         good = data.Dataset("x", url, hashlib.sha256(content).hexdigest(), "fair-co2", "none")
         monkeypatch.setitem(data.DATASETS, "good", good)
-        monkeypatch.setitem(data.DATASETS, "bad", data.Dataset("x", url, "0" * 64, "fair-co2", "none"))
-        monkeypatch.setitem(data.DATASETS, "gone", data.Dataset("x", url + "x", "0" * 64, "fair-co2", "none"))
+        monkeypatch.setitem(
+            data.DATASETS, "bad", data.Dataset("x", url, "0" * 64, "fair-co2", "none")
+        )
+        monkeypatch.setitem(
+            data.DATASETS, "gone", data.Dataset("x", url + "x", "0" * 64, "fair-co2", "none")
+        )
         assert data.fetch("good", tmp_path / "cache").read_bytes() == content
         with pytest.raises(InvalidFile, match="not the file expected"):
             data.fetch("bad", tmp_path / "cache")
         with pytest.raises(InvalidFile, match="cannot be fetched"):
             data.fetch("gone", tmp_path / "cache")
         server.shutdown()
-    assert data.fetch("good", tmp_path / "cache").read_bytes() == content, "from the cache, without the server"
+    assert data.fetch("good", tmp_path / "cache").read_bytes() == content, (
+        "from the cache, without the server"
+    )
 
 
 def four_agents(**settings: object) -> Colocation:
     return Colocation(
-        [[0, 0.1, 0.2, np.inf], [0.1, 0, 0.3, 0.2], [0.2, 0.3, 0, 0.1], [np.inf, 0.2, 0.1, 0]], np.ones(4), **settings
+        [[0, 0.1, 0.2, np.inf], [0.1, 0, 0.3, 0.2], [0.2, 0.3, 0, 0.1], [np.inf, 0.2, 0.1, 0]],
+        np.ones(4),
+        **settings,
     )  # type: ignore[arg-type]
 
 
 BROKEN = [
-    ("an agent twice", Pairing([0, 0], [1, 2], [1, 1], np.zeros(4)), "2 agents of type '0' are placed; there are 1"),
+    (
+        "an agent twice",
+        Pairing([0, 0], [1, 2], [1, 1], np.zeros(4)),
+        "2 agents of type '0' are placed; there are 1",
+    ),
     ("an agent missing", Pairing([0], [1], [1], np.zeros(4)), "0 agents of type '2'"),
-    ("a forbidden pair", Pairing([0, 1], [3, 2], [1, 1], np.zeros(4)), "'0' beside '3' is a forbidden pair"),
-    ("someone alone", Pairing([0], [1], [1], [0, 0, 1, 1]), "2 jobs run alone; everyone must be paired"),
+    (
+        "a forbidden pair",
+        Pairing([0, 1], [3, 2], [1, 1], np.zeros(4)),
+        "'0' beside '3' is a forbidden pair",
+    ),
+    (
+        "someone alone",
+        Pairing([0], [1], [1], [0, 0, 1, 1]),
+        "2 jobs run alone; everyone must be paired",
+    ),
     ("an unknown type", Pairing([0], [4], [1], np.zeros(4)), "second names type 4"),
     ("another number of types", Pairing([0], [1], [1], np.zeros(3)), "single has 3 entries"),
 ]
 
 
-@pytest.mark.parametrize(("pairing", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+@pytest.mark.parametrize(
+    ("pairing", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
+)
 def test_check_names_what_is_broken(pairing: Pairing, words: str) -> None:
     with pytest.raises(InfeasibleSolution, match=words):
         check(four_agents(), pairing)
@@ -286,9 +361,19 @@ def test_alpha_is_strict_in_all_its_readings() -> None:
 def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
     """Penalties with one to seventeen digits, many of them the least gain apart or all but."""
     alpha = float(rng.choice([0.0, 0.05, 0.1, 0.3, 0.1 + 0.2, 1 / 3, 1e-9]))
-    old = np.round(rng.uniform(-0.3, 1.0, 5), int(rng.integers(1, 4))) if rng.random() < 0.7 else rng.uniform(-0.3, 1.0, 5)
-    least = {"penalty-points": alpha, "relative-penalty": alpha * abs(old), "relative-throughput": alpha * (1 - old)}[mode]
-    return np.minimum(np.concatenate([old, old - least, np.round(old - least, 12), [0.0, -0.0, 1.0]]), 1.0), alpha
+    old = (
+        np.round(rng.uniform(-0.3, 1.0, 5), int(rng.integers(1, 4)))
+        if rng.random() < 0.7
+        else rng.uniform(-0.3, 1.0, 5)
+    )
+    least = {
+        "penalty-points": alpha,
+        "relative-penalty": alpha * abs(old),
+        "relative-throughput": alpha * (1 - old),
+    }[mode]
+    return np.minimum(
+        np.concatenate([old, old - least, np.round(old - least, 12), [0.0, -0.0, 1.0]]), 1.0
+    ), alpha
 
 
 @pytest.mark.parametrize("mode", ALPHA_MODES)
@@ -297,16 +382,28 @@ def test_gains_and_gain_sets_are_exact_in_every_reading_of_alpha(mode: str, refe
     floats_wrong = 0
     for _ in range(60):
         values, alpha = edge_cases(rng, mode)
-        expected = np.array([[reference.leaves(old, new, alpha, mode) for new in values] for old in values])
+        expected = np.array(
+            [[reference.leaves(old, new, alpha, mode) for new in values] for old in values]
+        )
         assert np.array_equal(gains(values[:, None], values, alpha, mode), expected)
         order = np.argsort(values, kind="stable")
-        assert np.array_equal(better_partners(values[order], alpha, mode), expected[np.ix_(order, order)].sum(axis=1))
-        sets = gain_sets(Colocation(np.tile(values, (len(values), 1)), np.full(len(values), 2)), alpha, mode)
+        assert np.array_equal(
+            better_partners(values[order], alpha, mode), expected[np.ix_(order, order)].sum(axis=1)
+        )
+        sets = gain_sets(
+            Colocation(np.tile(values, (len(values), 1)), np.full(len(values), 2)), alpha, mode
+        )
         assert np.array_equal(sets.size[0], expected.sum(axis=0))
         for c, size in enumerate(sets.size[0].tolist()):
-            assert set(sets.order[0][:size].tolist()) == set(np.flatnonzero(expected[:, c]).tolist())
+            assert set(sets.order[0][:size].tolist()) == set(
+                np.flatnonzero(expected[:, c]).tolist()
+            )
         old = values[:, None]
-        least = {"penalty-points": alpha, "relative-penalty": alpha * abs(old), "relative-throughput": alpha * (1 - old)}[mode]
+        least = {
+            "penalty-points": alpha,
+            "relative-penalty": alpha * abs(old),
+            "relative-throughput": alpha * (1 - old),
+        }[mode]
         floats_wrong += int((expected != (old - values > least)).sum())
     assert floats_wrong > 50, "cases that floats get wrong"
 
@@ -343,7 +440,11 @@ def random_partners(instance: Colocation, rng: np.random.Generator) -> np.ndarra
     kinds = instance.agent_types()
     partner = np.full(len(kinds), -1)
     for agent in rng.permutation(len(kinds)):
-        free = [j for j in np.flatnonzero(partner < 0) if j != agent and instance.allowed[kinds[agent], kinds[j]]]
+        free = [
+            j
+            for j in np.flatnonzero(partner < 0)
+            if j != agent and instance.allowed[kinds[agent], kinds[j]]
+        ]
         if partner[agent] < 0 and free and rng.random() < 0.85:
             partner[agent] = rng.choice(free)
             partner[partner[agent]] = agent

@@ -23,7 +23,13 @@ from cotenant.analysis.papers.cooper.scaling import figure_13
 from cotenant.analysis.papers.cooper.stability import figure_9, figure_10
 from cotenant.analysis.papers.registry import Finding, experiment_named
 from cotenant.analysis.report.picture import Chart
-from cotenant.baselines.colocation import complementary, greedy, marriage_random, roommate_lists, roommates
+from cotenant.baselines.colocation import (
+    complementary,
+    greedy,
+    marriage_random,
+    roommate_lists,
+    roommates,
+)
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import population, random_preferences
 from cotenant.instances.problem import InvalidOption
@@ -72,18 +78,22 @@ def test_every_figure_gives_claims_with_verdicts_and_pictures_in_words(name: str
 
 @pytest.mark.parametrize("name", ["colocation-figure-10", "colocation-figure-12"])
 def test_the_same_seed_gives_the_same_findings_and_another_seed_others(name: str) -> None:
-    first, again, other = (experiment_named(name).run(seed=seed, **SMALL[name]).findings for seed in (0, 0, 1))
+    first, again, other = (
+        experiment_named(name).run(seed=seed, **SMALL[name]).findings for seed in (0, 0, 1)
+    )
     assert first == again
     assert first != other
 
 
-# --- against independent computations --------------------------------------------------------------------------------
+# --- against independent computations -------------------------------------------------------------
 
 
 def agents_of(pairing: Pairing) -> list[tuple[int, int]]:
     """(type, co-runner's type) of every agent; pairs of agents stand side by side."""
     agents = []
-    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+    for a, b, number in zip(
+        pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
+    ):
         agents += [(a, b), (b, a)] * number
     return agents
 
@@ -112,9 +122,13 @@ def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_co
         table = []
         for draw in range(3):
             people = given.population(draw)
-            table.append([counted(people, given.paired(name, people, draw), alpha) for alpha in alphas])
+            table.append(
+                [counted(people, given.paired(name, people, draw), alpha) for alpha in alphas]
+            )
         median = np.median(np.array(table), axis=0)
-        assert found(parts)[f"{name}, blocking pairs"].ours == ", ".join(f"{value:.0f}" for value in median)
+        assert found(parts)[f"{name}, blocking pairs"].ours == ", ".join(
+            f"{value:.0f}" for value in median
+        )
         [series] = [series for series in drawn.series if series.name == name]
         assert series.y == tuple(median.tolist())
 
@@ -126,7 +140,10 @@ def test_figure_8_s_rank_correlation_is_spearman_s_formula_by_hand() -> None:
     drawn = chart(parts, "colocation-figure-8-correlation").series[0]
     for name in POLICIES:
         agents = agents_of(given.paired(name, people, 0))
-        total = [sum(people.penalty[a, b] for a, b in agents if a == kind) for kind in range(people.types)]
+        total = [
+            sum(people.penalty[a, b] for a, b in agents if a == kind)
+            for kind in range(people.types)
+        ]
         mean = [value / number for value, number in zip(total, people.count.tolist(), strict=True)]
         rank, demand = ranked(mean), ranked(given.demands.tolist())
         assert drawn.y[drawn.x.index(name)] == pytest.approx(statistics.correlation(rank, demand))
@@ -149,7 +166,9 @@ def test_figure_9_s_shares_are_the_expectation_over_agents_dealt_at_random() -> 
         now = [people.penalty[kind, other] for a, other in after if a == kind]
         was = people.penalty[kind, beside]
         improved += sum(was - value > 1e-9 for value in now) / len(now)
-    [series] = [series for series in chart(parts, "colocation-figure-9").series if series.name == "improved"]
+    [series] = [
+        series for series in chart(parts, "colocation-figure-9").series if series.name == "improved"
+    ]
     assert series.y[series.x.index("SMR/CO")] == pytest.approx(100 * improved / 60)
 
 
@@ -180,7 +199,7 @@ def test_a_link_is_a_rising_one_that_chance_hardly_gives() -> None:
     assert not linked(np.array([1.0, 3.0, 2.0, np.nan]), np.arange(4.0))[1]  # too few to tell
 
 
-# --- every verdict can flip ------------------------------------------------------------------------------------------
+# --- every verdict can flip -----------------------------------------------------------------------
 
 
 def swapped(monkeypatch: pytest.MonkeyPatch, **others: Callable[..., Pairing]) -> None:
@@ -189,7 +208,9 @@ def swapped(monkeypatch: pytest.MonkeyPatch, **others: Callable[..., Pairing]) -
     monkeypatch.setattr(populations, "policies", lambda *given: original(*given) | others)
 
 
-def test_claims_of_fairness_fail_when_a_stable_policy_is_secretly_complementary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_of_fairness_fail_when_a_stable_policy_is_secretly_complementary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     what = ("SMR, penalty rises with contentiousness", "CO, penalty rises with contentiousness")
     before = found(figure_7(agents=200, draws=2))
     assert [before[name].verdict for name in what] == ["reproduced", "reproduced"]
@@ -198,14 +219,23 @@ def test_claims_of_fairness_fail_when_a_stable_policy_is_secretly_complementary(
     assert [after[name].verdict for name in what] == ["differs", "differs"]
 
 
-def test_claims_of_stability_fail_when_policies_are_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    what = ("SMP is less stable than SMR", "CO produces fewer blocking pairs than GR", "stable roommate assignments")
+def test_claims_of_stability_fail_when_policies_are_swapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    what = (
+        "SMP is less stable than SMR",
+        "CO produces fewer blocking pairs than GR",
+        "stable roommate assignments",
+    )
     before = found(figure_10(agents=200, draws=3))
     assert [before[name].verdict for name in what] == ["reproduced", "differs", "reproduced"]
     swapped(monkeypatch, SMR=complementary, SMP=marriage_random, CO=marriage_random)
     after = found(figure_10(agents=200, draws=3, ties="index"))
     assert [after[name].verdict for name in what[:2]] == ["differs", "reproduced"]
-    assert after["stable roommate assignments, other ties"].ours == before["stable roommate assignments"].ours
+    assert (
+        after["stable roommate assignments, other ties"].ours
+        == before["stable roommate assignments"].ours
+    )
 
 
 def test_claims_of_satisfaction_follow_who_gains(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +256,9 @@ def test_claims_of_performance_follow_the_penalties(monkeypatch: pytest.MonkeyPa
     assert found(figure_11(agents=200, draws=2))[what].verdict == "differs"
 
 
-def test_a_perfect_prediction_leaves_stable_policies_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_perfect_prediction_leaves_stable_policies_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     what = "SMR, stability (median blocking pairs)"
     assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "differs"
     monkeypatch.setattr(prediction, "predicted_instance", lambda instance, *rest: instance)
@@ -242,17 +274,22 @@ def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
 def test_shapley_s_shares_are_drawn_beside_the_interference() -> None:
     parts = figure_14()
     drawn = {series.name: series.y for series in chart(parts, "colocation-figure-14").series}
-    assert drawn == {"interference contributed": (1.0, 2.0, 3.0), "Shapley share": pytest.approx((1.5, 2.0, 2.5))}
+    assert drawn == {
+        "interference contributed": (1.0, 2.0, 3.0),
+        "Shapley share": pytest.approx((1.5, 2.0, 2.5)),
+    }
 
 
-# --- what is drawn and what is proved --------------------------------------------------------------------------------
+# --- what is drawn and what is proved -------------------------------------------------------------
 
 
 def test_the_proved_pairings_bound_every_policy() -> None:
     parts = figure_11(agents=120, draws=2)
     claims = found(parts)
     for mix in ("uniform", "beta-low", "gaussian", "beta-high"):
-        above = claims[f"{populations.LEAST}, {mix}"].note.removeprefix("mean penalty; above it in points: ")
+        above = claims[f"{populations.LEAST}, {mix}"].note.removeprefix(
+            "mean penalty; above it in points: "
+        )
         assert all(float(entry.rpartition("+")[2]) >= 0 for entry in above.split(", "))
     given = setting(seed=0, agents=120, draws=4)
     for draw in range(4):
@@ -263,8 +300,12 @@ def test_the_proved_pairings_bound_every_policy() -> None:
             assert blocking_pairs(people, pairing).count == 0
 
 
-def test_populations_without_a_stable_pairing_are_said_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cotenant.analysis.papers.cooper.attribution.unblocked", lambda people: None)
+def test_populations_without_a_stable_pairing_are_said_and_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "cotenant.analysis.papers.cooper.attribution.unblocked", lambda people: None
+    )
     parts = figure_7(agents=60, draws=2)
     assert found(parts)[f"mean penalty, {populations.UNBLOCKED}"].ours == "none in 2 populations"
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3
@@ -282,11 +323,18 @@ def test_types_stand_in_order_of_demand_on_every_axis() -> None:
 def test_long_names_are_cut_only_where_they_stay_different() -> None:
     given = setting(seed=0, agents=10, draws=1)
     alike = tuple(f"a very long common beginning {number}" for number in range(20))
-    assert len(set(Setting(given.base.replace(names=alike), "", "", True, 10, "random", "own", 0).ticks)) == 20
+    assert (
+        len(
+            set(
+                Setting(given.base.replace(names=alike), "", "", True, 10, "random", "own", 0).ticks
+            )
+        )
+        == 20
+    )
     assert all(len(tick) < 25 for tick in given.ticks)
 
 
-# --- ties, mixes, options --------------------------------------------------------------------------------------------
+# --- ties, mixes, options -------------------------------------------------------------------------
 
 
 def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents() -> None:
@@ -300,19 +348,25 @@ def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents(
             assert agent not in row
             assert (np.diff(cost[agent, row]) >= 0).all()
         twins = [(i, j) for i in range(60) for j in range(i) if types[i] == types[j]]
-        same = sum([k for k in lists[i] if k != j] == [k for k in lists[j] if k != i] for i, j in twins)
+        same = sum(
+            [k for k in lists[i] if k != j] == [k for k in lists[j] if k != i] for i, j in twins
+        )
         shared = same if ties == "index" else shared
         assert (same == len(twins)) == (ties == "index")
     assert shared
 
 
-def test_stable_matchings_are_rare_when_agents_rank_equals_on_their_own_and_not_when_all_rank_them_alike() -> None:
+def test_stable_matchings_are_rare_when_agents_rank_equals_on_their_own_and_not_when_all_rank_them_alike() -> (
+    None
+):
     given = setting(seed=7, agents=200, draws=8)
     alike = own = 0
     for draw in range(8):
         people = given.population(draw)
         stable = irving(roommate_lists(people)).stable
-        assert not stable or populations.unblocked(people) is not None  # nobody who is indifferent blocks
+        assert (
+            not stable or populations.unblocked(people) is not None
+        )  # nobody who is indifferent blocks
         alike += stable
         own += irving(roommate_lists(people, "own", np.random.default_rng(draw))).stable
     assert own == 0
@@ -351,7 +405,7 @@ def test_figure_13_refuses_sizes_and_policies_it_does_not_know() -> None:
         figure_13(policy="XX")  # type: ignore[arg-type]
 
 
-# --- measured penalties ----------------------------------------------------------------------------------------------
+# --- measured penalties ---------------------------------------------------------------------------
 
 
 def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_path: Path) -> None:
@@ -372,11 +426,23 @@ def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_
 def test_what_holds_on_measured_penalties() -> None:
     folder = DATA / "interference"
     gavel = found(gavel_claims(matrix=str(folder / "gavel_pairs.json"), agents=400, draws=2))
-    server = found(fair_co2_claims(matrix=str(folder / "fairco2_runtime_colocation_matrix.csv"), agents=400, draws=2))
+    server = found(
+        fair_co2_claims(
+            matrix=str(folder / "fairco2_runtime_colocation_matrix.csv"), agents=400, draws=2
+        )
+    )
     for name, fair in (("GR", True), ("CO", True), ("SMP", True), ("SMR", True)):
-        assert (gavel[f"fig. 8: {name}, ranked penalties follow ranked demands"].verdict == "reproduced") == fair
+        assert (
+            gavel[f"fig. 8: {name}, ranked penalties follow ranked demands"].verdict == "reproduced"
+        ) == fair
     assert server["fig. 8: SMR, ranked penalties follow ranked demands"].verdict == "differs"
     for claims in (gavel, server):
-        assert claims["fig. 10: SMR colocations are most stable, at every alpha"].verdict == "reproduced"
+        assert (
+            claims["fig. 10: SMR colocations are most stable, at every alpha"].verdict
+            == "reproduced"
+        )
         assert claims["fig. 10: CO produces fewer blocking pairs than GR"].verdict == "differs"
-        assert claims["fig. 11: performs within 5 % of prior heuristics (abstract)"].verdict == "reproduced"
+        assert (
+            claims["fig. 11: performs within 5 % of prior heuristics (abstract)"].verdict
+            == "reproduced"
+        )

@@ -1,4 +1,6 @@
-"""The exact methods: least penalty, no blocking pair, fair attribution, frontiers, and completing partial pairings."""
+"""The exact methods: least penalty, no blocking pair, fair attribution, frontiers, and completing
+partial pairings.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +41,26 @@ def small_instances(reference: ModuleType, seeds: range) -> list[Colocation]:
     found = []
     for seed in seeds:
         try:
-            found.append(Colocation(**reference.random_fields(np.random.default_rng(seed)), name=str(seed)))
+            found.append(
+                Colocation(**reference.random_fields(np.random.default_rng(seed)), name=str(seed))
+            )
         except InvalidInstance:
             continue
     return found
 
 
 def contention(types: int, agents: int, seed: int, **fields: Any) -> Colocation:
-    """Types that suffer by their sensitivity times their co-runner's pressure; counts at random, an even total."""
+    """Types that suffer by their sensitivity times their co-runner's pressure; counts at random, an
+    even total.
+    """
     rng = np.random.default_rng(seed)
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(0, 0.02, (types, types))
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
+        0, 0.02, (types, types)
+    )
     count = rng.multinomial(agents, np.ones(types) / types)
-    return Colocation(penalty.clip(-0.02, 0.9).round(4), count, bandwidth=rng.uniform(0.1, 20, types), **fields)
+    return Colocation(
+        penalty.clip(-0.02, 0.9).round(4), count, bandwidth=rng.uniform(0.1, 20, types), **fields
+    )
 
 
 def triangles(penalty: float = 0.5) -> Colocation:
@@ -62,7 +72,9 @@ def triangles(penalty: float = 0.5) -> Colocation:
 
 
 def by_blossoms(instance: Colocation) -> float:
-    """Least mean penalty of agents that all differ, by networkx; one ghost for each that may run alone at penalty 0."""
+    """Least mean penalty of agents that all differ, by networkx; one ghost for each that may run
+    alone at penalty 0.
+    """
     from networkx import Graph, min_weight_matching
 
     number, graph = instance.agents, Graph()
@@ -120,11 +132,15 @@ def test_fair_equals_enumeration_on_both_levels(reference: ModuleType, engine: s
         assert isinstance(found.solution, Pairing)
         sound(instance, found, attribution_slack(instance, found.solution))
         partner = reference.partners_of(instance, found.solution)
-        assert reference.slack(instance, partner) == pytest.approx(expected.least_slack, abs=CLOSE), instance.name
+        assert reference.slack(instance, partner) == pytest.approx(
+            expected.least_slack, abs=CLOSE
+        ), instance.name
         first, second = found.certificate["levels"]
         assert (first["objective"], second["objective"]) == ("slack", "penalty")
         assert first["status"] == second["status"] == "optimal"
-        assert second["value"] == pytest.approx(expected.penalty_at_least_slack, abs=CLOSE), instance.name
+        assert second["value"] == pytest.approx(
+            expected.penalty_at_slack(first["value"]), abs=CLOSE
+        ), instance.name
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -140,7 +156,10 @@ def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine
         assert isinstance(found.solution, Pairing)
         sound(instance, found, mean_penalty(instance, found.solution))
         assert mean_penalty(instance, found.solution) == pytest.approx(expected, abs=CLOSE)
-        assert reference.blocking(instance, reference.partners_of(instance, found.solution), 0.001) == 0
+        assert (
+            reference.blocking(instance, reference.partners_of(instance, found.solution), 0.001)
+            == 0
+        )
     assert min(decided.values()) > 1
 
 
@@ -168,8 +187,12 @@ def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType) ->
 
 
 def test_four_users_where_the_cheapest_pairing_is_not_stable() -> None:
-    """As in Cooper fig. 2: {AD, BC} is best for all, A and B would rather have each other, {AB, CD} is stable."""
-    penalty = np.array([[0, 0.1, 0.4, 0.2], [0.1, 0, 0.2, 0.5], [0.3, 0.1, 0, 0.6], [0.1, 0.5, 0.7, 0]])
+    """As in Cooper fig. 2: {AD, BC} is best for all, A and B would rather have each other, {AB, CD}
+    is stable.
+    """
+    penalty = np.array(
+        [[0, 0.1, 0.4, 0.2], [0.1, 0, 0.2, 0.5], [0.3, 0.1, 0, 0.6], [0.1, 0.5, 0.7, 0]]
+    )
     instance = Colocation(penalty, [1, 1, 1, 1], names=("A", "B", "C", "D"))
     best, stable = optimal(instance).solution, zero_blocking(instance).solution
     assert isinstance(best, Pairing)
@@ -181,8 +204,17 @@ def test_four_users_where_the_cheapest_pairing_is_not_stable() -> None:
 
 def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
     instance = triangles()
-    for found in (optimal(instance), optimal(instance, engine="cp-sat"), fair(instance), zero_blocking(instance)):
-        assert (found.status, found.solution, found.stop) == (Status.INFEASIBLE, None, Stop.FINISHED)
+    for found in (
+        optimal(instance),
+        optimal(instance, engine="cp-sat"),
+        fair(instance),
+        zero_blocking(instance),
+    ):
+        assert (found.status, found.solution, found.stop) == (
+            Status.INFEASIBLE,
+            None,
+            Stop.FINISHED,
+        )
         assert found.certificate["proof"]
     with pytest.raises(NoSolution, match="no feasible pairing exists"):
         feasible_pairing(instance)
@@ -202,13 +234,19 @@ def test_fair_can_need_slack_and_says_how_much() -> None:
     instance = Colocation([[0.5, np.inf], [np.inf, 0.0]], [2, 2], bandwidth=[1.0, 9.0])
     found = fair(instance)
     assert (found.status, found.bound) == (Status.OPTIMAL, pytest.approx(0.5))
-    assert fair(instance.replace(bandwidth=[3.0, 3.0])).bound == 0.0  # equals owe each other nothing
+    assert (
+        fair(instance.replace(bandwidth=[3.0, 3.0])).bound == 0.0
+    )  # equals owe each other nothing
     assert least_penalty_given(instance, slack=0.4).status is Status.INFEASIBLE
 
 
 def test_fair_needs_bandwidths_and_names_the_cure() -> None:
     instance = Colocation([[0.1]], [2])
-    for call in (lambda: fair(instance), lambda: least_penalty_given(instance, slack=0.1), lambda: frontier(instance, "slack")):
+    for call in (
+        lambda: fair(instance),
+        lambda: least_penalty_given(instance, slack=0.1),
+        lambda: frontier(instance, "slack"),
+    ):
         with pytest.raises(InvalidOption, match="Give bandwidth"):
             call()
 
@@ -266,7 +304,11 @@ def test_different_agents_by_pricing_and_by_blossoms(family: str, machines: floa
     if family == "uniform":
         penalty = rng.uniform(-0.5, 0.5, (number, number))
     elif family == "scores":
-        penalty = rng.random(number)[:, None] * rng.random(number) - 0.2 + rng.normal(0, 0.02, (number, number))
+        penalty = (
+            rng.random(number)[:, None] * rng.random(number)
+            - 0.2
+            + rng.normal(0, 0.02, (number, number))
+        )
     else:
         place = rng.random((number, 2))
         penalty = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2 - 0.1
@@ -292,9 +334,13 @@ def test_the_relaxation_with_its_odd_sets_stays_below_the_optimum() -> None:
 
 
 @pytest.mark.parametrize("cuts", [True, False])
-def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(monkeypatch: pytest.MonkeyPatch, cuts: bool) -> None:
-    """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was looked at."""
-    monkeypatch.setattr(matching._Search, "_delta_for", lambda self, number: 1e-9)
+def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(
+    monkeypatch: pytest.MonkeyPatch, cuts: bool
+) -> None:
+    """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
+    looked at.
+    """
+    monkeypatch.setattr(matching._Search, "delta_for", lambda self, number: 1e-9)
     if not cuts:
         monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
     for seed in range(25):
@@ -310,7 +356,9 @@ def test_two_hundred_different_agents_are_proved(family: str) -> None:
     rng = np.random.default_rng(0)
     place = rng.random((200, 2))
     apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
-    instance = Colocation(rng.random((200, 200)) if family == "uniform" else apart, np.ones(200, dtype=int))
+    instance = Colocation(
+        rng.random((200, 200)) if family == "uniform" else apart, np.ones(200, dtype=int)
+    )
     found = optimal(instance)
     assert found.status is Status.OPTIMAL
     assert isinstance(found.solution, Pairing)
@@ -324,7 +372,8 @@ def test_a_thousand_different_agents_are_proved(family: str) -> None:
     place = rng.random((1000, 2))
     penalty = {
         "uniform": rng.random((1000, 1000)),
-        "scores": rng.random(1000)[:, None] * rng.random(1000) * 0.8 + rng.normal(0, 0.02, (1000, 1000)),
+        "scores": rng.random(1000)[:, None] * rng.random(1000) * 0.8
+        + rng.normal(0, 0.02, (1000, 1000)),
         "plane": np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2,
     }[family]
     found = optimal(Colocation(penalty.clip(-0.1, 1), np.ones(1000, dtype=int)), time_limit=120)
@@ -363,11 +412,17 @@ def test_a_start_is_never_made_worse_and_an_infeasible_one_is_completed() -> Non
     instance = contention(6, 40, 0)
     best = optimal(instance).solution
     assert isinstance(best, Pairing)
-    for start in (best, Pairing([], [], [], instance.count), Pairing([0], [1], [1], np.zeros(6, dtype=int))):  # type: ignore[arg-type]
-        found = optimal(instance, start=start, time_limit=30)
+    for start in (
+        best,
+        Pairing([], [], [], instance.count),
+        Pairing([0], [1], [1], np.zeros(6, dtype=int)),
+    ):  # type: ignore[arg-type]
+        found = optimal(instance, start=start, time_limit=600)
         assert found.status is Status.OPTIMAL
         assert isinstance(found.solution, Pairing)
-        assert mean_penalty(instance, found.solution) == pytest.approx(mean_penalty(instance, best), abs=1e-12)
+        assert mean_penalty(instance, found.solution) == pytest.approx(
+            mean_penalty(instance, best), abs=1e-12
+        )
     stable = zero_blocking(instance).solution
     again = zero_blocking(instance, start=stable)
     assert again.status is Status.OPTIMAL
@@ -380,12 +435,16 @@ def test_complete_keeps_a_feasible_pairing_as_it_is(reference: ModuleType) -> No
     for instance in small_instances(reference, range(14_000, 14_030)):
         for number, partner in enumerate(reference.pairings(instance)):
             if number % 11 == 0:
-                pairing = Pairing.from_partners(reference.agents_of(instance), partner, instance.types)
+                pairing = Pairing.from_partners(
+                    reference.agents_of(instance), partner, instance.types
+                )
                 assert complete(instance, pairing) == pairing
 
 
 def test_complete_takes_apart_no_more_than_it_must(reference: ModuleType) -> None:
-    """Against enumeration: the most agents of the partial pairing that any feasible pairing keeps."""
+    """Against enumeration: the most agents of the partial pairing that any feasible pairing
+    keeps.
+    """
     cornered = 0
     for instance in small_instances(reference, range(15_000, 15_080)):
         rng = np.random.default_rng(int(instance.name))
@@ -394,13 +453,18 @@ def test_complete_takes_apart_no_more_than_it_must(reference: ModuleType) -> Non
         for i, j in zip(order[0:3:2], order[1:4:2], strict=False):
             if instance.allowed[kinds[i], kinds[j]]:
                 partner[i], partner[j] = j, i
-        partial = Pairing.from_partners(kinds, partner, instance.types).replace(single=np.zeros(instance.types, dtype=int))
+        partial = Pairing.from_partners(kinds, partner, instance.types).replace(
+            single=np.zeros(instance.types, dtype=int)
+        )
         wanted = partial.beside()
 
         def kept(pairing: Pairing, wanted: Any = wanted) -> int:
             return int(np.triu(np.minimum(pairing.beside(), wanted)).sum())
 
-        every = [Pairing.from_partners(kinds, each, instance.types) for each in reference.pairings(instance)]
+        every = [
+            Pairing.from_partners(kinds, each, instance.types)
+            for each in reference.pairings(instance)
+        ]
         if not every:
             with pytest.raises(NoSolution):
                 complete(instance, partial)
@@ -428,7 +492,12 @@ def test_complete_repairs_many_different_agents_with_one_exchange() -> None:
     penalty = rng.random((300, 300))
     penalty[298, 299] = np.inf
     instance = Colocation(penalty, np.ones(300, dtype=int))
-    partial = Pairing(np.arange(0, 298, 2), np.arange(1, 298, 2), np.ones(149, dtype=int), np.zeros(300, dtype=int))
+    partial = Pairing(
+        np.arange(0, 298, 2),
+        np.arange(1, 298, 2),
+        np.ones(149, dtype=int),
+        np.zeros(300, dtype=int),
+    )
     found = complete(instance, partial)
     check(instance, found)
     assert np.triu(np.minimum(found.beside(), partial.beside())).sum() == 148
@@ -477,7 +546,9 @@ def test_frontiers_equal_enumeration(reference: ModuleType, against: Any) -> Non
 
 
 @pytest.mark.parametrize("swept", [True, False])
-def test_frontiers_hold_within_every_limit(reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frontiers_hold_within_every_limit(
+    reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not swept:
         monkeypatch.setattr("cotenant.analysis.colocation.frontier.MOST_TYPES", 0)
     for instance in small_instances(reference, range(16_020, 16_035)):
@@ -513,16 +584,19 @@ def test_frontiers_count_pairs_at_alpha() -> None:
 def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:
     instance = contention(8, 40, 1)
     for against in ("alpha", "slack"):
-        found = frontier(instance, against, points=4, time_limit=30)  # type: ignore[arg-type]
+        found = frontier(instance, against, points=4, time_limit=600)  # type: ignore[arg-type]
         values = [point.penalty for point in found.points if point.penalty is not None]
         assert values == sorted(values, reverse=True)
         assert values[-1] == pytest.approx(found.least)
         assert found.points[-1].price == pytest.approx(0.0)
-        assert all(point.bound is None or point.penalty is None or point.bound <= point.penalty for point in found.points)
+        assert all(
+            point.bound is None or point.penalty is None or point.bound <= point.penalty
+            for point in found.points
+        )
 
 
 def test_chosen_limits_are_kept() -> None:
-    found = frontier(contention(5, 30, 2), "blocking", values=[0, 3, 10_000], time_limit=30)
+    found = frontier(contention(5, 30, 2), "blocking", values=[0, 3, 10_000], time_limit=600)
     assert [point.limit for point in found.points] == [0.0, 3.0, 10_000.0]
     assert found.points[-1].price == 0.0
 
@@ -542,4 +616,7 @@ def test_a_time_that_is_up_while_a_program_is_made_is_no_wrong_option() -> None:
     for _ in range(20):
         hard = Colocation(rng.random((6, 6)), np.ones(6), machines=np.inf)  # type: ignore[arg-type]
         start = Pairing([0, 2, 4], [1, 3, 5], [1, 1, 1], np.zeros(6))  # type: ignore[arg-type]
-        assert least_penalty_matching(hard, start, JustOver()).status in (Status.OPTIMAL, Status.FEASIBLE)
+        assert least_penalty_matching(hard, start, JustOver()).status in (
+            Status.OPTIMAL,
+            Status.FEASIBLE,
+        )

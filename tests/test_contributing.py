@@ -21,10 +21,19 @@ from cotenant import catalog
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.registry import Analysis
 from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.problem import InfeasibleSolution, Instance, Problem, Solution, registry, write
+from cotenant.instances.problem import (
+    InfeasibleSolution,
+    Instance,
+    Problem,
+    Solution,
+    registry,
+    write,
+)
 
 
-def neighbors(instance: Colocation, *, rng: Any = None, time_limit: float | None = None, shift: int = 0) -> Pairing:
+def neighbors(
+    instance: Colocation, *, rng: Any = None, time_limit: float | None = None, shift: int = 0
+) -> Pairing:
     """Agents next to each other in index order share a processor."""
     order = np.roll(instance.agent_types(), shift)
     return Pairing(order[::2], order[1::2], np.ones(len(order) // 2), np.zeros(instance.types))
@@ -41,7 +50,9 @@ def toy_module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 def test_a_method_is_one_function_and_one_line_of_the_catalogue(
     toy_module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = catalog.Method("neighbors", "colocation", "baselines.toy:neighbors", "heuristic", "penalty", "this test")
+    line = catalog.Method(
+        "neighbors", "colocation", "baselines.toy:neighbors", "heuristic", "penalty", "this test"
+    )
     monkeypatch.setattr(catalog, "METHODS", (*catalog.METHODS, line))
     result = cotenant.solve(cotenant.read("colocation/tiny"), "neighbors", shift=1)
     assert result.metrics["blocking_pairs"] == 1
@@ -108,7 +119,9 @@ def highest(instance: Guess) -> Number:
 
 def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module = types.ModuleType("cotenant.instances.toy")
-    module.PROBLEM = Problem("toy", "guess", Guess, Number, check_guess, "instances.toy:GuessDocument", {})
+    module.PROBLEM = Problem(
+        "toy", "guess", Guess, Number, check_guess, "instances.toy:GuessDocument", {}
+    )
     module.GuessDocument = GuessDocument
     monkeypatch.setitem(sys.modules, "cotenant.instances.toy", module)
     measures = types.ModuleType("cotenant.analysis.toy.metrics")
@@ -129,7 +142,9 @@ def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     checkout = tmp_path / "cotenant"
     for folder in ("analysis", "baselines", "cli", "instances", "models", "solvers"):
-        shutil.copytree(root / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            root / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("__init__.py", "catalog.py"):
         shutil.copy(root / name, checkout)
     (checkout / "tests").mkdir()
@@ -137,24 +152,50 @@ def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         entry = "from cotenant.cli import main; main()"
         return subprocess.run(
-            [sys.executable, "-P", "-c", entry, *arguments], env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            [sys.executable, "-P", "-c", entry, *arguments],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
 
     made = run("new", "problem", "groups_of_jobs").stdout.split()
-    assert {"instances/groups_of_jobs/instance.py", "tests/test_groups_of_jobs.py", "catalog.py"} <= set(made)
+    assert {
+        "instances/groups_of_jobs/instance.py",
+        "tests/test_groups_of_jobs.py",
+        "catalog.py",
+    } <= set(made)
     rows = json.loads(run("compare", "groups_of_jobs/tiny", "--json").stdout)
     assert [(row["method"], row["status"], row["objective"]) for row in rows] == [
         ("optimal", "optimal", 8.0), ("greedy", "feasible", 7.0)
     ]  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
-         "--rootdir", str(checkout),
-         "--doctest-modules", *(str(checkout / path) for path in made if path.endswith(".py") and "groups_of_jobs" in path)],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--import-mode=importlib",
+            "--rootdir",
+            str(checkout),
+            "--doctest-modules",
+            *(
+                str(checkout / path)
+                for path in made
+                if path.endswith(".py") and "groups_of_jobs" in path
+            ),
+        ],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
-    for again, words in (("groups_of_jobs", "which is a problem already"), ("Groups", "expected lower-case letters")):
+    for again, words in (
+        ("groups_of_jobs", "which is a problem already"),
+        ("Groups", "expected lower-case letters"),
+    ):
         refused = run("new", "problem", again)
         assert refused.returncode == 2
         assert words in refused.stderr

@@ -34,7 +34,10 @@ def test_the_affinity_and_the_variable_are_respected(monkeypatch: pytest.MonkeyP
     assert cores() == 16
     for text in ("0", "-1", "two", "1.5"):
         monkeypatch.setenv(VARIABLE, text)
-        with pytest.raises(InvalidOption, match=f"COTENANT_CORES is '{text}'; expected a whole number of cores, at least 1"):
+        with pytest.raises(
+            InvalidOption,
+            match=f"COTENANT_CORES is '{text}'; expected a whole number of cores, at least 1",
+        ):
             cores()
 
 
@@ -47,7 +50,9 @@ def test_a_containers_share_of_processor_time_is_respected_in_both_versions(tmp_
     (inner / "cpu.max").write_text("max 100000\n")
     assert module._quota(tmp_path, membership) == float("inf")
     (outer / "cpu.max").write_text("250000 100000\n")
-    assert module._quota(tmp_path, membership) == 3, "the group above limits it too, and half a core is one"
+    assert module._quota(tmp_path, membership) == 3, (
+        "the group above limits it too, and half a core is one"
+    )
     membership.write_text("7:memory:/x\n4:cpu,cpuacct:/jobs\nbroken\n")
     first = tmp_path / "cpu,cpuacct" / "jobs"
     first.mkdir(parents=True)
@@ -60,12 +65,18 @@ def test_a_containers_share_of_processor_time_is_respected_in_both_versions(tmp_
 
 
 @pytest.mark.usefixtures("sixteen")
-def test_processes_divide_the_cores_and_a_smaller_wish_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_divide_the_cores_and_a_smaller_wish_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert {sharing(1)[name] for name in (VARIABLE, *THREADS)} == {"16"}
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setenv("NUMBA_NUM_THREADS", "9")
     found = sharing(3)
-    assert (found[VARIABLE], found["OMP_NUM_THREADS"], found["NUMBA_NUM_THREADS"]) == ("5", "2", "5")
+    assert (found[VARIABLE], found["OMP_NUM_THREADS"], found["NUMBA_NUM_THREADS"]) == (
+        "5",
+        "2",
+        "5",
+    )
     assert sharing(40)[VARIABLE] == "1"
     assert found["PATH"] == os.environ["PATH"]
 

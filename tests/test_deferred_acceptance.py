@@ -12,7 +12,11 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.deferred_acceptance import Acceptance, deferred_acceptance, preference_order
 
 FIG_5_ORDER = [[0, 1, 2], [2, 0, 1], [0, 1, 2]]
-FIG_5_SCORE = [[2, 0, 1], [1, 2, 0], [1, 0, 2]]  # c1: m2 > m3 > m1; c2: m3 > m1 > m2; c3: m2 > m1 > m3
+FIG_5_SCORE = [
+    [2, 0, 1],
+    [1, 2, 0],
+    [1, 0, 2],
+]  # c1: m2 > m3 > m1; c2: m3 > m1 > m2; c3: m2 > m1 > m3
 
 
 def market(
@@ -25,14 +29,23 @@ def market(
     score = rng.integers(0, scale, (receivers, proposers)).astype(float)
     cost[rng.random(cost.shape) < 0.2] = np.inf
     score[rng.random(score.shape) < 0.2] = np.inf
-    return cost, score, rng.integers(0, 4, receivers) if many else np.ones(receivers, dtype=np.int64)
+    return (
+        cost,
+        score,
+        rng.integers(0, 4, receivers) if many else np.ones(receivers, dtype=np.int64),
+    )
 
 
 def held_by(match: list[int], receivers: int) -> list[list[int]]:
     return [[p for p, r in enumerate(match) if r == receiver] for receiver in range(receivers)]
 
 
-def is_stable(match: list[int], cost: npt.NDArray[np.float64], score: npt.NDArray[np.float64], quota: npt.ArrayLike) -> bool:
+def is_stable(
+    match: list[int],
+    cost: npt.NDArray[np.float64],
+    score: npt.NDArray[np.float64],
+    quota: npt.ArrayLike,
+) -> bool:
     """By definition, with ties broken by index on both sides."""
     held = held_by(match, len(score))
     seats = np.asarray(quota)
@@ -64,9 +77,19 @@ def test_figure_5_of_cooper_is_matched_in_two_rounds() -> None:
     assert [offer[:2] for offer in first.proposed] == [(0, 0), (1, 2), (2, 0)]
     assert [offer[:2] for offer in first.accepted] == [(1, 2), (2, 0)]
     assert [offer[:2] for offer in first.rejected] == [(0, 0)]
-    assert [offer[:2] for offer in second.proposed] == [(0, 1)] == [offer[:2] for offer in second.accepted]
+    assert (
+        [offer[:2] for offer in second.proposed]
+        == [(0, 1)]
+        == [offer[:2] for offer in second.accepted]
+    )
     assert second.rejected == ()
-    assert first.rows()[0] == {"round": 1, "event": "propose", "proposer": 0, "receiver": 0, "units": 1}
+    assert first.rows()[0] == {
+        "round": 1,
+        "event": "propose",
+        "proposer": 0,
+        "receiver": 0,
+        "units": 1,
+    }
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -113,7 +136,9 @@ def test_types_with_supplies_and_quotas_match_as_their_agents_would() -> None:
         cost, score, _ = market(seed, 4, 3, ties=True)
         supply, quota = rng.integers(0, 5, 4), rng.integers(0, 6, 3)
         left, right = np.repeat(np.arange(4), supply), np.repeat(np.arange(3), quota)
-        agents = deferred_acceptance(preference_order(cost[np.ix_(left, right)]), score[np.ix_(right, left)]).partner()
+        agents = deferred_acceptance(
+            preference_order(cost[np.ix_(left, right)]), score[np.ix_(right, left)]
+        ).partner()
         expected = np.zeros((4, 3), dtype=int)
         for p, r in enumerate(agents):
             if r >= 0:
@@ -192,4 +217,6 @@ def test_bad_input_is_named(
 
 
 def triples(match: Acceptance) -> list[tuple[int, int, int]]:
-    return list(zip(match.proposer.tolist(), match.receiver.tolist(), match.units.tolist(), strict=True))
+    return list(
+        zip(match.proposer.tolist(), match.receiver.tolist(), match.units.tolist(), strict=True)
+    )

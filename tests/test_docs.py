@@ -1,4 +1,6 @@
-"""The README's and the pages' Python examples run as they stand, print what stands below them, and links lead somewhere."""
+"""The README's and the pages' Python examples run as they stand, print what stands below them, and
+links lead somewhere.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SITE = [page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.parts]
 PAGES = [ROOT / "README.md", *SITE]
-LESSONS = [page for folder in ("tutorials", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.stem != "index"]
+LESSONS = [
+    page
+    for folder in ("tutorials", "howto")
+    for page in sorted((DOCS / folder).glob("*.md"))
+    if page.stem != "index"
+]
 TEACHING = [
     ROOT / "README.md",
     *(DOCS / f"{name}.md" for name in PROBLEM_NAMES if (DOCS / f"{name}.md").exists()),
@@ -47,8 +54,12 @@ def part_maker() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of)
-def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of
+)
+def test_the_examples_of_a_page_run_and_print_what_it_says(
+    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
     for found in _EXAMPLE.finditer(page.read_text()):
@@ -68,16 +79,27 @@ def pages_that_lack(problem: str) -> list[str]:
     """The pages that have to speak of a problem and do not, with what each needs."""
     needed = {
         "README.md": [
-            f"**{problem}**", f"docs/{problem}.md", *(f"`{entry.name}`" for entry in METHODS if entry.problem == problem)
+            f"**{problem}**",
+            f"docs/{problem}.md",
+            *(f"`{entry.name}`" for entry in METHODS if entry.problem == problem),
         ],
         f"docs/{problem}.md": [],
         f"docs/tutorials/{problem}.md": [
-            'assert result.status == "optimal"', "cotenant.check(", "except cotenant.CotenantError", "```python"
+            'assert result.status == "optimal"',
+            "cotenant.check(",
+            "except cotenant.CotenantError",
+            "```python",
         ],
         f"docs/reference/{problem}.md": [],
-        "docs/reference/catalogue.md": [f"<!-- site: methods {problem} -->", f"<!-- site: metrics {problem} -->"],
-        **{f"docs/{folder}index.md": [f"{problem}.md"] for folder in ("", "tutorials/", "reference/")},
-    }  # fmt: skip
+        "docs/reference/catalogue.md": [
+            f"<!-- site: methods {problem} -->",
+            f"<!-- site: metrics {problem} -->",
+        ],
+        **{
+            f"docs/{folder}index.md": [f"{problem}.md"]
+            for folder in ("", "tutorials/", "reference/")
+        },
+    }
     lacking = []
     for name, words in needed.items():
         text = (ROOT / name).read_text() if (ROOT / name).exists() else None
@@ -120,7 +142,9 @@ def test_pages_name_tests_and_experiments_that_exist() -> None:
     named = 0
     for page in PAGES:
         text = page.read_text()
-        assert [name for name in set(re.findall(r"`(test_\w+)`", text)) if f"def {name}(" not in tests] == [], name_of(page)
+        assert [
+            name for name in set(re.findall(r"`(test_\w+)`", text)) if f"def {name}(" not in tests
+        ] == [], name_of(page)
         for several in re.findall(r"cotenant reproduce((?:\s+[a-z]+-[\w.-]*\w)+)", text):
             named += 1
             assert set(several.split()) <= known, name_of(page)
@@ -146,19 +170,34 @@ def test_the_catalogue_page_has_every_method_and_metric() -> None:
     for problem in PROBLEM_NAMES:
         methods = re.findall(r"^\| ([^|]+?) \|", maker.methods(problem), re.MULTILINE)[2:]
         assert methods == [method.name for method in cotenant.methods(problem)]
-        metrics = re.findall(r"^\| ([^|]+?) \|", maker.metrics(problem).replace("\\_", "_"), re.MULTILINE)[2:]
+        metrics = re.findall(
+            r"^\| ([^|]+?) \|", maker.metrics(problem).replace("\\_", "_"), re.MULTILINE
+        )[2:]
         assert metrics == [metric.name for metric in analysis_of(problem).metric_table]
 
 
 def test_what_pages_ask_the_site_for_can_be_made() -> None:
     maker = part_maker()
-    asked = [(page, *found) for page in SITE for found in re.findall(r"<!-- site: (\w+)(?: ([\w.-]+))? -->", page.read_text())]
+    asked = [
+        (page, *found)
+        for page in SITE
+        for found in re.findall(r"<!-- site: (\w+)(?: ([\w.-]+))? -->", page.read_text())
+    ]
     assert len(asked) > 20
     for page, kind, name in asked:
         assert kind in maker.PARTS, name_of(page)
-        if kind != "picture":  # pictures are made of the page's own examples, which the tests above run
-            assert maker.PARTS[kind](name, "", name_of(page)) or kind == "page", (name_of(page), kind, name)
-    assert maker.site_links("[a](../CONTRIBUTING.md#b) [c](../../README.md)") == "[a](contributing.md#b) [c](../index.md)"
+        if (
+            kind != "picture"
+        ):  # pictures are made of the page's own examples, which the tests above run
+            assert maker.PARTS[kind](name, "", name_of(page)) or kind == "page", (
+                name_of(page),
+                kind,
+                name,
+            )
+    assert (
+        maker.site_links("[a](../CONTRIBUTING.md#b) [c](../../README.md)")
+        == "[a](contributing.md#b) [c](../index.md)"
+    )
     assert maker.filled("a\n<!-- site: page index -->\nb") == "a\nindex\nb"
     assert maker.filled("a\n<!-- site: page nowhere -->\nb") == "a\n\nb"
 
@@ -170,23 +209,57 @@ def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogu
         text = maker.modules(problem)
         for method in cotenant.methods(problem):
             function = method.resolve()
-            assert re.search(rf"automodule:: {re.escape(function.__module__)}\n.*\b{function.__name__}\b", text), method
+            assert re.search(
+                rf"automodule:: {re.escape(function.__module__)}\n.*\b{function.__name__}\b", text
+            ), method
 
 
 def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_marks() -> None:
     pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
-    spec = importlib.util.spec_from_file_location("house_docstrings", DOCS / "extensions" / "house_docstrings.py")
+    spec = importlib.util.spec_from_file_location(
+        "house_docstrings", DOCS / "extensions" / "house_docstrings.py"
+    )
     assert spec is not None and spec.loader is not None  # noqa: PT018
     house = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(house)
-    text = ["First.", "", "    a + b", "", "Then |x| and `|y|`.", "", "Parameters", "----------", "a, b : two", "    numbers.",
-            "c : str", "    A type, as numpydoc has it."]  # fmt: skip
+    text = [
+        "First.",
+        "",
+        "    a + b",
+        "",
+        "Then |x| and `|y|`.",
+        "",
+        "Parameters",
+        "----------",
+        "a, b : two",
+        "    numbers.",
+        "c : str",
+        "    A type, as numpydoc has it.",
+    ]
     made = house.plain_marks(house.formulas(house.named_entries(text)))
-    assert made == ["First.", "", "::", "", "    a + b", "", r"Then \|x\| and `|y|`.", "", "Parameters", "----------", "a, b",
-                    "    two", "    numbers.", "c : str", "    A type, as numpydoc has it."]  # fmt: skip
+    assert made == [
+        "First.",
+        "",
+        "::",
+        "",
+        "    a + b",
+        "",
+        r"Then \|x\| and `|y|`.",
+        "",
+        "Parameters",
+        "----------",
+        "a, b",
+        "    two",
+        "    numbers.",
+        "c : str",
+        "    A type, as numpydoc has it.",
+    ]
     arrays = "(x: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]] = <factory>)"
     assert house.short_types(arrays) == "(x: ndarray[int64] = ...)"
     from sphinx.util.inspect import signature, stringify_signature
 
     said = house.short_types(stringify_signature(signature(fuga_tree), unqualified_typehints=True))
-    assert "alpha: float = 2.0, eta: int | ~typing.Literal['shrinking'] = 5, overload: float | None = None)" in said
+    assert (
+        "alpha: float = 2.0, eta: int | ~typing.Literal['shrinking'] = 5, overload: float | "
+        "None = None)" in said
+    )

@@ -1,4 +1,6 @@
-"""Pictures: described, in the page's ink, the same every time, and never in the way of what they show."""
+"""Pictures: described, in the page's ink, the same every time, and never in the way of what they
+show.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +27,37 @@ STYLES: tuple[Style, ...] = ("line", "points", "line+points", "step", "step+poin
 
 
 def chart(*series: Series, name: str = "map", **changes: Any) -> Chart:
-    return Chart(name, "A <title> & more", "x", "y [s]", series, "What it shows: <nothing> & more", **changes)
+    return Chart(
+        name, "A <title> & more", "x", "y [s]", series, "What it shows: <nothing> & more", **changes
+    )
 
 
 def heat_map(values: Sequence[Sequence[float | None]], **changes: Any) -> HeatMap:
     columns = len(values[0]) if values else 0
     names = tuple(f"c{n}" for n in range(columns)), tuple(f"r{n}" for n in range(len(values)))
-    return HeatMap("heat", "Heat", "to", "from", *names, tuple(map(tuple, values)), "envy", "a map", **changes)
+    return HeatMap(
+        "heat", "Heat", "to", "from", *names, tuple(map(tuple, values)), "envy", "a map", **changes
+    )
 
 
-POINTS = Series("methods", (1.0, 2.0, 3.0), (1.0, None, 2.0), "points", ("A", "B", "C"), ("tip <A>", "tip B", "tip C"))
+POINTS = Series(
+    "methods",
+    (1.0, 2.0, 3.0),
+    (1.0, None, 2.0),
+    "points",
+    ("A", "B", "C"),
+    ("tip <A>", "tip B", "tip C"),
+)
 PICTURES: list[Any] = [
-    chart(POINTS, Series("proved", (1, 2, 3), (1, 2, 3), "step+points", tips=("p", "q", "r"), strong=True)),
+    chart(
+        POINTS,
+        Series("proved", (1, 2, 3), (1, 2, 3), "step+points", tips=("p", "q", "r"), strong=True),
+    ),
     chart(*(Series(style, (1, 2, 3), (1, 2, 3), style) for style in STYLES if style != "bars")),
-    chart(Series("bars", ("a", "b"), (1, None), "bars", low=(0.5, 0), high=(2, 0)), Series("b2", ("b", "c"), (2, 3), "bars")),
+    chart(
+        Series("bars", ("a", "b"), (1, None), "bars", low=(0.5, 0), high=(2, 0)),
+        Series("b2", ("b", "c"), (2, 3), "bars"),
+    ),
     chart(Series("names", ("a", "b", "a"), (1, 2, 3), "line+points")),
     heat_map([[1.0, None], [2.0, 3.0]]),
     heat_map([[-1.0, 2.0]], center=0.0),
@@ -79,7 +98,13 @@ def test_a_picture_is_the_same_every_time() -> None:
 
 def test_a_pointer_is_told_of_every_point_that_is_there() -> None:
     text = drawing.svg(PICTURES[0])
-    assert re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text) == ["tip &lt;A&gt;", "tip C", "p", "q", "r"]
+    assert re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text) == [
+        "tip &lt;A&gt;",
+        "tip C",
+        "p",
+        "q",
+        "r",
+    ]
 
 
 def test_a_page_may_recolor_series() -> None:
@@ -90,7 +115,13 @@ def test_a_page_may_recolor_series() -> None:
 
 @pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
 def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> None:
-    for x, y in (((1, 2), (0.0, 3.0)), ((0, 5), (-1.0, None)), ((1, 2), (None, None)), ((), ()), ((1,), (0.0,))):
+    for x, y in (
+        ((1, 2), (0.0, 3.0)),
+        ((0, 5), (-1.0, None)),
+        ((1, 2), (None, None)),
+        ((), ()),
+        ((1,), (0.0,)),
+    ):
         series = [Series(style, x, y, style) for style in STYLES]
         assert "<svg" in drawing.svg(chart(*series, x_scale=scale, y_scale=scale))
     assert "<svg" in drawing.svg(chart(x_scale=scale))
@@ -103,7 +134,12 @@ def test_heat_maps_of_nothing_are_drawn(values: list[list[float | None]]) -> Non
 
 
 def test_names_are_text_and_never_mathematics_or_hidden() -> None:
-    text = drawing.svg(chart(Series("_$a$ <b>", (1, 2), (1, 2), "line"), Series("$", (1,), (1,), "points", labels=("$x$ &",))))
+    text = drawing.svg(
+        chart(
+            Series("_$a$ <b>", (1, 2), (1, 2), "line"),
+            Series("$", (1,), (1,), "points", labels=("$x$ &",)),
+        )
+    )
     assert "_$a$ &lt;b&gt;" in text
     assert "$x$ &amp;" in text
 
@@ -111,20 +147,32 @@ def test_names_are_text_and_never_mathematics_or_hidden() -> None:
 def test_a_log_axis_that_cannot_show_zero_is_linear_near_it() -> None:
     axes = drawing.figure(chart(Series("a", (1, 2), (0.0, 50.0)), y_scale="log")).axes[0]
     assert axes.get_yscale() == "symlog"
-    assert drawing.figure(chart(Series("a", (1, 2), (1.0, 50.0)), y_scale="log")).axes[0].get_yscale() == "log"
-    assert drawing.figure(chart(Series("a", (1, 2), (0.0, -1.0)), y_scale="log")).axes[0].get_yscale() == "linear"
+    assert (
+        drawing.figure(chart(Series("a", (1, 2), (1.0, 50.0)), y_scale="log")).axes[0].get_yscale()
+        == "log"
+    )
+    assert (
+        drawing.figure(chart(Series("a", (1, 2), (0.0, -1.0)), y_scale="log")).axes[0].get_yscale()
+        == "linear"
+    )
 
 
 def test_bars_of_several_series_stand_beside_each_other() -> None:
-    axes = drawing.figure(chart(Series("a", ("x", "y"), (1, 2), "bars"), Series("b", ("x", "y"), (3, 4), "bars"))).axes[0]
+    axes = drawing.figure(
+        chart(Series("a", ("x", "y"), (1, 2), "bars"), Series("b", ("x", "y"), (3, 4), "bars"))
+    ).axes[0]
     sides = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in axes.patches)  # type: ignore[attr-defined]
     assert all(one[1] <= two[0] + 1e-9 for one, two in pairwise(sides))
 
 
 def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:
     heads = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
-    written = drawing.save([PICTURES[0], heat_map([[1.0]])], tmp_path / "new", ("pdf", "png", "svg"))
-    assert sorted(path.name for path in written) == sorted(f"{name}.{form}" for name in ("map", "heat") for form in heads)
+    written = drawing.save(
+        [PICTURES[0], heat_map([[1.0]])], tmp_path / "new", ("pdf", "png", "svg")
+    )
+    assert sorted(path.name for path in written) == sorted(
+        f"{name}.{form}" for name in ("map", "heat") for form in heads
+    )
     for path in written:
         assert path.read_bytes().startswith(heads[path.suffix[1:]])
     assert sorted((tmp_path / "new").iterdir()) == sorted(written)
@@ -136,7 +184,9 @@ def test_a_png_has_colors_on_white(tmp_path: Path) -> None:
 
     pixels = imread(drawing.save([PICTURES[0]], tmp_path, ("png",))[0])
     assert tuple(pixels[0, 0, :3]) == (1.0, 1.0, 1.0)
-    assert len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).round(1).tolist()}) > 3
+    assert (
+        len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).round(1).tolist()}) > 3
+    )
 
 
 def test_a_file_that_cannot_be_written_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
@@ -166,10 +216,15 @@ boxes = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, ma
 
 @settings(max_examples=50)
 @given(boxes)
-def test_names_of_points_stay_in_the_frame_and_keep_their_size(points: list[tuple[float, float]]) -> None:
+def test_names_of_points_stay_in_the_frame_and_keep_their_size(
+    points: list[tuple[float, float]],
+) -> None:
     sizes = [(30.0, 9.0)] * len(points)
     found = label_places(points, sizes, (-40.0, -20.0, 340.0, 220.0))
-    assert all(box[2] - box[0] == pytest.approx(30) and box[3] - box[1] == pytest.approx(9) for box in found)
+    assert all(
+        box[2] - box[0] == pytest.approx(30) and box[3] - box[1] == pytest.approx(9)
+        for box in found
+    )
     assert all(box[0] >= -41 and box[2] <= 341 and box[1] >= -21 and box[3] <= 221 for box in found)
 
 

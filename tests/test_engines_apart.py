@@ -32,8 +32,8 @@ def test_the_answer_is_the_same_as_in_this_process() -> None:
 
 def test_a_process_that_overruns_its_limit_is_ended() -> None:
     begin = time.perf_counter()
-    assert call_apart(time.sleep, 60, hard_limit=0.5) is None
-    assert time.perf_counter() - begin < 10
+    assert call_apart(time.sleep, 900, hard_limit=0.5) is None
+    assert time.perf_counter() - begin < 600
 
 
 def test_a_process_that_overran_is_not_waited_for(monkeypatch) -> None:

@@ -1,4 +1,6 @@
-"""What a solver library prints past its own switch reaches neither standard output nor standard error."""
+"""What a solver library prints past its own switch reaches neither standard output nor standard
+error.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import pytest
 
 from cotenant.solvers.engines.stray import _streams
 
-needs_glibc = pytest.mark.skipif(_streams() is None, reason="this C library's streams cannot be pointed elsewhere")
+needs_glibc = pytest.mark.skipif(
+    _streams() is None, reason="this C library's streams cannot be pointed elsewhere"
+)
 
 LINE_OF_HIGHS = """
 import numpy as np
@@ -39,7 +43,9 @@ say("after")
 
 
 def run(script: str) -> tuple[list[str], list[str]]:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
+    )
     return done.stdout.splitlines(), done.stderr.splitlines()
 
 
@@ -50,4 +56,7 @@ def test_only_what_c_prints_meanwhile_is_dropped_and_overlapping_runs_put_the_st
 
 @needs_glibc
 def test_the_line_that_highs_prints_whatever_its_options_is_seen_nowhere() -> None:
-    assert run(LINE_OF_HIGHS) == (["-99.0"], [])  # 24 + 24 + 36 + 15, all but the last at its upper bound
+    assert run(LINE_OF_HIGHS) == (
+        ["-99.0"],
+        [],
+    )  # 24 + 24 + 36 + 15, all but the last at its upper bound

@@ -16,9 +16,21 @@ from hypothesis import strategies as st
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.problem import InvalidFile, InvalidInstance, UnknownName, bundled, schema, write
+from cotenant.instances.problem import (
+    InvalidFile,
+    InvalidInstance,
+    UnknownName,
+    bundled,
+    schema,
+    write,
+)
 
-TINY: dict[str, Any] = {"cotenant": 1, "problem": "colocation", "penalty": [[0.1, 0.2], [0.3, 0.4]], "count": [2, 2]}
+TINY: dict[str, Any] = {
+    "cotenant": 1,
+    "problem": "colocation",
+    "penalty": [[0.1, 0.2], [0.3, 0.4]],
+    "count": [2, 2],
+}
 
 
 def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
@@ -28,7 +40,9 @@ def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
 
 
 @pytest.mark.parametrize("name", bundled())
-def test_bundled_instances_are_read_and_written_as_exact_inverses(name: str, tmp_path: Path) -> None:
+def test_bundled_instances_are_read_and_written_as_exact_inverses(
+    name: str, tmp_path: Path
+) -> None:
     instance = cotenant.read(name)
     for suffix in (".json", ".json.gz"):
         assert cotenant.read(write(instance, tmp_path / f"copy{suffix}")) == instance
@@ -39,7 +53,9 @@ def test_bundled_instances_are_read_and_written_as_exact_inverses(name: str, tmp
     forbidden=st.booleans(),
     machines=st.sampled_from([None, 3.0, np.inf]),
 )
-def test_any_instance_survives_a_round_trip(penalty: list[float], forbidden: bool, machines: float | None) -> None:
+def test_any_instance_survives_a_round_trip(
+    penalty: list[float], forbidden: bool, machines: float | None
+) -> None:
     matrix = np.array(penalty).reshape(2, 2)
     if forbidden:
         matrix[0, 1] = np.inf
@@ -58,8 +74,16 @@ def test_absent_machines_mean_half_as_many_and_null_means_as_many_as_needed(tmp_
 
 BROKEN: list[tuple[str, Any, str]] = [
     ("a ragged matrix", TINY | {"penalty": [[0.1, 0.2], [0.3]]}, "penalty is ragged"),
-    ("a matrix that is not square", TINY | {"penalty": [[0.1, 0.2]]}, "penalty is of shape .*square"),
-    ("a penalty above 1", TINY | {"penalty": [[0.1, 1.2], [0.3, 0.4]]}, r"penalty\[0, 1\] is 1.2; expected .* at most 1"),
+    (
+        "a matrix that is not square",
+        TINY | {"penalty": [[0.1, 0.2]]},
+        "penalty is of shape .*square",
+    ),
+    (
+        "a penalty above 1",
+        TINY | {"penalty": [[0.1, 1.2], [0.3, 0.4]]},
+        r"penalty\[0, 1\] is 1.2; expected .* at most 1",
+    ),
     (
         "a penalty far below 0",
         TINY | {"penalty": [[0.1, -1e9], [0.3, 0.4]]},
@@ -70,7 +94,11 @@ BROKEN: list[tuple[str, Any, str]] = [
         TINY | {"penalty": [[None, None], [None, None]], "unpaired": -1e9},
         r"unpaired is -1e\+09; expected a penalty from -1 to 1",
     ),
-    ("a word for a number", TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]}, r"penalty\[0\]\[1\] is 'x'; expected .*number"),
+    (
+        "a word for a number",
+        TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]},
+        r"penalty\[0\]\[1\] is 'x'; expected .*number",
+    ),
     ("a negative count", TINY | {"count": [-1, 3]}, r"count\[0\] is -1"),
     ("a fractional count", TINY | {"count": [1.5, 2]}, r"count\[0\] is 1.5; expected .*integer"),
     ("a count of another length", TINY | {"count": [2]}, "count is of length 1; expected 2"),
@@ -78,8 +106,16 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("an odd total", TINY | {"count": [2, 1]}, "count is 3 agents in all, an odd number.*machines"),
     ("too few machines", TINY | {"machines": 1}, "machines is 1 for 4 agents; expected at least 2"),
     ("fractional machines", TINY | {"machines": 2.5}, "machines is 2.5; expected a whole number"),
-    ("unpaired below a penalty", TINY | {"unpaired": 0.35}, r"unpaired is 0.35, below penalty\[1, 1\] = 0.4"),
-    ("unpaired and machines", TINY | {"unpaired": 1, "machines": 4}, "machines is 4 beside unpaired"),
+    (
+        "unpaired below a penalty",
+        TINY | {"unpaired": 0.35},
+        r"unpaired is 0.35, below penalty\[1, 1\] = 0.4",
+    ),
+    (
+        "unpaired and machines",
+        TINY | {"unpaired": 1, "machines": 4},
+        "machines is 4 beside unpaired",
+    ),
     (
         "a type without partner",
         TINY | {"names": ["a", "b"], "penalty": [[None, None], [0, 0]]},
@@ -93,8 +129,12 @@ BROKEN: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
-def test_a_broken_instance_is_refused_with_field_value_and_cure(content: Any, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
+)
+def test_a_broken_instance_is_refused_with_field_value_and_cure(
+    content: Any, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidInstance, match=words) as caught:
         cotenant.read(put(tmp_path, content))
     assert "instance.json" in str(caught.value)
@@ -102,23 +142,42 @@ def test_a_broken_instance_is_refused_with_field_value_and_cure(content: Any, wo
 
 def test_an_error_names_the_line_of_its_field(tmp_path: Path) -> None:
     with pytest.raises(InvalidInstance, match=r"instance.json, line 3: count"):
-        cotenant.read(put(tmp_path, '{"cotenant": 1, "problem": "colocation",\n"penalty": [[0.1]],\n"count": [3]}'))
+        cotenant.read(
+            put(
+                tmp_path,
+                '{"cotenant": 1, "problem": "colocation",\n"penalty": [[0.1]],\n"count": [3]}',
+            )
+        )
 
 
 FILES: list[tuple[str, str, str]] = [
     ("truncated JSON", '{"cotenant": 1, "problem": "coloc', "truncated or not JSON.*line 1"),
     ("text", "penalty, count", "is not JSON"),
-    ("NaN", '{"cotenant": 1, "problem": "colocation", "penalty": [[NaN]], "count": [2]}', "holds NaN.*null"),
+    (
+        "NaN",
+        '{"cotenant": 1, "problem": "colocation", "penalty": [[NaN]], "count": [2]}',
+        "holds NaN.*null",
+    ),
     ("a list", "[1, 2]", "holds a list"),
     ("no version", '{"problem": "colocation"}', 'no field "cotenant"'),
-    ("another version", '{"cotenant": 2, "problem": "colocation"}', "cotenant is 2; this version reads format 1"),
-    ("a problem nobody knows", '{"cotenant": 1, "problem": "colocatoin"}', "problem is 'colocatoin'; did you mean colocation"),
+    (
+        "another version",
+        '{"cotenant": 2, "problem": "colocation"}',
+        "cotenant is 2; this version reads format 1",
+    ),
+    (
+        "a problem nobody knows",
+        '{"cotenant": 1, "problem": "colocatoin"}',
+        "problem is 'colocatoin'; did you mean colocation",
+    ),
     ("a field twice", '{"cotenant": 1, "cotenant": 1}', "gives the field 'cotenant' twice"),
     ("an empty file", "", "truncated or not JSON"),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), [case[1:] for case in FILES], ids=[case[0] for case in FILES])
+@pytest.mark.parametrize(
+    ("text", "words"), [case[1:] for case in FILES], ids=[case[0] for case in FILES]
+)
 def test_a_file_that_is_no_instance_is_refused(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match=words):
         cotenant.read(put(tmp_path, text))
@@ -161,7 +220,9 @@ def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and links of Unix")
 def test_a_pipe_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
-    """Renaming a new file into place would put it where a device or a link was: as root, even where /dev/null was."""
+    """Renaming a new file into place would put it where a device or a link was: as root, even where
+    /dev/null was.
+    """
     instance = cotenant.read("colocation/tiny")
     pipe, link, far = tmp_path / "pipe.json", tmp_path / "link.json", tmp_path / "far.json"
     os.mkfifo(pipe)
@@ -192,7 +253,16 @@ def test_a_full_device_is_an_error_and_stays_a_device(tmp_path: Path) -> None:
 
 def test_the_schema_names_every_field_of_the_document() -> None:
     properties = schema("colocation")["properties"]
-    assert {"cotenant", "problem", "penalty", "count", "bandwidth", "names", "machines", "unpaired"} <= set(properties)
+    assert {
+        "cotenant",
+        "problem",
+        "penalty",
+        "count",
+        "bandwidth",
+        "names",
+        "machines",
+        "unpaired",
+    } <= set(properties)
 
 
 def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None:

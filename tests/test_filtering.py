@@ -1,4 +1,6 @@
-"""The collaborative filter: what it keeps, what it falls back on, and how many preferences it gets right."""
+"""The collaborative filter: what it keeps, what it falls back on, and how many preferences it gets
+right.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,16 @@ Floats = npt.NDArray[np.float64]
 def accuracy(penalty: Floats, fraction: float, seeds: int = 10) -> float:
     scores = []
     for seed in range(seeds):
-        mask = sample_mask(penalty.shape, fraction, np.random.default_rng(seed), np.isfinite(penalty))
-        scores.append(tau(penalty, fill(np.where(mask | ~np.isfinite(penalty), penalty, np.nan), mask)))
+        mask = sample_mask(
+            penalty.shape, fraction, np.random.default_rng(seed), np.isfinite(penalty)
+        )
+        scores.append(
+            tau(penalty, fill(np.where(mask | ~np.isfinite(penalty), penalty, np.nan), mask))
+        )
     return float(np.mean(scores))
 
 
-# --- accuracy --------------------------------------------------------------------------------------------------------
+# --- accuracy -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model_seed", [2017, 1, 2, 3])
@@ -49,7 +55,11 @@ def test_more_samples_predict_more() -> None:
 @needs_data
 def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
     measured = {
-        "fair-co2": (fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4), 0.75, 0.90),
+        "fair-co2": (
+            fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4),
+            0.75,
+            0.90,
+        ),
         "gavel v100": (gavel(INTERFERENCE / "gavel_pairs.json", gpu="v100", copies=4), 0.72, 0.87),
         "gavel p100": (gavel(INTERFERENCE / "gavel_pairs.json", gpu="p100", copies=4), 0.84, 0.94),
     }
@@ -60,7 +70,8 @@ def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
 
 
 def test_neighbors_add_to_the_baseline_when_columns_come_in_families() -> None:
-    # Two families of columns that hurt opposite halves of the rows: no rank-one baseline can tell them apart.
+    # Two families of columns that hurt opposite halves of the rows: no rank-one baseline can tell
+    # them apart.
     rng = np.random.default_rng(4)
     half = np.repeat([0, 1], 12)
     penalty = np.where(half[:, None] == half[None, :], 0.3, 0.1) + 0.02 * rng.random((24, 24))
@@ -69,7 +80,7 @@ def test_neighbors_add_to_the_baseline_when_columns_come_in_families() -> None:
     assert tau(penalty, fill(penalty, mask)) > tau(penalty, alone) + 0.05
 
 
-# --- what is kept, and fallbacks -------------------------------------------------------------------------------------
+# --- what is kept, and fallbacks ------------------------------------------------------------------
 
 
 def test_sampled_and_impossible_entries_stay_and_the_rest_is_not_looked_at() -> None:
@@ -96,7 +107,9 @@ def test_a_row_or_column_without_samples_falls_back_on_the_others() -> None:
     mask[2] = False
     mask[:, 1] = False
     filled = fill(penalty, mask)
-    assert filled[2, 0] < filled[2, 2] < filled[2, 3]  # columns keep the order that the other rows give them
+    assert (
+        filled[2, 0] < filled[2, 2] < filled[2, 3]
+    )  # columns keep the order that the other rows give them
     assert filled[0, 1] < filled[1, 1] < filled[3, 1]  # so do rows
     assert penalty.min() < filled[2, 1] < penalty.max()
 
@@ -123,7 +136,7 @@ def test_rectangular_matrices_and_few_neighbors_are_filled() -> None:
     assert np.isfinite(filled).all()
 
 
-# --- sampling --------------------------------------------------------------------------------------------------------
+# --- sampling -------------------------------------------------------------------------------------
 
 
 def test_a_sample_has_the_size_asked_for_and_follows_its_seed() -> None:
@@ -140,7 +153,7 @@ def test_only_eligible_entries_are_sampled() -> None:
     assert sample_mask((6, 6), 0.001, np.random.default_rng(0), eligible).sum() == 1
 
 
-# --- tau -------------------------------------------------------------------------------------------------------------
+# --- tau ------------------------------------------------------------------------------------------
 
 
 def brute_tau(truth: Floats, predicted: Floats) -> float:
@@ -150,7 +163,10 @@ def brute_tau(truth: Floats, predicted: Floats) -> float:
             if not np.isfinite([true[i], true[j]]).all():
                 continue
             pairs += 1
-            signs = np.sign(true[i] - true[j]), 0 if abs(guess[i] - guess[j]) <= 1e-9 else np.sign(guess[i] - guess[j])
+            signs = (
+                np.sign(true[i] - true[j]),
+                0 if abs(guess[i] - guess[j]) <= 1e-9 else np.sign(guess[i] - guess[j]),
+            )
             right += 0.5 if 0 in signs else float(signs[0] == signs[1])
     return right / pairs
 
@@ -167,7 +183,9 @@ def test_ties_count_one_half_on_either_side() -> None:
     assert tau([[0.1, 0.1]], [[0.2, 0.2]]) == 0.5
     assert tau([[0.1, 0.2]], [[0.2, 0.2]]) == 0.5
     assert tau([[0.1, 0.7 + 0.1]], [[0.1, 0.8]]) == 1.0
-    assert tau([[0.1, 0.2]], [[0.7 + 0.1, 0.8]]) == 0.5  # predicted: a tie but for the rounding of floats
+    assert (
+        tau([[0.1, 0.2]], [[0.7 + 0.1, 0.8]]) == 0.5
+    )  # predicted: a tie but for the rounding of floats
     assert tau([[0.5, 0.5000000001]], [[0.1, 0.2]]) == 1.0  # given: no tie
 
 
@@ -184,7 +202,7 @@ def test_nothing_to_compare_is_no_error() -> None:
     assert tau([[0.1], [0.2]], [[0.3], [0.4]]) == 1.0
 
 
-# --- bad input -------------------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), True])

@@ -17,12 +17,17 @@ COLOCATION, MARKET = cotenant.read("colocation/tiny"), cotenant.read("market/tin
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Two colocation instances and a market, one in a folder below, with a result and hidden files beside them."""
+    """Two colocation instances and a market, one in a folder below, with a result and hidden files
+    beside them.
+    """
     folder = tmp_path / "set"
     (folder / "below").mkdir(parents=True)
     (folder / ".cache").mkdir()
     cotenant.write(COLOCATION, folder / "b.json")
-    cotenant.write(COLOCATION.replace(penalty=COLOCATION.penalty / 2, name="half"), folder / "below" / "half.json.gz")
+    cotenant.write(
+        COLOCATION.replace(penalty=COLOCATION.penalty / 2, name="half"),
+        folder / "below" / "half.json.gz",
+    )
     cotenant.write(MARKET, folder / "a.json")
     cotenant.solve(COLOCATION, "GR").write(folder / "answer.json")
     (folder / "runs.jsonl").write_text("no instance\n")
@@ -33,15 +38,26 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_folder_stands_for_every_instance_in_it_and_below_in_order(tree: Path) -> None:
     found = cotenant.read_all([tree])
-    assert list(found.files) == [str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")]
+    assert list(found.files) == [
+        str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")
+    ]
     assert [instance.name for instance in found.instances] == ["tiny", "tiny", "half"]
     assert found.results == (str(tree / "answer.json"),)
     assert found.count == "1 market, 2 colocation instances"
 
 
-def test_files_bundled_instances_and_folders_mix_and_a_file_met_twice_is_read_once(tree: Path) -> None:
-    found = cotenant.read_all([tree / "b.json", "numa/tiny", tree, tree / "below", f"{tree}/./b.json"])
-    assert list(found.files) == [str(tree / "b.json"), "numa/tiny", str(tree / "a.json"), str(tree / "below" / "half.json.gz")]
+def test_files_bundled_instances_and_folders_mix_and_a_file_met_twice_is_read_once(
+    tree: Path,
+) -> None:
+    found = cotenant.read_all(
+        [tree / "b.json", "numa/tiny", tree, tree / "below", f"{tree}/./b.json"]
+    )
+    assert list(found.files) == [
+        str(tree / "b.json"),
+        "numa/tiny",
+        str(tree / "a.json"),
+        str(tree / "below" / "half.json.gz"),
+    ]
     assert found.files["numa/tiny"] == cotenant.read("numa/tiny")
 
 
@@ -81,7 +97,10 @@ def test_a_folder_without_instances_is_an_error(tmp_path: Path) -> None:
 
 def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
     done = cotenant.compare([COLOCATION, MARKET], ["GR", "fisher"], options={"alpha": 0.01})
-    assert [(row["problem"], row["method"]) for row in done.rows] == [("colocation", "GR"), ("market", "fisher")]
+    assert [(row["problem"], row["method"]) for row in done.rows] == [
+        ("colocation", "GR"),
+        ("market", "fisher"),
+    ]
     with pytest.raises(UnknownName, match="no colocation method is named 'fischer'"):
         cotenant.compare([COLOCATION, MARKET], ["GR", "fischer"])
     with pytest.raises(InvalidOption, match="takes the option 'fill'"):
@@ -101,14 +120,31 @@ def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_fo
     tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tree / "rows.jsonl"
-    assert command(monkeypatch, "compare", str(tree), "-m", "GR", "-m", "ES", "-o", "alpha=0.01", "--out", str(out)) == 0
+    assert (
+        command(
+            monkeypatch,
+            "compare",
+            str(tree),
+            "-m",
+            "GR",
+            "-m",
+            "ES",
+            "-o",
+            "alpha=0.01",
+            "--out",
+            str(out),
+        )
+        == 0
+    )
     stdout, stderr = capfd.readouterr()
     assert f"left out: {tree / 'answer.json'}: results, no instances" in stderr
     assert "comparing 1 market, 2 colocation instances" in stderr
     tables = ["market: tiny", "colocation: tiny", "colocation: half"]
     assert [line.strip() for line in stdout.splitlines() if line.strip() in tables] == tables
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["file"] for row in rows] == [str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")]
+    assert [row["file"] for row in rows] == [
+        str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")
+    ]
     assert [row["options"] for row in rows] == [{}, {"alpha": 0.01}, {"alpha": 0.01}]
 
 
@@ -128,7 +164,10 @@ def test_instances_that_no_method_named_works_on_are_said(
     ],
 )
 def test_settings_that_contradict_are_refused_on_the_command_line(
-    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    arguments: list[str],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert command(monkeypatch, "compare", "colocation/tiny", "-m", "GR", *arguments) == 2
     stdout, stderr = capfd.readouterr()

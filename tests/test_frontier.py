@@ -1,4 +1,6 @@
-"""Frontiers: what one limit says about the others, what is kept in files, and what an interrupt leaves."""
+"""Frontiers: what one limit says about the others, what is kept in files, and what an interrupt
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def test_programs_start_from_the_answer_before_and_none_follows_an_interrupt() -
         return Outcome(solution, limit, Status.FEASIBLE, stop)
 
     programs = Programs(Clock())
-    found = [(limit, outcome.solution, outcome.bound) for limit, outcome in programs.within([0, 1, 2, 3], method)]
+    found = [
+        (limit, outcome.solution, outcome.bound)
+        for limit, outcome in programs.within([0, 1, 2, 3], method)
+    ]
     assert starts == [(0, None), (1, "a"), (2, "a")]
     assert found == [(0, "a", 0), (1, None, 1), (2, "c", 2), (3, "c", None)]
     assert programs.stopped is Stop.INTERRUPTED
@@ -53,7 +58,9 @@ def test_programs_start_from_the_answer_before_and_none_follows_an_interrupt() -
 
 
 def test_a_tight_answer_serves_looser_limits_and_a_loose_bound_holds_for_tighter_ones() -> None:
-    marks = settled([point(0, 0.3, 0.1), point(1, 0.4, 0.2), point(2, None, None), point(3, 0.15, 0.15)], "min")
+    marks = settled(
+        [point(0, 0.3, 0.1), point(1, 0.4, 0.2), point(2, None, None), point(3, 0.15, 0.15)], "min"
+    )
     assert [mark.value for mark in marks] == [0.3, 0.3, 0.3, 0.15]
     assert [mark.reached for mark in marks] == [0, 0, 0, 3]
     assert [mark.bound for mark in marks] == [0.2, 0.2, 0.15, 0.15]
@@ -91,7 +98,9 @@ def test_rounding_between_a_bound_and_its_answer_is_no_contradiction() -> None:
 
 def test_without_a_unit_a_small_value_is_no_proof_of_its_bound() -> None:
     far_apart = [point(1, 1e-9, 2e-9)]
-    assert settled(far_apart, "max", 1e-6)[0].status is Status.OPTIMAL  # both are as good as 0, if 1 is the unit
+    assert (
+        settled(far_apart, "max", 1e-6)[0].status is Status.OPTIMAL
+    )  # both are as good as 0, if 1 is the unit
     assert settled(far_apart, "max", 1e-6, unit=0.0)[0].status is Status.FEASIBLE
     assert settled([point(1, 2e-9, 1e-9)], "min", 1e-6, unit=0.0)[0].status is Status.FEASIBLE
     assert settled([point(1, 1e-9, 1e-9)], "max", 1e-6, unit=0.0)[0].status is Status.OPTIMAL
@@ -99,11 +108,15 @@ def test_without_a_unit_a_small_value_is_no_proof_of_its_bound() -> None:
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
-def test_the_unit_of_work_does_not_decide_what_is_proved(unit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unit_of_work_does_not_decide_what_is_proved(
+    unit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cotenant.instances.market.instance import Market
     from cotenant.solvers.market.guaranteed import Guarantees
 
-    monkeypatch.setattr(Guarantees, "most", lambda search, index: search.fairest)  # no search: the bound is a loose one
+    monkeypatch.setattr(
+        Guarantees, "most", lambda search, index: search.fairest
+    )  # no search: the bound is a loose one
     market = Market([8.0], [1.0, 1.0], [0, 1], [0, 0], [0.9, 0.5], [30 * unit, unit])  # type: ignore[arg-type]
     (frontier,) = resolve("analysis.market.frontier:price_frontiers")(market, points=3)
     *_, between, best = frontier.points
@@ -115,7 +128,9 @@ def test_the_unit_of_speed_does_not_decide_what_is_proved(monkeypatch: pytest.Mo
     from cotenant.analysis.admission import frontier as module
     from cotenant.instances.admission import Admission
 
-    monkeypatch.setattr(module, "LARGEST", 0)  # only the optimum is solved for; below it stand the policies
+    monkeypatch.setattr(
+        module, "LARGEST", 0
+    )  # only the optimum is solved for; below it stand the policies
     instance = Admission([[2], [0]], [2, 2], [[1e-9], [2e-9]])  # type: ignore[arg-type]
     (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
     assert [(mark.limit, mark.value, mark.status) for mark in frontier.points] == [
@@ -146,7 +161,9 @@ def test_one_limit_has_one_point() -> None:
 
     speed = [[0.001, 0.1], [0.2, 0.3], [0.001, 0.2], [0.3, 0.3]]
     instance = Admission([[2, 0]], [3, 1, 2, 1], speed)  # type: ignore[arg-type]
-    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance, engine="cp-sat")  # 0 pairs: not proved
+    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(
+        instance, engine="cp-sat"
+    )  # 0 pairs: not proved
     limits = [mark.limit for mark in frontier.points]
     assert limits == [0.0, 1.0, None]
     assert frontier.points[0].bound < 0.0021
@@ -154,22 +171,36 @@ def test_one_limit_has_one_point() -> None:
 
 def test_a_frontier_comes_back_from_json_as_it_was() -> None:
     made = PriceFrontier(
-        "penalty", "slack", (point(0, 0.3, 0.1), point(None, None, None, Status.UNKNOWN)), "why", Stop.TIME_LIMIT
+        "penalty",
+        "slack",
+        (point(0, 0.3, 0.1), point(None, None, None, Status.UNKNOWN)),
+        "why",
+        Stop.TIME_LIMIT,
     )
-    assert PriceFrontier.from_document(json.loads(json.dumps(made.document(), allow_nan=False))) == made
+    assert (
+        PriceFrontier.from_document(json.loads(json.dumps(made.document(), allow_nan=False)))
+        == made
+    )
 
 
 def test_an_interrupted_frontier_is_not_called_proved() -> None:
     proved = PriceFrontier("penalty", "slack", (point(0, 0.3, 0.3, Status.OPTIMAL),))
     assert proved.status is Status.OPTIMAL
-    assert PriceFrontier(proved.efficiency, proved.fairness, proved.points, "", Stop.INTERRUPTED).status is Status.FEASIBLE
+    assert (
+        PriceFrontier(
+            proved.efficiency, proved.fairness, proved.points, "", Stop.INTERRUPTED
+        ).status
+        is Status.FEASIBLE
+    )
     assert PriceFrontier("penalty", "slack", ()).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
 def test_the_number_of_points_is_a_whole_number(problem: str, points: Any) -> None:
-    with pytest.raises(InvalidOption, match=f"points is {points!r}; expected .*a whole number, at least 2"):
+    with pytest.raises(
+        InvalidOption, match=f"points is {points!r}; expected .*a whole number, at least 2"
+    ):
         frontier_of(problem, points=points)
 
 
@@ -203,7 +234,10 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
 
     monkeypatch.setattr("cotenant." + where.replace(":", "."), interrupt)
     out = tmp_path / "rows.jsonl"
-    instance, method = cotenant.read(f"{problem}/{name}"), {"colocation": "GR", "admission": "DA1", "market": "ES"}[problem]
+    instance, method = (
+        cotenant.read(f"{problem}/{name}"),
+        {"colocation": "GR", "admission": "DA1", "market": "ES"}[problem],
+    )
     found = cotenant.compare([instance], [method], frontier=True, time_limit=10, out=out)
     assert found.interrupted
     row = read_rows(out)[-1]
@@ -212,12 +246,18 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
     assert row["frontiers"][0]["points"]
     monkeypatch.undo()
     again = cotenant.compare(
-        [cotenant.read(f"{problem}/tiny")], [method], frontier=True, time_limit=10, out=tmp_path / "tiny.jsonl"
+        [cotenant.read(f"{problem}/tiny")],
+        [method],
+        frontier=True,
+        time_limit=10,
+        out=tmp_path / "tiny.jsonl",
     )
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]
 
 
-def test_admission_interrupted_before_its_first_answer_has_the_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_admission_interrupted_before_its_first_answer_has_the_policies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from cotenant.analysis.admission import frontier as module
 
     def stopped(*_: Any, **__: Any) -> None:
@@ -231,7 +271,9 @@ def test_admission_interrupted_before_its_first_answer_has_the_policies(monkeypa
     assert frontier.status is not Status.OPTIMAL
 
 
-def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from cotenant.analysis.admission import frontier as module
     from cotenant.instances.admission import Admission
 
@@ -240,9 +282,13 @@ def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(mon
 
     def unfinished(*given: Any, **options: Any) -> Any:
         answer = whole(*given, **options)
-        return replace(answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, point=None, objective=None)
+        return replace(
+            answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, point=None, objective=None
+        )
 
     monkeypatch.setattr(module, "solve_program", unfinished)
     (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
-    assert frontier.points[0].bound == pytest.approx(3.0, rel=1e-6)  # one core each; the policies' own is 2
+    assert frontier.points[0].bound == pytest.approx(
+        3.0, rel=1e-6
+    )  # one core each; the policies' own is 2
     assert frontier.points[0].bound > 3.0 * (1 - 1e-9)

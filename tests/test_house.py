@@ -1,4 +1,6 @@
-"""The shape of the house: folders, floors, lazy imports, and a catalogue whose every row is real."""
+"""The shape of the house: folders, floors, lazy imports, and a catalogue whose every row is
+real.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,10 +26,29 @@ from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
-FLOORS = {"verify": 0, "instances": 1, "catalog": 2, "models": 3, "solvers": 4, "baselines": 5, "analysis": 6, "cli": 7}
+FLOORS = {
+    "verify": 0,
+    "instances": 1,
+    "catalog": 2,
+    "models": 3,
+    "solvers": 4,
+    "baselines": 5,
+    "analysis": 6,
+    "cli": 7,
+}
 ROOMS = ("ground", "run", "report", "problems", "papers")
 """The rooms of `analysis/`, the lowest first; its loose files are the ground."""
-COMMON = {"problem", "engines", "outcome", "filtering", "compare", "compiled", "deferred_acceptance", "roommates", "program"}
+COMMON = {
+    "problem",
+    "engines",
+    "outcome",
+    "filtering",
+    "compare",
+    "compiled",
+    "deferred_acceptance",
+    "roommates",
+    "program",
+}
 
 
 def sources() -> list[Path]:
@@ -34,33 +56,62 @@ def sources() -> list[Path]:
     return [*found, ROOT / "catalog.py", ROOT / "verify.py", ROOT / "__init__.py"]
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Every import of a file, wherever it stands."""
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported_modules(path: Path) -> list[str]:
     """Relative imports of a file as dotted paths from the package's root."""
     inside = path.relative_to(ROOT).parts[:-1]
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = inside[: len(inside) - node.level + 1]
             module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
-            found += [module] if node.module else [f"{module}.{alias.name}".strip(".") for alias in node.names]
+            found += (
+                [module]
+                if node.module
+                else [f"{module}.{alias.name}".strip(".") for alias in node.names]
+            )
     return found
 
 
 def imported_files(path: Path) -> set[Path]:
-    """The files of this package that a file imports: when it is loaded, when its functions run, or for type checkers.
+    """The files of this package that a file imports: when it is loaded, when its functions run, or
+    for type checkers.
 
-    Functions named by text ("module:function") are resolved when they are called, and are not followed.
+    Functions named by text ("module:function") are resolved when they are called, and are not
+    followed.
     """
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue
         place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
         inside = {alias.name: place / f"{alias.name}.py" for alias in node.names}
         found |= {file for file in inside.values() if file.exists()}
-        found |= {place / name / "__init__.py" for name in inside if (place / name / "__init__.py").exists()}
-        if not all(file.exists() or (file.with_suffix("") / "__init__.py").exists() for file in inside.values()):
-            found.add(place.with_suffix(".py") if place.with_suffix(".py").exists() else place / "__init__.py")
+        found |= {
+            place / name / "__init__.py"
+            for name in inside
+            if (place / name / "__init__.py").exists()
+        }
+        if not all(
+            file.exists() or (file.with_suffix("") / "__init__.py").exists()
+            for file in inside.values()
+        ):
+            found.add(
+                place.with_suffix(".py")
+                if place.with_suffix(".py").exists()
+                else place / "__init__.py"
+            )
     return found
 
 
@@ -73,13 +124,19 @@ def room_of(module: str) -> str | None:
     return name if name in ROOMS else "problems" if name in PROBLEM_NAMES else "ground"
 
 
-def test_the_package_list_names_exactly_the_folders_with_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_list_names_exactly_the_folders_with_modules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     listed: list[str] = []
     stub = SimpleNamespace(setup=lambda *, packages, **_: listed.extend(packages))
-    monkeypatch.setitem(sys.modules, "setuptools", stub)  # not installed where Python no longer brings it
+    monkeypatch.setitem(
+        sys.modules, "setuptools", stub
+    )  # not installed where Python no longer brings it
     runpy.run_path(str(ROOT / "setup.py"))
     folders = {path.parent.relative_to(ROOT) for path in sources() if path.parent != ROOT}
-    assert set(listed) == {"cotenant"} | {"cotenant." + ".".join(folder.parts) for folder in folders}
+    assert set(listed) == {"cotenant"} | {
+        "cotenant." + ".".join(folder.parts) for folder in folders
+    }
 
 
 def test_every_folder_with_modules_has_an_init_file() -> None:
@@ -112,7 +169,12 @@ def test_a_room_of_the_analysis_imports_only_from_rooms_below_or_its_own() -> No
             if ROOMS.index(room) > ROOMS.index(own):
                 up.append(f"{path.relative_to(ROOT)} ({own}) -> {module} ({room})")
     assert up == []
-    assert {("papers", "problems"), ("problems", "report"), ("report", "run"), ("run", "ground")} <= seen
+    assert {
+        ("papers", "problems"),
+        ("problems", "report"),
+        ("report", "run"),
+        ("run", "ground"),
+    } <= seen
 
 
 def test_only_the_command_line_imports_the_papers() -> None:
@@ -122,7 +184,8 @@ def test_only_the_command_line_imports_the_papers() -> None:
     users = {
         path.relative_to(ROOT).as_posix()
         for path in others
-        if any(module.startswith("analysis.papers") for module in imported_modules(path)) or named.search(path.read_text())
+        if any(module.startswith("analysis.papers") for module in imported_modules(path))
+        or named.search(path.read_text())
     }
     assert users == {"cli/commands.py"}
 
@@ -130,14 +193,24 @@ def test_only_the_command_line_imports_the_papers() -> None:
 def test_no_files_import_each_other_in_a_circle() -> None:
     house = nx.DiGraph((path, other) for path in sources() for other in imported_files(path))
     assert house.number_of_edges() > 1000
-    circles = [sorted(str(path.relative_to(ROOT)) for path in ring) for ring in nx.strongly_connected_components(house)]
+    circles = [
+        sorted(str(path.relative_to(ROOT)) for path in ring)
+        for ring in nx.strongly_connected_components(house)
+    ]
     assert [ring for ring in circles if len(ring) > 1] == []
     assert list(nx.selfloop_edges(house)) == []
 
 
 def test_a_paper_is_of_one_problem() -> None:
-    for folder in (path for path in (ROOT / "analysis" / "papers").iterdir() if (path / "__init__.py").exists()):
-        parts = {part for path in folder.glob("*.py") for module in imported_modules(path) for part in module.split(".")}
+    for folder in (
+        path for path in (ROOT / "analysis" / "papers").iterdir() if (path / "__init__.py").exists()
+    ):
+        parts = {
+            part
+            for path in folder.glob("*.py")
+            for module in imported_modules(path)
+            for part in module.split(".")
+        }
         assert len(parts & set(PROBLEM_NAMES)) == 1, folder.name
 
 
@@ -156,52 +229,72 @@ def test_a_problem_never_imports_another_problem() -> None:
 def test_imports_inside_the_package_are_relative() -> None:
     absolute = []
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in imports(path):
             named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            named += [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
-            absolute += [f"{path}: {name}" for name in named if name.partition(".")[0] == "cotenant"]
+            named += (
+                [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
+            )
+            absolute += [
+                f"{path}: {name}" for name in named if name.partition(".")[0] == "cotenant"
+            ]
     assert absolute == []
 
 
 def test_models_never_run_a_solver() -> None:
     for path in (ROOT / "models").rglob("*.py"):
         assert not any(module.startswith("solvers") for module in imported_modules(path)), path
-        assert not re.search(r"SolverFactory|\bhighspy\b|CpSolver|\.solve\(", path.read_text()), path
+        assert not re.search(r"SolverFactory|\bhighspy\b|CpSolver|\.solve\(", path.read_text()), (
+            path
+        )
 
 
 def test_only_the_seam_imports_the_solver_libraries() -> None:
     for path in sources():
         if path.is_relative_to(ROOT / "solvers" / "engines"):
             continue
-        assert not re.search(r"^\s*(import|from) (highspy|clarabel)\b", path.read_text(), re.MULTILINE), path
+        assert not re.search(
+            r"^\s*(import|from) (highspy|clarabel)\b", path.read_text(), re.MULTILINE
+        ), path
 
 
 def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
-    heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|jinja2|dask|pydantic".split("|")
-    code = f"import sys, cotenant; assert not set({heavy!r}) & set(sys.modules), set({heavy!r}) & set(sys.modules)"
+    heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|jinja2|dask|pydantic".split(
+        "|"
+    )
+    code = (
+        f"import sys, cotenant; assert not set({heavy!r}) & set(sys.modules), "
+        f"set({heavy!r}) & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     heavy.remove("numpy")
     code = (
-        "import sys, cotenant.cli, typer.testing as t; r = t.CliRunner().invoke(cotenant.cli.app, ['--help']); "
-        f"assert r.exit_code == 0; assert not set({heavy!r}) & set(sys.modules), set({heavy!r}) & set(sys.modules)"
+        "import sys, cotenant.cli, typer.testing as t; r = "
+        "t.CliRunner().invoke(cotenant.cli.app, ['--help']); "
+        f"assert r.exit_code == 0; assert not set({heavy!r}) & set(sys.modules), "
+        f"set({heavy!r}) & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_root_module_is_inert() -> None:
-    tree = ast.parse((ROOT / "__init__.py").read_text())
-    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    body = tree(ROOT / "__init__.py").body
+    top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert [ast.unparse(node) for node in top] == ["from __future__ import annotations"]
 
 
 def test_every_public_name_of_the_face_resolves() -> None:
-    for name in [*cotenant.__all__, *(entry for entry in dir(cotenant) if not entry.startswith("__"))]:
+    for name in [
+        *cotenant.__all__,
+        *(entry for entry in dir(cotenant) if not entry.startswith("__")),
+    ]:
         assert getattr(cotenant, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         cotenant.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+@pytest.mark.parametrize(
+    "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
+)
 def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
     assert method.problem in PROBLEM_NAMES
     assert method.summary.endswith(".")
@@ -210,16 +303,24 @@ def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
     assert all(catalog.find(method.problem, start).kind == "heuristic" for start in method.starts)
 
 
-@pytest.mark.parametrize("method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+@pytest.mark.parametrize(
+    "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
+)
 def test_every_method_has_an_example_that_doctest_finds(method: catalog.Method) -> None:
     function = method.resolve()
-    found = {test.name: test for test in doctest.DocTestFinder().find(import_module(function.__module__))}
+    found = {
+        test.name: test for test in doctest.DocTestFinder().find(import_module(function.__module__))
+    }
     assert found[f"{function.__module__}.{function.__name__}"].examples
     assert re.search(r"^ *Examples\n *-{8}\n *>>> ", function.__doc__ or "", re.MULTILINE)
 
 
 def test_no_two_methods_of_a_problem_share_a_name() -> None:
-    names = [(method.problem, name) for method in catalog.METHODS for name in (method.name, *method.aliases)]
+    names = [
+        (method.problem, name)
+        for method in catalog.METHODS
+        for name in (method.name, *method.aliases)
+    ]
     assert len(names) == len(set(names))
 
 
@@ -242,10 +343,12 @@ def test_every_experiment_is_real(experiment: object) -> None:
 def test_public_functions_and_classes_have_a_docstring() -> None:
     mute = []
     for path in sources():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path).body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
-            signature = any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
+            signature = any(
+                isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list
+            )
             if not signature and not ast.get_docstring(node):
                 mute.append(f"{path.relative_to(ROOT)}:{node.name}")
     assert mute == []

@@ -1,4 +1,6 @@
-"""What lies in the current folder, or in the user's site, is never imported: by the command or by any process it starts."""
+"""What lies in the current folder, or in the user's site, is never imported: by the command or by
+any process it starts.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ import pytest
 
 import cotenant
 
-NAMES = ("pickle", "signal", "json", "tempfile", "numpy", "numba", "cotenant", "sitecustomize", "usercustomize")
+NAMES = (
+    "pickle",
+    "signal",
+    "json",
+    "tempfile",
+    "numpy",
+    "numba",
+    "cotenant",
+    "sitecustomize",
+    "usercustomize",
+)
 PLANTED = "import sys; open({note!r}, 'a').write(f'{name} in {{sys.orig_argv[1:3]}}; ')\n"
 
 COMMAND = "from cotenant.cli import main; main()\n"
@@ -41,14 +53,17 @@ else:
 """
 
 
-def run_in(folder: Path, program: str, *arguments: str, python: str = sys.executable, **environment: str) -> str:
+def run_in(
+    folder: Path, program: str, *arguments: str, python: str = sys.executable, **environment: str
+) -> str:
     """Run a program that lies elsewhere, in a folder; returns what it prints."""
     script = folder.parent / "bin" / "program"
     script.parent.mkdir(exist_ok=True)
     script.write_text(program)
     done = subprocess.run(
         [python, str(script), *arguments],
-        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False,
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -69,7 +84,9 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
     plant(folder, note)
     elsewhere = tmp_path / "elsewhere"
     printed = run_in(folder, EVERY_WAY, PYTHONPATH=str(elsewhere), PYTHONHASHSEED="3").splitlines()
-    assert printed == ["optimal", f"{elsewhere} True", "['feasible']", "['feasible']"], "what the environment says, stays"
+    assert printed == ["optimal", f"{elsewhere} True", "['feasible']", "['feasible']"], (
+        "what the environment says, stays"
+    )
     assert told(note) == ""
 
 
@@ -81,7 +98,9 @@ def test_the_command_imports_nothing_from_the_current_folder(tmp_path: Path) -> 
     assert told(note) == ""
 
 
-def test_compiled_kernels_are_not_kept_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_kernels_are_not_kept_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is kept is run by the next that finds it there."""
     from cotenant.solvers.compiled import _cache
 
@@ -96,21 +115,29 @@ def test_compiled_kernels_are_not_kept_in_the_current_folder(tmp_path: Path, mon
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the user's site lies elsewhere")
 def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path) -> None:
-    """The interpreter that asks does (it is how Python starts, where the site is on), its children do not."""
+    """The interpreter that asks does (it is how Python starts, where the site is on), its children
+    do not.
+    """
     note, home = tmp_path / "note", tmp_path / "home"
-    site = home / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    site = (
+        home / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    )
     plant(site, note)
     for name in set(NAMES) - {"usercustomize"}:
         (site / f"{name}.py").unlink()
     (tmp_path / "folder").mkdir()
-    base = getattr(sys, "_base_executable", sys.executable)  # a virtual environment has no user's site
+    base = getattr(
+        sys, "_base_executable", sys.executable
+    )  # a virtual environment has no user's site
     path = [entry for entry in sys.path if entry and not entry.startswith(str(site))]
     program = f"import sys; sys.path[:] = {path!r}\n{EVERY_WAY}"
     run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home), PYTHONNOUSERSITE="")
     assert told(note).count("usercustomize") == 1, told(note)
 
 
-def test_a_function_of_a_users_own_module_beside_the_script_is_found_by_a_child(tmp_path: Path) -> None:
+def test_a_function_of_a_users_own_module_beside_the_script_is_found_by_a_child(
+    tmp_path: Path,
+) -> None:
     """The folder of a script that a person runs is on its path, and so on its children's."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "policies.py").write_text(

@@ -21,7 +21,9 @@ raise_signal.argtypes, raise_signal.restype = [ctypes.c_int], ctypes.c_int
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Compiled functions that are interrupted before they end; what calls C's functions numba cannot cache."""
+    """Compiled functions that are interrupted before they end; what calls C's functions numba
+    cannot cache.
+    """
     monkeypatch.setattr(module, "cache_folder", lambda: None)
 
     def pair(number: int) -> Any:
@@ -102,7 +104,9 @@ for _ in range(80):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer here")
 def test_interrupts_at_random_moments_end_min_servers_with_its_answer() -> None:
-    done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr
     told = done.stdout.split()
     assert len(told) == 80

@@ -1,4 +1,6 @@
-"""One writer at a time for a file of rows: who holds its lock is named, and what a crash left is taken over."""
+"""One writer at a time for a file of rows: who holds its lock is named, and what a crash left is
+taken over.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def holder(tmp_path: Path) -> Any:
     sweep.wait()
 
 
-def test_a_second_comparison_on_the_same_rows_is_refused_and_says_who_writes_them(holder: Any) -> None:
+def test_a_second_comparison_on_the_same_rows_is_refused_and_says_who_writes_them(
+    holder: Any,
+) -> None:
     sweep, out = holder
     named = rf"rows.jsonl is being written by process {sweep.pid} on {socket.gethostname()}, since 2\d\d\d-.* \(.*\); wait for it"
     with pytest.raises(InvalidFile, match=named):
@@ -73,21 +77,33 @@ def test_a_lock_is_given_back_whatever_happens(tmp_path: Path) -> None:
 
 def written(out: Path, **holder: Any) -> Path:
     path = Path(f"{out}.lock")
-    path.write_text(json.dumps({"process": os.getpid(), "host": socket.gethostname(), "since": "noon", "command": "x"} | holder))
+    path.write_text(
+        json.dumps(
+            {"process": os.getpid(), "host": socket.gethostname(), "since": "noon", "command": "x"}
+            | holder
+        )
+    )
     return path
 
 
 def test_a_holder_on_another_host_counts_as_there_and_the_cure_is_told(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     path = written(out, host="elsewhere", process=1)
-    with pytest.raises(InvalidFile, match=f"process 1 on elsewhere, since noon .*if it is gone, delete {path}"), locked(out):
+    with (
+        pytest.raises(
+            InvalidFile, match=f"process 1 on elsewhere, since noon .*if it is gone, delete {path}"
+        ),
+        locked(out),
+    ):
         pass
     path.unlink()
     with locked(out):
         pass
 
 
-def test_where_the_system_keeps_no_locks_what_is_written_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_system_keeps_no_locks_what_is_written_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock, "_system_lock", lambda stream: None)
     out = tmp_path / "rows.jsonl"
     with locked(out), pytest.raises(InvalidFile, match=f"process {os.getpid()} "), locked(out):
@@ -108,13 +124,19 @@ def test_what_is_not_even_a_holder_is_taken_over(tmp_path: Path) -> None:
             pass
 
 
-def test_where_no_lock_can_be_made_beside_the_rows_they_are_locked_themselves(tmp_path: Path) -> None:
+def test_where_no_lock_can_be_made_beside_the_rows_they_are_locked_themselves(
+    tmp_path: Path,
+) -> None:
     out = tmp_path / "rows.jsonl"
     Path(f"{out}.lock").mkdir()
     with locked(out):  # there is nothing to lock yet, and nothing breaks
         pass
     out.write_text("")
-    with locked(out), pytest.raises(InvalidFile, match="is being written by another process; wait for it"), locked(out):
+    with (
+        locked(out),
+        pytest.raises(InvalidFile, match="is being written by another process; wait for it"),
+        locked(out),
+    ):
         pass
 
 

@@ -1,4 +1,6 @@
-"""The duals that bound what a market can do, apart from the methods that keep a bound from falling below their value."""
+"""The duals that bound what a market can do, apart from the methods that keep a bound from falling
+below their value.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,18 @@ SEEDS = range(12)
 
 
 def mixed(seed: int, **options: Any) -> Market:
-    """Jobs of every kind: f = 0 (alone on its server and beside others), f = 1, in between, and useless ones."""
-    settings: dict[str, Any] = {"users": 4, "servers": 3, "jobs": 2, "work": "lognormal", "low": 0.1, "high": 0.95, "cores": 5.0}
+    """Jobs of every kind: f = 0 (alone on its server and beside others), f = 1, in between, and
+    useless ones.
+    """
+    settings: dict[str, Any] = {
+        "users": 4,
+        "servers": 3,
+        "jobs": 2,
+        "work": "lognormal",
+        "low": 0.1,
+        "high": 0.95,
+        "cores": 5.0,
+    }
     market = population(**settings | options, rng=np.random.default_rng([61, seed]))
     fraction, work = market.parallel_fraction.copy(), market.work.copy()
     kinds = np.random.default_rng([67, seed]).integers(0, 6, market.jobs)
@@ -40,7 +52,9 @@ def test_the_fractional_dual_is_no_less_than_any_allocation_is_worth(seed: int) 
     best = 0.0
     for power in (0.3, 1.0, 3.0):
         for _ in range(400):
-            draw = np.where(market.work > 0, rng.exponential(size=market.jobs) ** power, 0.0) + 1e-12
+            draw = (
+                np.where(market.work > 0, rng.exponential(size=market.jobs) ** power, 0.0) + 1e-12
+            )
             total = np.bincount(market.server, weights=draw, minlength=market.servers)
             cores = draw / total[market.server] * market.capacity[market.server]
             best = max(best, float((weight * job_utilities(market, cores)).sum()))
@@ -66,13 +80,22 @@ def test_the_whole_dual_is_what_the_best_whole_allocation_is_worth(seed: int) ->
 
 
 def test_a_whole_welfare_cut_short_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
-    market = population(users=3, servers=2, jobs=2, low=0.2, high=0.9, cores=4.0, rng=np.random.default_rng(5))
+    market = population(
+        users=3, servers=2, jobs=2, low=0.2, high=0.9, cores=4.0, rng=np.random.default_rng(5)
+    )
     best = nash_welfare(market, whole=True)
     solved = whole._solved
 
-    def cut(program: Any, clock: Any) -> Any:  # the bound is worth one part in fifty more than the truth
+    def cut(
+        program: Any, clock: Any
+    ) -> Any:  # the bound is worth one part in fifty more than the truth
         found = solved(program, clock)
-        return replace(found, bound=found.bound - 0.02 * market.budget.sum(), status=Status.FEASIBLE, stop=Stop.TIME_LIMIT)
+        return replace(
+            found,
+            bound=found.bound - 0.02 * market.budget.sum(),
+            status=Status.FEASIBLE,
+            stop=Stop.TIME_LIMIT,
+        )
 
     monkeypatch.setattr(whole, "_solved", cut)
     outcome = nash_welfare(market, whole=True)
@@ -83,15 +106,20 @@ def test_a_whole_welfare_cut_short_is_not_called_optimal(monkeypatch: pytest.Mon
 
 
 def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
-    # Two servers alike but for the parallel fraction: the shares of the losers differ by less than a hundredth.
-    market = Market([5, 5], [1, 1, 1, 1], [0, 1, 2, 3], [0, 0, 1, 1], [0.9, 0.95, 0.91, 0.96], [1, 1, 1, 1])  # type: ignore[arg-type]
+    # Two servers alike but for the parallel fraction: the shares of the losers differ by less than
+    # a hundredth.
+    market = Market(
+        [5, 5], [1, 1, 1, 1], [0, 1, 2, 3], [0, 0, 1, 1], [0.9, 0.95, 0.91, 0.96], [1, 1, 1, 1]
+    )  # type: ignore[arg-type]
     levels = leximin(market).certificate["levels"]
     assert levels[1]["value"] < 1.01 * levels[0]["value"]
     assert [level["users"] for level in levels[:2]] == [1, 1]
 
 
 @pytest.mark.parametrize("utility", ["leontief", "linear"])
-def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_in_a_process_of_its_own_has_the_same_answer(
+    utility: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     here = nash_welfare(market, utility=utility, time_limit=60)
     monkeypatch.setattr(convex, "APART", 1)
@@ -101,12 +129,18 @@ def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any, mon
     assert apart.certificate["engine"] == here.certificate["engine"]
 
 
-def test_an_equilibrium_in_a_process_of_its_own_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_equilibrium_in_a_process_of_its_own_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     here = fisher_convex(market)
     monkeypatch.setattr(convex, "APART", 1)
     apart = fisher_convex(market, time_limit=60)
-    assert (apart.status, apart.stop, apart.tolerance) == (Status.OPTIMAL, Stop.FINISHED, here.tolerance)
+    assert (apart.status, apart.stop, apart.tolerance) == (
+        Status.OPTIMAL,
+        Stop.FINISHED,
+        here.tolerance,
+    )
     assert apart.certificate["solves"] == here.certificate["solves"]
 
 
@@ -132,7 +166,9 @@ def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
         assert outcome.bound >= nash_welfare(market, utility="linear").bound * (1 - 1e-6)
 
 
-def test_programs_too_large_for_their_translation_are_refused_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_too_large_for_their_translation_are_refused_before_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("work was begun")
 
@@ -141,15 +177,22 @@ def test_programs_too_large_for_their_translation_are_refused_before_work(monkey
     monkeypatch.setattr(convex, "eisenberg_gale", never)
     monkeypatch.setattr(convex, "call_apart", never)
     for limit in (None, 3.0):
-        with pytest.raises(InvalidOption, match="programs of 8 jobs by CVXPY, 7 at most; use fisher"):
+        with pytest.raises(
+            InvalidOption, match="programs of 8 jobs by CVXPY, 7 at most; use fisher"
+        ):
             fisher_convex(market, time_limit=limit)
-        with pytest.raises(InvalidOption, match="utility=ces solves programs of 8 jobs by CVXPY, 7 at most; use fewer"):
+        with pytest.raises(
+            InvalidOption,
+            match="utility=ces solves programs of 8 jobs by CVXPY, 7 at most; use fewer",
+        ):
             nash_welfare(market, utility="ces", time_limit=limit)
     assert nash_welfare(market).status is Status.OPTIMAL  # needs no translation
 
 
 @pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
-def test_a_process_is_ended_soon_after_its_limit(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_is_ended_soon_after_its_limit(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[float] = []
 
     def ended(*_: Any, hard_limit: float, **__: Any) -> None:

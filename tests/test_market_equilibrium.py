@@ -1,4 +1,6 @@
-"""The Fisher equilibrium: published and hand-worked answers, two exact routes, certificates that tell the truth."""
+"""The Fisher equilibrium: published and hand-worked answers, two exact routes, certificates that
+tell the truth.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import pytest
 import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.baselines.market import proportional_response
-from cotenant.instances.market import Allocation, Market, Residuals, best_reply, residuals, user_regrets, user_utilities
+from cotenant.instances.market import (
+    Allocation,
+    Market,
+    Residuals,
+    best_reply,
+    residuals,
+    user_regrets,
+    user_utilities,
+)
 from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import fill, job_utilities
@@ -30,7 +40,12 @@ ROUTES = 1e-4
 
 
 def drawn(seed: int = 0, **options: Any) -> Market:
-    settings: dict[str, Any] = {"users": 30, "servers": 30, "jobs": 5, "work": "lognormal"} | options
+    settings: dict[str, Any] = {
+        "users": 30,
+        "servers": 30,
+        "jobs": 5,
+        "work": "lognormal",
+    } | options
     return population(**settings, rng=np.random.default_rng(seed))
 
 
@@ -90,9 +105,12 @@ def test_one_server_is_split_by_budgets_whatever_the_fractions() -> None:
 
 
 def test_two_users_with_mirrored_jobs_pay_equal_prices_and_trade() -> None:
-    # By symmetry both prices are 1/10; user 0 moves cores to its parallel job until marginal utilities are equal:
+    # By symmetry both prices are 1/10; user 0 moves cores to its parallel job until marginal
+    # utilities are equal:
     # sqrt(.5)/(.5 + .5 x) = sqrt(.9)/(.9 + .1 (10 - x))
-    market = Market([10, 10], [1, 1], [0, 0, 1, 1], [0, 1, 0, 1], [0.5, 0.9, 0.9, 0.5], [1, 1, 1, 1])
+    market = Market(
+        [10, 10], [1, 1], [0, 0, 1, 1], [0, 1, 0, 1], [0.5, 0.9, 0.9, 0.5], [1, 1, 1, 1]
+    )
     outcome = fisher(market)
     a, b = np.sqrt(0.5), np.sqrt(0.9)
     x = (a * 1.9 - b * 0.5) / (b * 0.5 + a * 0.1)
@@ -108,14 +126,16 @@ LINEAR: list[tuple[str, Market, list[float], list[float]]] = [
         [1, 0, 0, 1],
     ),
     (
-        # user 1 is indifferent, so prices are equal and add up to the money, 4; user 0 buys server 0 only
+        # user 1 is indifferent, so prices are equal and add up to the money, 4; user 0 buys server
+        # 0 only
         "a rich user who is indifferent",
         Market([1, 1], [1, 3], [0, 0, 1, 1], [0, 1, 0, 1], np.ones(4), [3, 1, 1, 1]),
         [2, 2],
         [0.5, 0, 0.5, 1],
     ),
     (
-        # both prefer server 0 by 4 to 1 and 2 to 1; user 1 is the one at the margin: p0 = 2 p1, p0 + p1 = 2
+        # both prefer server 0 by 4 to 1 and 2 to 1; user 1 is the one at the margin: p0 = 2 p1, p0
+        # + p1 = 2
         "both prefer the same server",
         Market([1, 1], [1, 1], [0, 0, 1, 1], [0, 1, 0, 1], np.ones(4), [4, 1, 2, 1]),
         [4 / 3, 2 / 3],
@@ -124,8 +144,12 @@ LINEAR: list[tuple[str, Market, list[float], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("market", "price", "cores"), [row[1:] for row in LINEAR], ids=[row[0] for row in LINEAR])
-def test_linear_markets_worked_by_hand(market: Market, price: list[float], cores: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("market", "price", "cores"), [row[1:] for row in LINEAR], ids=[row[0] for row in LINEAR]
+)
+def test_linear_markets_worked_by_hand(
+    market: Market, price: list[float], cores: list[float]
+) -> None:
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
     assert prices(outcome) == pytest.approx(price, rel=1e-6)
@@ -147,10 +171,18 @@ def test_the_certificate_recomputes_from_scratch() -> None:
         assert regrets is not None
         assert regrets[user] == pytest.approx(1 - own / brute_reply(market, price, user), abs=1e-5)
     assert error.regret == pytest.approx(regrets.max())
-    used = [found.cores[market.server == j].sum() / market.capacity[j] - 1 for j in range(market.servers) if price[j] > 0]
+    used = [
+        found.cores[market.server == j].sum() / market.capacity[j] - 1
+        for j in range(market.servers)
+        if price[j] > 0
+    ]
     assert error.clearing == pytest.approx(np.abs(used).max(), abs=1e-12)
     demand = best_reply(market, price).amount
-    asked = [demand[market.server == j].sum() / market.capacity[j] - 1 for j in range(market.servers) if price[j] > 0]
+    asked = [
+        demand[market.server == j].sum() / market.capacity[j] - 1
+        for j in range(market.servers)
+        if price[j] > 0
+    ]
     assert error.excess_demand == pytest.approx(np.abs(asked).max())
 
 
@@ -184,7 +216,8 @@ def test_fisher_equals_the_convex_route(seed: int) -> None:
 
 
 def test_the_convex_route_gives_serial_jobs_their_sliver() -> None:
-    # the serial job takes the idle server for next to nothing, the other job all of the server that is paid for
+    # the serial job takes the idle server for next to nothing, the other job all of the server that
+    # is paid for
     market = Market([16.0, 8.0], [1.0], [0, 0], [1, 0], [0.0, 0.5], [1.0, 1.0])
     outcome = fisher_convex(market)
     assert outcome.status is Status.OPTIMAL
@@ -196,8 +229,12 @@ def test_fisher_equals_the_convex_route_where_jobs_are_serial() -> None:
     for seed in range(100):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
-        fraction = np.where(rng.random(jobs) < 0.4, 0.0, rng.choice([0.5, 0.8, float(rng.uniform(0.1, 0.95))], jobs))
-        work = 10.0 ** rng.uniform(-6, 6, jobs) if seed % 5 == 0 else rng.choice([0.5, 1.0, 2.0], jobs)
+        fraction = np.where(
+            rng.random(jobs) < 0.4, 0.0, rng.choice([0.5, 0.8, float(rng.uniform(0.1, 0.95))], jobs)
+        )
+        work = (
+            10.0 ** rng.uniform(-6, 6, jobs) if seed % 5 == 0 else rng.choice([0.5, 1.0, 2.0], jobs)
+        )
         market = Market(
             rng.integers(1, 20, servers),
             rng.random(users) + 0.1,
@@ -211,7 +248,9 @@ def test_fisher_equals_the_convex_route_where_jobs_are_serial() -> None:
         assert convex.certificate["clearing"] <= 5e-5, seed
         worth = [user_utilities(market, answer(outcome).cores) for outcome in (direct, convex)]
         assert worth[1] == pytest.approx(worth[0], rel=5 * ROUTES), seed
-        assert prices(convex) == pytest.approx(prices(direct), abs=5 * ROUTES * prices(direct).max()), seed
+        assert prices(convex) == pytest.approx(
+            prices(direct), abs=5 * ROUTES * prices(direct).max()
+        ), seed
 
 
 @pytest.mark.parametrize("route", ["newton", "interior", "proportional"])
@@ -244,7 +283,9 @@ def test_nobody_envies_and_everybody_gains_from_sharing_at_the_equilibrium(seed:
 def test_relabelling_users_servers_and_jobs_changes_nothing() -> None:
     market = drawn(4, budgets="lognormal")
     rng = np.random.default_rng(0)
-    users, servers, order = (rng.permutation(n) for n in (market.users, market.servers, market.jobs))
+    users, servers, order = (
+        rng.permutation(n) for n in (market.users, market.servers, market.jobs)
+    )
     mixed = Market(
         market.capacity[np.argsort(servers)],
         market.budget[np.argsort(users)],
@@ -265,7 +306,9 @@ def test_only_ratios_of_budgets_and_a_user_s_own_work_matter() -> None:
     assert prices(fisher(other)) == pytest.approx(1e6 * prices(fisher(market)), rel=1e-6)
 
 
-def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_not_when_work_varies() -> None:
+def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_not_when_work_varies() -> (
+    None
+):
     market = drawn(0, users=50, servers=50, jobs=10)
     regret = {}
     for rule in ("corrected", "printed"):
@@ -274,22 +317,37 @@ def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_n
     assert regret["corrected"] <= CERTIFIED
     assert regret["printed"] > 0.10
     squared = fisher(market.replace(work=market.work**2))
-    assert answer(outcome).cores == pytest.approx(answer(squared).cores, abs=1e-3)  # its fixed point: the market with w^2
+    assert answer(outcome).cores == pytest.approx(
+        answer(squared).cores, abs=1e-3
+    )  # its fixed point: the market with w^2
 
 
 def test_the_two_rules_agree_when_work_does_not_vary_within_a_user() -> None:
     market = drawn(0, work="one")
-    each = [proportional_response(market, rule=rule, rounds=300).solution for rule in ("corrected", "printed")]  # type: ignore[arg-type]
+    each = [
+        proportional_response(market, rule=rule, rounds=300).solution
+        for rule in ("corrected", "printed")
+    ]  # type: ignore[arg-type]
     assert each[0] == each[1]
 
 
 def test_fewer_than_two_hundred_rounds_suffice_at_the_tolerance_the_thesis_leaves_out() -> None:
-    outcome = proportional_response(population(users=300, servers=300, rng=np.random.default_rng(0)))
+    outcome = proportional_response(
+        population(users=300, servers=300, rng=np.random.default_rng(0))
+    )
     assert outcome.stop is Stop.FINISHED
     assert outcome.certificate["rounds"] < 200
 
 
-FRACTIONS = [(0.0, 0.0), (0.0, 1e-6), (0.001, 0.1), (0.55, 0.99), (0.999, 0.999999), (1.0, 1.0), (0.0, 1.0)]
+FRACTIONS = [
+    (0.0, 0.0),
+    (0.0, 1e-6),
+    (0.001, 0.1),
+    (0.55, 0.99),
+    (0.999, 0.999999),
+    (1.0, 1.0),
+    (0.0, 1.0),
+]
 EXTREMES = list(itertools.product(FRACTIONS, (0.01, 24.0, 1e6), ("one", "lognormal")))
 
 
@@ -297,19 +355,33 @@ EXTREMES = list(itertools.product(FRACTIONS, (0.01, 24.0, 1e6), ("one", "lognorm
 def test_every_extreme_market_ends_with_a_status_that_tells_the_truth(
     fraction: tuple[float, float], cores: float, work: str
 ) -> None:
-    market = drawn(7, users=20, servers=15, jobs=4, low=fraction[0], high=fraction[1], cores=cores, work=work, spread=2.0)
+    market = drawn(
+        7,
+        users=20,
+        servers=15,
+        jobs=4,
+        low=fraction[0],
+        high=fraction[1],
+        cores=cores,
+        work=work,
+        spread=2.0,
+    )
     outcome = fisher(market)
     found = answer(outcome)
     cotenant.check(market, found)
     error = residuals(market, found)
     assert error is not None
     assert (outcome.status is Status.OPTIMAL) == (error.worst <= CERTIFIED)
-    assert outcome.status is Status.OPTIMAL  # all of these are solved today; the line above is what must never break
+    assert (
+        outcome.status is Status.OPTIMAL
+    )  # all of these are solved today; the line above is what must never break
     assert outcome.certificate["regret"] == error.regret
 
 
 def mixed_market() -> Market:
-    """Everything at once: f = 0, f = 1, work 0, several jobs on one server, a server and a user without jobs."""
+    """Everything at once: f = 0, f = 1, work 0, several jobs on one server, a server and a user
+    without jobs.
+    """
     rng = np.random.default_rng(8)
     market = drawn(8, users=12, servers=8, jobs=5, budgets="lognormal")
     fraction, work = market.parallel_fraction.copy(), market.work.copy()
@@ -327,10 +399,16 @@ def mixed_market() -> Market:
 
 
 def wild_market(seed: int) -> Market:
-    """Few users and jobs; budgets, cores, work and 1 - f over many orders of magnitude; f = 0, f = 1 and work 0 among them."""
+    """Few users and jobs; budgets, cores, work and 1 - f over many orders of magnitude; f = 0, f =
+    1 and work 0 among them.
+    """
     rng = np.random.default_rng(seed)
     users, servers, jobs = (int(rng.integers(1, most)) for most in (15, 10, 40))
-    near = [rng.random(jobs), 1 - 10.0 ** -rng.uniform(1, 14, jobs), 10.0 ** -rng.uniform(1, 14, jobs)][int(rng.integers(3))]
+    near = [
+        rng.random(jobs),
+        1 - 10.0 ** -rng.uniform(1, 14, jobs),
+        10.0 ** -rng.uniform(1, 14, jobs),
+    ][int(rng.integers(3))]
     draw = rng.random(jobs)
     fraction = np.where(draw < 0.2, 0.0, np.where(draw > 0.8, 1.0, near))
     return Market(
@@ -361,7 +439,13 @@ def test_no_wild_market_is_called_solved_when_it_is_not() -> None:
 
 def test_a_small_budget_does_not_drown_where_f_is_almost_one() -> None:
     # once lost to rounding: the best use of little money is a job whose curve bends only far away
-    answered = fill(np.array([94.0, 90.0]), np.array([1 - 7e-14, 1.0]), np.ones(2), np.zeros(2, dtype=int), np.array([7e-4]))
+    answered = fill(
+        np.array([94.0, 90.0]),
+        np.array([1 - 7e-14, 1.0]),
+        np.ones(2),
+        np.zeros(2, dtype=int),
+        np.array([7e-4]),
+    )
     assert answered.amount == pytest.approx([7e-4, 0.0])
 
 
@@ -465,7 +549,9 @@ def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:
     from cotenant.analysis.run.result import run
 
     metrics = analysis_of("market").metrics
-    result = run(market, forged, method="forged", objective_name="equilibrium_error", metrics=metrics)
+    result = run(
+        market, forged, method="forged", objective_name="equilibrium_error", metrics=metrics
+    )
     assert result.status is Status.FEASIBLE
     assert "not accepted" in result.certificate["withdrawn"]
 
@@ -473,7 +559,9 @@ def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:
 def test_a_warm_start_from_nearby_prices_gives_the_same_equilibrium() -> None:
     market = drawn(3)
     before = answer(fisher(market))
-    later = market.replace(work=market.work * np.random.default_rng(0).uniform(0.9, 1.1, market.jobs))
+    later = market.replace(
+        work=market.work * np.random.default_rng(0).uniform(0.9, 1.1, market.jobs)
+    )
     warm, cold = fisher(later, start=before, warm_rounds=1), fisher(later)
     assert prices(warm) == pytest.approx(prices(cold), rel=1e-6)
     with pytest.raises(InvalidOption, match="start has no prices"):
@@ -506,7 +594,9 @@ def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
     for server in range(6):
         step = np.zeros(6)
         step[server] = 1e-6
-        change = (reply(arena, price * np.exp(step)).excess - reply(arena, price * np.exp(-step)).excess) / 2e-6
+        change = (
+            reply(arena, price * np.exp(step)).excess - reply(arena, price * np.exp(-step)).excess
+        ) / 2e-6
         assert -matrix[:, server] == pytest.approx(change, abs=1e-6)
 
 
@@ -516,12 +606,17 @@ def test_the_matrix_free_solve_is_the_dense_one() -> None:
     blocks = UserBlocks(10 + rng.random(5), rng.random(27), rng.random(27), user, server, 9)
     right = rng.random(5)
     assert blocks.dense() @ right == pytest.approx(blocks.apply(right))
-    assert solve_blocks(blocks, right, 1e-12) == pytest.approx(np.linalg.solve(blocks.dense(), right))
+    assert solve_blocks(blocks, right, 1e-12) == pytest.approx(
+        np.linalg.solve(blocks.dense(), right)
+    )
 
 
 @pytest.mark.parametrize("work", ["one", "lognormal"])
-def test_linear_markets_are_settled_without_a_dense_matrix(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # once lost beyond as many servers as a dense matrix is made for: prices tied together by a forest of jobs
+def test_linear_markets_are_settled_without_a_dense_matrix(
+    work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # once lost beyond as many servers as a dense matrix is made for: prices tied together by a
+    # forest of jobs
     monkeypatch.setattr("cotenant.solvers.market.linear.DIRECT_UP_TO", 0)
     market = drawn(0, users=300, servers=300, jobs=10, low=1.0, high=1.0, work=work)
     outcome = fisher(market)
@@ -533,7 +628,9 @@ FAMILIES = [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5),
 
 
 @pytest.mark.parametrize(("utility", "rho"), FAMILIES)
-def test_eisenberg_gale_is_the_equilibrium_of_homogeneous_utilities(utility: Any, rho: float) -> None:
+def test_eisenberg_gale_is_the_equilibrium_of_homogeneous_utilities(
+    utility: Any, rho: float
+) -> None:
     market = drawn(2, users=10, servers=8, jobs=4, budgets="lognormal")
     outcome = nash_welfare(market, utility=utility, rho=rho)
     family = family_named(utility, rho)
@@ -548,7 +645,9 @@ def test_eisenberg_gale_is_the_equilibrium_of_homogeneous_utilities(utility: Any
 
 
 @pytest.mark.parametrize(("utility", "rho"), FAMILIES)
-def test_a_homogeneous_best_reply_beats_random_ways_to_spend_the_budget(utility: str, rho: float) -> None:
+def test_a_homogeneous_best_reply_beats_random_ways_to_spend_the_budget(
+    utility: str, rho: float
+) -> None:
     market = drawn(2, users=6, servers=6, jobs=3)
     rng = np.random.default_rng(0)
     price = rng.exponential(size=6)
@@ -567,7 +666,9 @@ def test_eisenberg_gale_is_not_the_equilibrium_of_amdahl_utilities() -> None:
     equilibrium, welfare = cotenant.solve(market, "fisher"), cotenant.solve(market, "nash-welfare")
     assert np.abs(equilibrium.solution.cores - welfare.solution.cores).max() > 0.5
     assert welfare.metrics["nash_welfare"] > equilibrium.metrics["nash_welfare"]
-    assert welfare.certificate["most_spent"] < 0.95  # at its multipliers nobody would spend its budget
+    assert (
+        welfare.certificate["most_spent"] < 0.95
+    )  # at its multipliers nobody would spend its budget
     assert welfare.metrics["envy_index"] < 0.99
 
 

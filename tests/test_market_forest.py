@@ -1,4 +1,6 @@
-"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions and an independent convex route."""
+"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions and an
+independent convex route.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ CONVEX = 1e-5
 
 
 def tiny(seed: int) -> Market:
-    """Users and servers of whole numbers; equal works tie often; every server has a tenant, some users two jobs on one."""
+    """Users and servers of whole numbers; equal works tie often; every server has a tenant, some
+    users two jobs on one.
+    """
     rng = np.random.default_rng(seed)
     users, servers = int(rng.integers(1, 5)), int(rng.integers(1, 4))
     pairs = [pair for pair in itertools.product(range(users), range(servers)) if rng.random() < 0.8]
@@ -33,13 +37,17 @@ def tiny(seed: int) -> Market:
     work = rng.integers(1, 4 if seed % 2 else 100, len(pairs))
     user, server = zip(*pairs, strict=True)
     number = len(pairs)
-    return Market(rng.integers(1, 5, servers), rng.integers(1, 6, users), user, server, np.ones(number), work)
+    return Market(
+        rng.integers(1, 5, servers), rng.integers(1, 6, users), user, server, np.ones(number), work
+    )
 
 
 def forests(market: Market) -> Iterator[nx.Graph]:
     """Every forest of useful jobs in which every user with a job and every server has one."""
     best: dict[tuple[int, int], int] = {}
-    for user, server, work in zip(market.user.tolist(), market.server.tolist(), market.work.tolist(), strict=True):
+    for user, server, work in zip(
+        market.user.tolist(), market.server.tolist(), market.work.tolist(), strict=True
+    ):
         best[user, server] = max(best.get((user, server), 0), int(work))
     ends = {("user", user) for user, _ in best} | {("server", server) for _, server in best}
     for number in range(1, len(ends)):
@@ -54,7 +62,10 @@ def forests(market: Market) -> Iterator[nx.Graph]:
 
 def exact_prices(market: Market) -> list[Fraction]:
     """The equilibrium prices by trying every forest, in fractions."""
-    best = [(u, j, Fraction(int(w))) for u, j, w in zip(market.user.tolist(), market.server.tolist(), market.work, strict=True)]
+    best = [
+        (u, j, Fraction(int(w)))
+        for u, j, w in zip(market.user.tolist(), market.server.tolist(), market.work, strict=True)
+    ]
     for graph in forests(market):
         price: dict[int, Fraction] = {}
         bids: list[Fraction] = []
@@ -65,10 +76,17 @@ def exact_prices(market: Market) -> list[Fraction]:
             for near, far in nx.bfs_edges(tree, root):
                 level[far] = tree.edges[near, far]["work"] / level[near]
             money = sum(Fraction(int(market.budget[node[1]])) for node in tree if node[0] == "user")
-            worth = {node: value * int(market.capacity[node[1]]) for node, value in level.items() if node[0] == "server"}
+            worth = {
+                node: value * int(market.capacity[node[1]])
+                for node, value in level.items()
+                if node[0] == "server"
+            }
             unit = money / sum(worth.values())
             price |= {node[1]: level[node] * unit for node in worth}
-            need = {n: worth[n] * unit if n in worth else Fraction(int(market.budget[n[1]])) for n in tree}
+            need = {
+                n: worth[n] * unit if n in worth else Fraction(int(market.budget[n[1]]))
+                for n in tree
+            }
             pruned = nx.Graph(tree)
             while pruned.number_of_edges():
                 leaf = next(node for node, degree in pruned.degree if degree == 1)
@@ -79,7 +97,10 @@ def exact_prices(market: Market) -> list[Fraction]:
         if min(bids) < 0:
             continue
         value = {user: max(w / price[j] for u, j, w in best if u == user) for user, _, _ in best}
-        edges = [(a[1], b[1], d["work"]) if a[0] == "user" else (b[1], a[1], d["work"]) for a, b, d in graph.edges(data=True)]
+        edges = [
+            (a[1], b[1], d["work"]) if a[0] == "user" else (b[1], a[1], d["work"])
+            for a, b, d in graph.edges(data=True)
+        ]
         if all(work / price[server] == value[user] for user, server, work in edges):
             return [price[server] for server in range(market.servers)]
     raise AssertionError("a linear market has an equilibrium on a forest")
@@ -92,7 +113,10 @@ def test_prices_are_those_of_enumeration_in_fractions(seed: int) -> None:
     true = np.array([float(price) for price in exact_prices(market)])
     rng = np.random.default_rng(seed)
     for _ in range(3):  # from anywhere at all
-        price, cores = rng.exponential(size=market.servers) + 1e-3, rng.exponential(size=len(arena.job))
+        price, cores = (
+            rng.exponential(size=market.servers) + 1e-3,
+            rng.exponential(size=len(arena.job)),
+        )
         end = forest_end(arena, price, cores, lambda: False)
         assert end is not None
         assert end[1] * arena.unit == pytest.approx(true, rel=ROUNDING)
@@ -107,7 +131,9 @@ def test_prices_are_those_of_enumeration_in_fractions(seed: int) -> None:
 def linear(seed: int, size: int, work: str) -> Market:
     rng = np.random.default_rng(seed)
     budgets = "lognormal" if seed % 2 else "equal"
-    return population(users=size, servers=size, jobs=5, low=1.0, high=1.0, work=work, budgets=budgets, rng=rng)  # type: ignore[arg-type]
+    return population(
+        users=size, servers=size, jobs=5, low=1.0, high=1.0, work=work, budgets=budgets, rng=rng
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,4 +1,6 @@
-"""Market, Allocation, check, files, generators, formats and profiles: what is given and what is refused."""
+"""Market, Allocation, check, files, generators, formats and profiles: what is given and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,37 @@ import cotenant
 from cotenant.instances.market import Allocation, Market, memory
 from cotenant.instances.market.formats import jobs_csv
 from cotenant.instances.market.generators import population
-from cotenant.instances.market.profile import amdahl_fit, fractions, karp_flatt, pool, read_pool, read_profile
+from cotenant.instances.market.profile import (
+    amdahl_fit,
+    fractions,
+    karp_flatt,
+    pool,
+    read_pool,
+    read_profile,
+)
 from cotenant.instances.market.utility import speedup
 from cotenant.instances.market.workloads import WORKLOADS, synthetic_fractions
-from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption, write
+from cotenant.instances.problem import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    write,
+)
 
-JOB: dict[str, Any] = {"user": [0, 1], "server": [0, 0], "parallel_fraction": [0.5, 0.9], "work": [1, 2]}
-TINY: dict[str, Any] = {"cotenant": 1, "problem": "market", "capacity": [10], "budget": [1, 1], "job": JOB}
+JOB: dict[str, Any] = {
+    "user": [0, 1],
+    "server": [0, 0],
+    "parallel_fraction": [0.5, 0.9],
+    "work": [1, 2],
+}
+TINY: dict[str, Any] = {
+    "cotenant": 1,
+    "problem": "market",
+    "capacity": [10],
+    "budget": [1, 1],
+    "job": JOB,
+}
 DATA = MEASURED / "speedup"
 
 
@@ -31,32 +57,68 @@ def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
 
 
 BROKEN: list[tuple[str, dict[str, Any], str]] = [
-    ("f above 1", {"job": JOB | {"parallel_fraction": [0.5, 1.5]}}, r"parallel_fraction\[1\] is 1.5; expected a fraction from 0"),
-    ("f below 0", {"job": JOB | {"parallel_fraction": [-0.1, 0.5]}}, r"parallel_fraction\[0\] is -0.1"),
+    (
+        "f above 1",
+        {"job": JOB | {"parallel_fraction": [0.5, 1.5]}},
+        r"parallel_fraction\[1\] is 1.5; expected a fraction from 0",
+    ),
+    (
+        "f below 0",
+        {"job": JOB | {"parallel_fraction": [-0.1, 0.5]}},
+        r"parallel_fraction\[0\] is -0.1",
+    ),
     ("capacity of 0", {"capacity": [0]}, r"capacity\[0\] is 0.0; expected cores .* above 0"),
     ("a negative capacity", {"capacity": [-3]}, r"capacity\[0\] is -3"),
     ("a budget of 0", {"budget": [1, 0]}, r"budget\[1\] is 0.0; expected .* above 0"),
     ("a negative budget", {"budget": [-1, 1]}, r"budget\[0\] is -1"),
-    ("negative work", {"job": JOB | {"work": [1, -1]}}, r"work\[1\] is -1.0; expected a finite number, 0 or more"),
-    ("a capacity beyond whole numbers", {"capacity": [1e19]}, r"capacity\[0\] is 1e\+19; expected a number from 1e-15 to 1e\+15"),
-    ("a budget beyond floats' squares", {"budget": [1, 1e-200]}, r"budget\[1\] is 1e-200; expected a number from 1e-50"),
+    (
+        "negative work",
+        {"job": JOB | {"work": [1, -1]}},
+        r"work\[1\] is -1.0; expected a finite number, 0 or more",
+    ),
+    (
+        "a capacity beyond whole numbers",
+        {"capacity": [1e19]},
+        r"capacity\[0\] is 1e\+19; expected a number from 1e-15 to 1e\+15",
+    ),
+    (
+        "a budget beyond floats' squares",
+        {"budget": [1, 1e-200]},
+        r"budget\[1\] is 1e-200; expected a number from 1e-50",
+    ),
     (
         "work beyond floats' squares",
         {"job": JOB | {"work": [0, 1.7e308]}},
         r"work\[1\] is 1.7e\+308; expected a number from 1e-50",
     ),
-    ("a server that is not there", {"job": JOB | {"server": [0, 1]}}, r"server\[1\] is 1; expected 0 to 0"),
-    ("a user that is not there", {"job": JOB | {"user": [0, 7]}}, r"user\[1\] is 7; expected 0 to 1"),
+    (
+        "a server that is not there",
+        {"job": JOB | {"server": [0, 1]}},
+        r"server\[1\] is 1; expected 0 to 0",
+    ),
+    (
+        "a user that is not there",
+        {"job": JOB | {"user": [0, 7]}},
+        r"user\[1\] is 7; expected 0 to 1",
+    ),
     ("no jobs", {"job": {name: [] for name in JOB}}, "user is empty; expected at least one job"),
-    ("lists of two lengths", {"job": JOB | {"work": [1]}}, "work is of length 1; expected 2 entries"),
+    (
+        "lists of two lengths",
+        {"job": JOB | {"work": [1]}},
+        "work is of length 1; expected 2 entries",
+    ),
     ("half a user", {"job": JOB | {"user": [0, 0.5]}}, "job.user"),
     ("an unknown field", {"job": JOB | {"color": [1]}}, "color"),
     ("a missing field", {"job": {"user": [0]}}, "missing"),
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
-def test_bad_input_is_refused_from_a_file_with_field_value_and_line(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_bad_input_is_refused_from_a_file_with_field_value_and_line(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidInstance, match=message) as caught:
         cotenant.read(put(tmp_path, TINY | change))
     assert "instance.json, line" in str(caught.value)
@@ -73,7 +135,14 @@ def test_nan_is_refused_in_memory_and_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_market_survives_a_round_trip_with_many_digits(tmp_path: Path) -> None:
-    market = population(users=7, servers=5, jobs=3, work="lognormal", budgets="lognormal", rng=np.random.default_rng(1))
+    market = population(
+        users=7,
+        servers=5,
+        jobs=3,
+        work="lognormal",
+        budgets="lognormal",
+        rng=np.random.default_rng(1),
+    )
     assert cotenant.read(write(market, tmp_path / "market.json.gz")) == market
 
 
@@ -96,7 +165,9 @@ def test_instances_are_frozen_and_replace_validates() -> None:
         ([5.0, 5.0], [-1.0], r"price\[0\] is -1"),
     ],
 )
-def test_check_names_the_rule_that_an_allocation_breaks(cores: list[float], price: list[float] | None, message: str) -> None:
+def test_check_names_the_rule_that_an_allocation_breaks(
+    cores: list[float], price: list[float] | None, message: str
+) -> None:
     market = Market([10], [1, 1], [0, 1], [0, 0], [0.5, 0.9], [1, 1])
     with pytest.raises(InfeasibleSolution, match=message):
         cotenant.check(market, Allocation(cores, price))
@@ -133,7 +204,9 @@ def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range()
     assert len(table) == 22
     assert min(table.values()) == 0.55
     assert max(table.values()) == 0.99
-    market = population(users=10, servers=10, jobs=5, fractions="pool", rng=np.random.default_rng(0))
+    market = population(
+        users=10, servers=10, jobs=5, fractions="pool", rng=np.random.default_rng(0)
+    )
     assert set(market.parallel_fraction.tolist()) <= set(table.values())
 
 
@@ -148,12 +221,18 @@ def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range()
         ({"work": "two"}, "work is 'two'; expected one or lognormal"),
     ],
 )
-def test_a_generator_s_options_are_checked_before_work(options: dict[str, Any], message: str) -> None:
+def test_a_generator_s_options_are_checked_before_work(
+    options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
-        population(**({"users": 5, "servers": 10, "jobs": 2} | options), rng=np.random.default_rng(0))
+        population(
+            **({"users": 5, "servers": 10, "jobs": 2} | options), rng=np.random.default_rng(0)
+        )
 
 
-def test_more_jobs_than_memory_allows_says_how_much_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_jobs_than_memory_allows_says_how_much_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(InvalidInstance, match=r"needs about 15\d*\.\d GB, .* GB are free"):
         population(users=10**8, servers=100, jobs=10, rng=np.random.default_rng(0))
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
@@ -184,17 +263,31 @@ def test_measured_times_in_a_jobs_csv_become_fractions(tmp_path: Path) -> None:
         ("user,parallel_fraction\na,0.5\n", "line 1: no column 'server'"),
         ("user,server,color,parallel_fraction\na,b,c,0.5\n", "line 1: unknown column 'color'"),
         ("user,server\na,b\n", "line 1: give either the column parallel_fraction or"),
-        ("user,server,parallel_fraction\na,b,1.2\n", "line 2, column 'parallel_fraction' is '1.2'; expected a fraction"),
+        (
+            "user,server,parallel_fraction\na,b,1.2\n",
+            "line 2, column 'parallel_fraction' is '1.2'; expected a fraction",
+        ),
         ("user,server,parallel_fraction\na,b,0.5\n\na,b\n", "line 4: 2 values; expected 3"),
-        ("user,server,parallel_fraction\na,b,half\n", "line 2, column 'parallel_fraction' is 'half'"),
-        ("user,server,parallel_fraction,budget\na,b,0.5,1\na,c,0.5,2\n", "line 3: budget of user 'a' is 2, but 1"),
+        (
+            "user,server,parallel_fraction\na,b,half\n",
+            "line 2, column 'parallel_fraction' is 'half'",
+        ),
+        (
+            "user,server,parallel_fraction,budget\na,b,0.5,1\na,c,0.5,2\n",
+            "line 3: budget of user 'a' is 2, but 1",
+        ),
         ("user,server,seconds@2\na,b,3\n", "line 1: no column seconds@1"),
-        ("user,server,seconds@1,seconds@2\na,b,3,\n", "line 2: expected positive run times on 1 core and"),
+        (
+            "user,server,seconds@1,seconds@2\na,b,3,\n",
+            "line 2: expected positive run times on 1 core and",
+        ),
         ("user,server,parallel_fraction\n,b,0.5\n", "line 2, column 'user' is ''; expected a name"),
         ("user,server,parallel_fraction\n", "has no rows"),
     ],
 )
-def test_a_broken_jobs_csv_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+def test_a_broken_jobs_csv_is_refused_with_its_line(
+    text: str, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidFile, match=message):
         jobs_csv(put(tmp_path, text, "jobs.csv"))
 
@@ -208,7 +301,8 @@ def test_karp_flatt_inverts_amdahl_and_is_undefined_on_one_core() -> None:
 
 
 def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
-    # speedups 2 on 4 cores and 3 on 8: F = (1 - 1/2)/(1 - 1/4) = 2/3 and (1 - 1/3)/(1 - 1/8) = 16/21
+    # speedups 2 on 4 cores and 3 on 8: F = (1 - 1/2)/(1 - 1/4) = 2/3 and (1 - 1/3)/(1 - 1/8) =
+    # 16/21
     text = "workload,cores,seconds\na,1,12\na,4,6\na,8,4\n"
     (entry,) = fractions(read_profile(put(tmp_path, text, "p.csv")))
     assert entry.mean == pytest.approx((2 / 3 + 16 / 21) / 2)
@@ -220,15 +314,23 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("workload,cores,seconds\na,1,12\na,two,6\n", "line 3, column 'cores' is 'two'; expected a number"),
+        (
+            "workload,cores,seconds\na,1,12\na,two,6\n",
+            "line 3, column 'cores' is 'two'; expected a number",
+        ),
         ("workload,cores,seconds\na,1\n", "line 2: 2 values; expected 3"),
-        ("workload,cores,seconds\na,1,0\n", "line 2, column 'seconds' is '0'; expected a number, above 0"),
+        (
+            "workload,cores,seconds\na,1,0\n",
+            "line 2, column 'seconds' is '0'; expected a number, above 0",
+        ),
         ("workload,cores\na,1\n", "line 1: no column 'seconds' or 'speedup'"),
         ("cores,seconds\n1,1\n", "line 1: no column 'workload'"),
         ("workload,cores,seconds\n", "has no rows"),
     ],
 )
-def test_an_unreadable_profile_row_is_named_by_its_line(text: str, message: str, tmp_path: Path) -> None:
+def test_an_unreadable_profile_row_is_named_by_its_line(
+    text: str, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidFile, match=message):
         read_profile(put(tmp_path, text, "p.csv"))
 
@@ -240,7 +342,14 @@ def test_a_profile_without_a_run_on_one_core_is_refused(tmp_path: Path) -> None:
 
 def test_a_pool_file_feeds_the_generator(tmp_path: Path) -> None:
     path = put(tmp_path, "workload,parallel_fraction\na,0.6\nb,0.7\n", "pool.csv")
-    market = population(users=9, servers=9, jobs=3, fractions="pool", pool_file=str(path), rng=np.random.default_rng(0))
+    market = population(
+        users=9,
+        servers=9,
+        jobs=3,
+        fractions="pool",
+        pool_file=str(path),
+        rng=np.random.default_rng(0),
+    )
     assert set(market.parallel_fraction.tolist()) == {0.6, 0.7}
 
 
@@ -250,6 +359,12 @@ def test_the_measured_parsec_profile_gives_the_fractions_on_record() -> None:
         pytest.skip("measured data of others is not at hand")
     profile = read_profile(path, where="platform=xeon_server,implementation=Pthreads")
     found = pool(profile, most_cores=24)
-    record = {"blackscholes": 0.9789, "bodytrack": 0.8889, "canneal": 0.9099, "ferret_alt_1": 0.9806, "vips": 0.9756}
+    record = {
+        "blackscholes": 0.9789,
+        "bodytrack": 0.8889,
+        "canneal": 0.9099,
+        "ferret_alt_1": 0.9806,
+        "vips": 0.9756,
+    }
     for name, value in record.items():
         assert found[name] == pytest.approx(value, abs=1e-3)

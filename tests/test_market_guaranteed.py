@@ -1,4 +1,6 @@
-"""The most total utility at a guaranteed sharing index: against grids, against the convex program, and cut short."""
+"""The most total utility at a guaranteed sharing index: against grids, against the convex program,
+and cut short.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def explored(market: Market, time_limit: float | None = None) -> Guarantees:
 
 
 def drawn(seed: int, **options: Any) -> Market:
-    """A small market: smooth when seed % 3 is 0, else with jobs of f = 1, sometimes f = 0 or work 0."""
+    """A small market: smooth when seed % 3 is 0, else with jobs of f = 1, sometimes f = 0 or work
+    0.
+    """
     rng = np.random.default_rng([5, seed])
     settings: dict[str, Any] = {
         "users": 2 + seed % 4,
@@ -69,7 +73,9 @@ def two_users(seed: int) -> Market:
 
 
 def on_a_grid(market: Market, steps: int = 500) -> tuple[np.ndarray, np.ndarray]:
-    """Total utility and sharing index of every division of both servers in so many parts, from the definitions."""
+    """Total utility and sharing index of every division of both servers in so many parts, from the
+    definitions.
+    """
 
     def worth(cores: np.ndarray, job: int) -> np.ndarray:
         f = market.parallel_fraction[job]
@@ -81,7 +87,10 @@ def on_a_grid(market: Market, steps: int = 500) -> tuple[np.ndarray, np.ndarray]
     second = worth(market.capacity[0] - one, 2) + worth(market.capacity[1] - other, 3)
     shares = market.budget / market.budget.sum()
     static = [
-        sum(float(worth(np.array(market.capacity[market.server[job]] * shares[user]), job)) for job in jobs)
+        sum(
+            float(worth(np.array(market.capacity[market.server[job]] * shares[user]), job))
+            for job in jobs
+        )
         for user, jobs in enumerate(([0, 1], [2, 3]))
     ]
     return first + second, np.minimum(first / static[0], second / static[1])
@@ -116,8 +125,12 @@ def test_values_agree_with_the_convex_program(seed: int) -> None:
         program = guaranteed(market, search.static, float(sigma))
         answer = solve_convex(program.problem, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
         assert answer.objective is not None
-        outside = serial[~np.isin(market.user, program.user)].sum()  # users whose jobs are all serial
-        assert found.total == pytest.approx(answer.objective * program.unit + outside, rel=PROGRAMME)
+        outside = serial[
+            ~np.isin(market.user, program.user)
+        ].sum()  # users whose jobs are all serial
+        assert found.total == pytest.approx(
+            answer.objective * program.unit + outside, rel=PROGRAMME
+        )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -137,7 +150,9 @@ def test_answers_keep_their_guarantee_by_the_instances_own_measure(seed: int) ->
         allocation = Allocation(found.cores)
         check(market, allocation)
         assert sharing_index(market, allocation) >= sigma * (1 - 1e-12)
-        assert found.total == pytest.approx(user_utilities(market, allocation.cores).sum(), rel=1e-12)
+        assert found.total == pytest.approx(
+            user_utilities(market, allocation.cores).sum(), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -148,7 +163,9 @@ def test_random_allocations_never_pass_the_bound_at_their_own_index(seed: int) -
         search.most(float(sigma))
     for _ in range(300):
         cores = rng.gamma(rng.uniform(0.2, 3), size=market.jobs)
-        cores *= (market.capacity / np.maximum(np.bincount(market.server, cores, market.servers), 1e-300))[market.server]
+        cores *= (
+            market.capacity / np.maximum(np.bincount(market.server, cores, market.servers), 1e-300)
+        )[market.server]
         allocation = Allocation(cores * (1 - 1e-12))
         index = sharing_index(market, allocation)
         assert index <= search.highest
@@ -187,7 +204,8 @@ def test_a_hundred_users_are_proved_at_every_index() -> None:
 
 def test_one_index_for_all_when_everybody_is_alike() -> None:
     market = Market(
-        np.array([8.0]), np.ones(4), user=np.arange(4), server=np.zeros(4, dtype=int), parallel_fraction=np.full(4, 0.8),
+        np.array([8.0]), np.ones(4), user=np.arange(4), server=np.zeros(4, dtype=int),
+        parallel_fraction=np.full(4, 0.8),
         work=np.ones(4),
     )  # fmt: skip
     (found,) = price_frontiers(market)
@@ -197,7 +215,8 @@ def test_one_index_for_all_when_everybody_is_alike() -> None:
 
 def test_serial_jobs_alone_have_nothing_to_gain() -> None:
     market = Market(
-        np.array([4.0, 4.0]), np.ones(2), user=np.array([0, 1]), server=np.array([0, 1]), parallel_fraction=np.zeros(2),
+        np.array([4.0, 4.0]), np.ones(2), user=np.array([0, 1]), server=np.array([0, 1]),
+        parallel_fraction=np.zeros(2),
         work=np.array([1.0, 3.0]),
     )  # fmt: skip
     (found,) = price_frontiers(market)
@@ -228,7 +247,9 @@ def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> No
             assert point.bound >= whole.bound(point.limit) * (1 - PROVED)
 
 
-def test_without_the_program_jumping_markets_are_not_called_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_program_jumping_markets_are_not_called_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "MOST_JOBS", 0)
     for seed in (1, 2, 4, 5):
         (found,) = price_frontiers(drawn(seed))
@@ -237,16 +258,24 @@ def test_without_the_program_jumping_markets_are_not_called_proved(monkeypatch: 
             if point.value is not None:
                 assert point.value <= point.bound * (1 + 1e-12)
             apart = np.inf if point.value is None else point.bound - point.value
-            assert (point.status is Status.OPTIMAL) == (apart <= PROVED * max(1.0, abs(point.value or 0.0)))
+            assert (point.status is Status.OPTIMAL) == (
+                apart <= PROVED * max(1.0, abs(point.value or 0.0))
+            )
 
 
-def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_weight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "MOST_JOBS", 0)
-    market = population(users=60, servers=60, jobs=5, work="lognormal", rng=np.random.default_rng(0))
+    market = population(
+        users=60, servers=60, jobs=5, work="lognormal", rng=np.random.default_rng(0)
+    )
     search = explored(market)
     assert search.fairest.index >= 0.99 * search.highest
     monkeypatch.setattr(Guarantees, "most", lambda *_: None)
-    assert explored(market).fairest.index < 0.9 * search.highest  # the weights that prove the bound do not show it
+    assert (
+        explored(market).fairest.index < 0.9 * search.highest
+    )  # the weights that prove the bound do not show it
 
 
 def test_utilities_of_endowments_are_what_users_are_guaranteed() -> None:

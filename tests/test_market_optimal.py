@@ -1,4 +1,6 @@
-"""Most work, Nash welfare, leximin and rounding, held against enumeration and against other exact routes."""
+"""Most work, Nash welfare, leximin and rounding, held against enumeration and against other exact
+routes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,16 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import solve_convex, solve_program
-from cotenant.solvers.market import fisher, least_envy, leximin, nash_welfare, round_cores, utilitarian, welfare_path, whole
+from cotenant.solvers.market import (
+    fisher,
+    least_envy,
+    leximin,
+    nash_welfare,
+    round_cores,
+    utilitarian,
+    welfare_path,
+    whole,
+)
 from cotenant.solvers.market import rounding as rounding_module
 from cotenant.solvers.market.arena import Arena
 from cotenant.solvers.market.quick_rounding import split
@@ -37,7 +48,14 @@ EXACT = 1e-9
 
 
 def drawn(seed: int, **options: Any) -> Market:
-    settings: dict[str, Any] = {"users": 3, "servers": 2, "jobs": 2, "work": "lognormal", "low": 0.0, "high": 1.0} | options
+    settings: dict[str, Any] = {
+        "users": 3,
+        "servers": 2,
+        "jobs": 2,
+        "work": "lognormal",
+        "low": 0.0,
+        "high": 1.0,
+    } | options
     return population(**settings, rng=np.random.default_rng(seed))
 
 
@@ -51,7 +69,11 @@ def whole_allocations(market: Market) -> Iterator[np.ndarray]:
     choices = []
     for server in range(market.servers):
         jobs, cores = np.flatnonzero(market.server == server), int(market.capacity[server])
-        splits = [given for given in itertools.product(range(cores + 1), repeat=len(jobs)) if sum(given) == cores]
+        splits = [
+            given
+            for given in itertools.product(range(cores + 1), repeat=len(jobs))
+            if sum(given) == cores
+        ]
         choices.append([(jobs, split) for split in splits] if len(jobs) else [(jobs, ())])
     for choice in itertools.product(*choices):
         cores_of = np.zeros(market.jobs)
@@ -61,8 +83,15 @@ def whole_allocations(market: Market) -> Iterator[np.ndarray]:
 
 
 def small(seed: int) -> Market:
-    """Three users, two servers of two or four cores; sometimes f = 0 or 1, sometimes unequal budgets."""
-    market = drawn(seed, cores=4.0 if seed % 3 else 2.0, budgets="lognormal" if seed % 2 else "equal", spread=0.5)
+    """Three users, two servers of two or four cores; sometimes f = 0 or 1, sometimes unequal
+    budgets.
+    """
+    market = drawn(
+        seed,
+        cores=4.0 if seed % 3 else 2.0,
+        budgets="lognormal" if seed % 2 else "equal",
+        spread=0.5,
+    )
     fraction = market.parallel_fraction.copy()
     if seed % 4 == 1:
         fraction[:2] = 0.0, 1.0
@@ -80,19 +109,32 @@ def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
     welfare = nash_welfare(market, whole=True)
     best = max(welfare_of(market, user_utilities(market, cores)) for cores in every)
     assert welfare.status is Status.OPTIMAL
-    assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(best, rel=EXACT)
+    assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(
+        best, rel=EXACT
+    )
     assert welfare.bound == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize(("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)])
-def test_no_equilibrium_of_homogeneous_utilities_is_left_with_a_gap(utility: Any, rho: float) -> None:
+@pytest.mark.parametrize(
+    ("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)]
+)
+def test_no_equilibrium_of_homogeneous_utilities_is_left_with_a_gap(
+    utility: Any, rho: float
+) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
         user, server = rng.integers(users, size=jobs), rng.integers(servers, size=jobs)
-        # once lost where works are small, or far apart: engines' tolerances are meant for numbers near 1
-        work = rng.choice([0.5, 1.0, 2.0], jobs) * 1e-12 if seed % 2 else 10.0 ** rng.integers(-6, 6, jobs)
-        market = Market(rng.integers(1, 9, servers), rng.random(users) + 0.1, user, server, np.ones(jobs), work)
+        # once lost where works are small, or far apart: engines' tolerances are meant for numbers
+        # near 1
+        work = (
+            rng.choice([0.5, 1.0, 2.0], jobs) * 1e-12
+            if seed % 2
+            else 10.0 ** rng.integers(-6, 6, jobs)
+        )
+        market = Market(
+            rng.integers(1, 9, servers), rng.random(users) + 0.1, user, server, np.ones(jobs), work
+        )
         result = cotenant.solve(market, "nash-welfare", utility=utility, rho=rho)
         assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
         assert result.metrics["equilibrium_error"] <= 1e-8, seed
@@ -103,7 +145,9 @@ def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(
     family = family_named("ces", rho)
     assert family is not None
     for seed in range(10):
-        market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal").replace(parallel_fraction=np.ones(48))
+        market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal").replace(
+            parallel_fraction=np.ones(48)
+        )
         price = np.random.default_rng(seed).exponential(size=8) + 1e-3
         found = sharpened(Arena.of(market), "ces", rho, Allocation(np.ones(48), price))
         assert found is not None
@@ -112,17 +156,25 @@ def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(
         assert max(error.worst, error.excess_demand) <= 1e-9
 
 
-def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     solve = whole.solve_program
 
-    def rough(program: Any, **options: Any) -> Any:  # an engine whose bounds are off by more than its word
+    def rough(
+        program: Any, **options: Any
+    ) -> Any:  # an engine whose bounds are off by more than its word
         given = solve(program, **options)
-        return given if given.bound is None else dataclasses.replace(given, bound=given.bound - 1e-7)
+        return (
+            given if given.bound is None else dataclasses.replace(given, bound=given.bound - 1e-7)
+        )
 
     monkeypatch.setattr(whole, "solve_program", rough)
     for seed in range(40):
         market = nasty(seed).replace(capacity=np.floor(nasty(seed).capacity))
-        best = max(welfare_of(market, user_utilities(market, cores)) for cores in whole_allocations(market))
+        best = max(
+            welfare_of(market, user_utilities(market, cores)) for cores in whole_allocations(market)
+        )
         result = cotenant.solve(market, "nash-welfare", whole=True)
         assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
         assert result.objective == pytest.approx(best, rel=EXACT, abs=0), seed
@@ -131,7 +183,10 @@ def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(mon
 @pytest.mark.parametrize("seed", range(10))
 def test_leximin_is_that_of_enumeration_down_to_the_last_level(seed: int) -> None:
     market = small(seed)
-    best = max(tuple(np.round(np.sort(sharing_ratios(market, Allocation(c))), 6)) for c in whole_allocations(market))
+    best = max(
+        tuple(np.round(np.sort(sharing_ratios(market, Allocation(c))), 6))
+        for c in whole_allocations(market)
+    )
     outcome = leximin(market)
     assert outcome.status is Status.OPTIMAL
     assert tuple(np.round(np.sort(sharing_ratios(market, answer(outcome))), 6)) == best
@@ -153,15 +208,31 @@ LEXIMIN: list[tuple[str, Market, list[float], list[int]]] = [
     ),
     (
         "what little a user can get is more than nothing",
-        Market([4.0, 1.0], [2.0, 1.0], [0, 1, 1, 0], [1, 1, 0, 1], [0.2, 0.1, 0.5, 0.3], [5e-7, 7e-4, 8e-12, 3e-12]),
-        [8e-12 * 1.6 / (7e-4 * (1 / 3) / (0.1 + 0.9 / 3) + 8e-12 * (4 / 3) / (0.5 + 0.5 * 4 / 3)), 1.1],
+        Market(
+            [4.0, 1.0],
+            [2.0, 1.0],
+            [0, 1, 1, 0],
+            [1, 1, 0, 1],
+            [0.2, 0.1, 0.5, 0.3],
+            [5e-7, 7e-4, 8e-12, 3e-12],
+        ),
+        [
+            8e-12
+            * 1.6
+            / (7e-4 * (1 / 3) / (0.1 + 0.9 / 3) + 8e-12 * (4 / 3) / (0.5 + 0.5 * 4 / 3)),
+            1.1,
+        ],
         [1, 1],
     ),
 ]
 
 
-@pytest.mark.parametrize(("market", "values", "users"), [row[1:] for row in LEXIMIN], ids=[row[0] for row in LEXIMIN])
-def test_leximin_works_its_levels_out_from_whole_cores(market: Market, values: list[float], users: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("market", "values", "users"), [row[1:] for row in LEXIMIN], ids=[row[0] for row in LEXIMIN]
+)
+def test_leximin_works_its_levels_out_from_whole_cores(
+    market: Market, values: list[float], users: list[int]
+) -> None:
     result = cotenant.solve(market, "leximin")
     levels = result.certificate["levels"]
     assert [level["value"] for level in levels] == pytest.approx(values, rel=1e-5, abs=0)
@@ -174,10 +245,16 @@ def test_leximin_works_its_levels_out_from_whole_cores(market: Market, values: l
 
 
 def nasty(seed: int) -> Market:
-    """Few users and cores; equal jobs, jobs that differ by a billionth, several of a user on one server, f = 0 and 1."""
+    """Few users and cores; equal jobs, jobs that differ by a billionth, several of a user on one
+    server, f = 0 and 1.
+    """
     rng = np.random.default_rng(seed)
     users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 3, 6))
-    near = [[0.5, 1.0, 2.0, 0.7], [1.0, 1 + 1e-9, 1 - 1e-9, 1 + 3e-8], (10.0 ** rng.uniform(-12, 3, 4)).tolist()][seed % 3]
+    near = [
+        [0.5, 1.0, 2.0, 0.7],
+        [1.0, 1 + 1e-9, 1 - 1e-9, 1 + 3e-8],
+        (10.0 ** rng.uniform(-12, 3, 4)).tolist(),
+    ][seed % 3]
     return Market(
         rng.integers(1, 5, servers) + 0.5,
         np.ones(users) if rng.random() < 0.5 else rng.random(users) + 0.1,
@@ -227,7 +304,9 @@ def test_a_forged_level_is_seen(field: str, value: float, claim: str) -> None:
     assert recheck(market, cotenant.Result.from_document(document)).broken == ()
     document["certificate"]["levels"][0][field] = value
     document["result"]["levels"] = document["certificate"]["levels"]
-    assert any(claim in said for said in recheck(market, cotenant.Result.from_document(document)).broken)
+    assert any(
+        claim in said for said in recheck(market, cotenant.Result.from_document(document)).broken
+    )
 
 
 def test_leximin_counts_users_that_stand_at_one_level() -> None:
@@ -249,7 +328,9 @@ def test_the_greedy_by_marginal_gain_equals_a_mip_over_core_counts(seed: int) ->
     market = drawn(seed, users=6, servers=4, jobs=3, cores=9.0)
     builder = ProgramBuilder()
     cost, owner, size = [], [], []
-    for job in range(market.jobs):  # one 0/1 column per (job, number of cores), its whole utility as gain
+    for job in range(
+        market.jobs
+    ):  # one 0/1 column per (job, number of cores), its whole utility as gain
         for cores in range(10):
             held = np.zeros(market.jobs)
             held[job] = cores
@@ -287,7 +368,9 @@ def test_the_greedy_takes_cores_one_by_one_as_the_thesis_says() -> None:
 def test_the_greedy_gives_a_million_cores_without_counting_them() -> None:
     market = drawn(1, cores=1e6)
     outcome = utilitarian(market, whole=True)
-    assert outcome.bound == pytest.approx(job_utilities(market, answer(outcome).cores).sum(), rel=EXACT)
+    assert outcome.bound == pytest.approx(
+        job_utilities(market, answer(outcome).cores).sum(), rel=EXACT
+    )
     assert answer(outcome).cores.sum() == 2e6
 
 
@@ -343,7 +426,9 @@ def test_the_nash_welfare_bound_holds_for_every_allocation_tried(seed: int) -> N
 
 
 def test_the_nash_welfare_of_plentiful_cores_is_proved() -> None:
-    plentiful = drawn(0, users=20, servers=20, jobs=5, low=0.55, high=0.99, cores=1e6)  # beyond an engine's precision
+    plentiful = drawn(
+        0, users=20, servers=20, jobs=5, low=0.55, high=0.99, cores=1e6
+    )  # beyond an engine's precision
     result = cotenant.solve(plentiful, "nash-welfare")
     assert (result.status, result.gap) == (Status.OPTIMAL, 0.0)
 
@@ -356,8 +441,12 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
     market = market.replace(parallel_fraction=fraction)
     program = eisenberg_gale(market)
     assert solve_convex(program.problem).objective is not None
-    cores = answer(fisher(market)).cores.copy()  # slivers for the jobs of f = 0, which the program leaves out
-    cores[program.job] = np.maximum(program.share.value, 0) * market.capacity[market.server[program.job]]
+    cores = answer(
+        fisher(market)
+    ).cores.copy()  # slivers for the jobs of f = 0, which the program leaves out
+    cores[program.job] = (
+        np.maximum(program.share.value, 0) * market.capacity[market.server[program.job]]
+    )
     value = welfare_of(market, user_utilities(market, answer(nash_welfare(market)).cores))
     assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
 
@@ -368,13 +457,24 @@ def test_no_small_market_is_left_with_a_gap(kind: str) -> None:
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (6, 5, 12))
         if kind == "whole numbers":
-            fraction, budget, work = rng.integers(0, 11, jobs) / 10, rng.integers(1, 4, users), rng.integers(0, 6, jobs)
-        else:  # once left gaps of up to a hundredth: servers worth next to nothing beside jobs of f = 0 and 1
+            fraction, budget, work = (
+                rng.integers(0, 11, jobs) / 10,
+                rng.integers(1, 4, users),
+                rng.integers(0, 6, jobs),
+            )
+        # once left gaps of up to a hundredth: servers worth next to nothing beside jobs of f = 0
+        # and 1
+        else:
             draw = rng.random(jobs)
-            fraction = np.where(draw < 0.2, 0.0, np.where(draw > 0.8, 1.0, 10.0 ** -rng.uniform(1, 8, jobs)))
+            fraction = np.where(
+                draw < 0.2, 0.0, np.where(draw > 0.8, 1.0, 10.0 ** -rng.uniform(1, 8, jobs))
+            )
             budget, work = 10.0 ** rng.uniform(-2, 2, users), 10.0 ** rng.uniform(-3, 3, jobs)
         user, server = rng.integers(users, size=jobs), rng.integers(servers, size=jobs)
-        result = cotenant.solve(Market(rng.integers(1, 24, servers), budget, user, server, fraction, work), "nash-welfare")
+        result = cotenant.solve(
+            Market(rng.integers(1, 24, servers), budget, user, server, fraction, work),
+            "nash-welfare",
+        )
         assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
 
 
@@ -400,7 +500,16 @@ def test_the_largest_remainder_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_least_envy_rounding_is_that_of_enumeration(seed: int) -> None:
-    market = drawn(seed, users=4, servers=3, jobs=3, cores=5.0, low=0.3, high=0.99, budgets="lognormal" if seed % 2 else "equal")
+    market = drawn(
+        seed,
+        users=4,
+        servers=3,
+        jobs=3,
+        cores=5.0,
+        low=0.3,
+        high=0.99,
+        budgets="lognormal" if seed % 2 else "equal",
+    )
     before = answer(fisher(market))
     down, spare, open_jobs = split(market, before)
     best = 0.0
@@ -452,7 +561,9 @@ def test_the_envy_matrix_of_two_users_by_hand() -> None:
     matrix = envy_matrix(market, Allocation([4, 6]))
     assert matrix == pytest.approx(np.array([[1, 4 / 6], [1, 1]]))
     unequal = market.replace(budget=[1, 3])  # user 0 is entitled to a third of user 1's cores
-    assert envy_matrix(unequal, Allocation([4, 6])) == pytest.approx(np.array([[1, 1], [6 / 12, 1]]))
+    assert envy_matrix(unequal, Allocation([4, 6])) == pytest.approx(
+        np.array([[1, 1], [6 / 12, 1]])
+    )
 
 
 @pytest.mark.parametrize("options", [{"whole": True}, {}, {"utility": "leontief"}])
@@ -475,21 +586,29 @@ def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
     exact = nash_welfare(market)
     assert exact.status is Status.OPTIMAL
     assert exact.bound is not None
-    assert exact.bound == pytest.approx(welfare_of(market, user_utilities(market, answer(exact).cores)), rel=1e-6)
+    assert exact.bound == pytest.approx(
+        welfare_of(market, user_utilities(market, answer(exact).cores)), rel=1e-6
+    )
 
 
 def test_a_bound_far_from_a_small_welfare_is_not_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     market = small(2).replace(work=small(2).work * 1e-9)
-    monkeypatch.setattr(welfare_path, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth))
+    monkeypatch.setattr(
+        welfare_path, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth)
+    )
     assert nash_welfare(market).status is Status.FEASIBLE
-    bounded = whole.EngineAnswer(Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(-market.budget.sum() * np.log(1e-7)))
+    bounded = whole.EngineAnswer(
+        Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(-market.budget.sum() * np.log(1e-7))
+    )
     monkeypatch.setattr(whole, "solve_program", lambda *_, **__: bounded)
     assert nash_welfare(market, whole=True).status is Status.FEASIBLE
 
 
 @pytest.mark.parametrize("method", ["nash-welfare", "leximin", "fisher-convex"])
 @pytest.mark.parametrize("options", [{}, {"whole": True}])
-def test_an_interrupt_keeps_the_answer_and_says_interrupted(method: str, options: dict[str, Any]) -> None:
+def test_an_interrupt_keeps_the_answer_and_says_interrupted(
+    method: str, options: dict[str, Any]
+) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -510,7 +629,11 @@ def test_an_interrupt_on_the_path_keeps_what_was_reached(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(welfare_path.WelfarePath, "step", interrupted)
     outcome = nash_welfare(small(2))
-    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (Status.FEASIBLE, Stop.INTERRUPTED, 3)
+    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (
+        Status.FEASIBLE,
+        Stop.INTERRUPTED,
+        3,
+    )
     cotenant.check(small(2), answer(outcome))
     first = nash_welfare(small(2), time_limit=1e-9)
     assert outcome.bound is not None
@@ -522,22 +645,33 @@ def test_the_path_looks_at_the_clock_before_every_step(monkeypatch: pytest.Monke
     looks = itertools.count()
     monkeypatch.setattr(Clock, "over", property(lambda _: next(looks) >= 4))
     outcome = nash_welfare(small(2), time_limit=60)
-    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (Status.FEASIBLE, Stop.TIME_LIMIT, 4)
+    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (
+        Status.FEASIBLE,
+        Stop.TIME_LIMIT,
+        4,
+    )
 
 
 @pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])
 def test_rounding_that_was_cut_short_says_so(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def cut(market: Market, allocation: Allocation, **_: Any) -> Outcome:
-        return Outcome(round_cores(market, allocation, "user-deficit"), 1.0, Status.FEASIBLE, Stop.INTERRUPTED)
+        return Outcome(
+            round_cores(market, allocation, "user-deficit"), 1.0, Status.FEASIBLE, Stop.INTERRUPTED
+        )
 
     monkeypatch.setattr("cotenant.solvers.market.rounding.least_envy", cut)
-    assert cotenant.solve(drawn(3, users=3, servers=3), method, rounding="least-envy").stop is Stop.INTERRUPTED
+    assert (
+        cotenant.solve(drawn(3, users=3, servers=3), method, rounding="least-envy").stop
+        is Stop.INTERRUPTED
+    )
 
 
 def test_after_an_interrupt_the_least_envy_is_no_longer_sought() -> None:
     market = drawn(3, users=3, servers=3)
     fractions = answer(fisher(market))
-    rounded, stop = rounding_module.round_until(market, fractions, "least-envy", stop=Stop.INTERRUPTED)
+    rounded, stop = rounding_module.round_until(
+        market, fractions, "least-envy", stop=Stop.INTERRUPTED
+    )
     assert stop is Stop.INTERRUPTED
     assert (rounded.cores == round_cores(market, fractions, "user-deficit").cores).all()
 
@@ -554,7 +688,9 @@ def test_leximin_proves_small_levels_too() -> None:
     job = ([0, 0, 2, 1], [0, 1, 0, 0], [0.9, 1.0, 0.5, 0.9], [1e-4, 1.0, 1.0, 1000.0])
     outcome = leximin(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job))
     assert outcome.status is Status.OPTIMAL
-    assert sorted(sharing_ratios(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job), answer(outcome)))[1] == pytest.approx(0.7)
+    assert sorted(sharing_ratios(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job), answer(outcome)))[
+        1
+    ] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, 0.001, -1e9, float("nan")])
@@ -568,12 +704,19 @@ def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
     best = welfare_of(market, user_utilities(market, answer(nash_welfare(market)).cores))
     early = nash_welfare(market, time_limit=1e-9)
     assert early.bound is not None
-    assert early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
+    assert (
+        early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
+    )
 
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("fisher", {"warm_rounds": 2.5}), ("fisher", {"tolerance": "x"}), ("PRD", {"rounds": 2.5}), ("XC", {"step": "x"})],
+    [
+        ("fisher", {"warm_rounds": 2.5}),
+        ("fisher", {"tolerance": "x"}),
+        ("PRD", {"rounds": 2.5}),
+        ("XC", {"step": "x"}),
+    ],
 )
 def test_options_of_a_wrong_type_are_refused(method: str, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidOption, match="expected a"):

@@ -11,8 +11,18 @@ import pytest
 
 from cotenant.analysis.papers.registry import NOT_DETERMINED, Finding, experiment_named
 from cotenant.analysis.papers.thesis_market import mechanisms as experiments
-from cotenant.analysis.papers.thesis_market.mechanisms import figure_3_11, figure_3_12, figure_3_13, section_3_1_2
-from cotenant.analysis.papers.thesis_market.profiles import figure_3_3, figure_3_4, figure_3_5, figure_3_10
+from cotenant.analysis.papers.thesis_market.mechanisms import (
+    figure_3_11,
+    figure_3_12,
+    figure_3_13,
+    section_3_1_2,
+)
+from cotenant.analysis.papers.thesis_market.profiles import (
+    figure_3_3,
+    figure_3_4,
+    figure_3_5,
+    figure_3_10,
+)
 from cotenant.analysis.report.picture import Chart, HeatMap
 from cotenant.baselines.market import equal_share
 from cotenant.instances.market.generators import population
@@ -62,7 +72,7 @@ def test_every_figure_gives_claims_with_verdicts_and_pictures_in_words(name: str
     assert again.findings == done.findings
 
 
-# --- sharing cores ---------------------------------------------------------------------------------------------------
+# --- sharing cores --------------------------------------------------------------------------------
 
 
 def test_alice_and_bob_are_drawn_with_their_cores() -> None:
@@ -80,17 +90,26 @@ def test_the_total_utilities_drawn_are_those_of_amdahl_s_law_by_hand() -> None:
         answer = experiments.MECHANISMS[name](market, rng=np.random.default_rng(0))
         answer = answer.solution if isinstance(answer, Outcome) else answer  # type: ignore[assignment]
         assert isinstance(answer, Allocation)
-        pairs = zip(answer.cores.tolist(), market.parallel_fraction.tolist(), market.work.tolist(), strict=True)
+        pairs = zip(
+            answer.cores.tolist(),
+            market.parallel_fraction.tolist(),
+            market.work.tolist(),
+            strict=True,
+        )
         total[name] = sum(w * x / (f + (1 - f) * x) for x, f, w in pairs if x > 0)
     for series in picture(parts, "market-figure-3.11").series:
         if series.name in total:
             assert series.y[0] == pytest.approx(total[series.name] / total["G-I"])
     proved = next(series for series in picture(parts, "market-figure-3.11").series if series.strong)
     assert proved.name == experiments.MOST_WORK
-    assert all(proved.y[0] >= series.y[0] - 1e-9 for series in picture(parts, "market-figure-3.11").series)
+    assert all(
+        proved.y[0] >= series.y[0] - 1e-9 for series in picture(parts, "market-figure-3.11").series
+    )
 
 
-def test_claims_of_work_fail_when_the_market_secretly_splits_equally(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_of_work_fail_when_the_market_secretly_splits_equally(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     what = "FM outperforms all others, every population"
     assert found(figure_3_11(largest=10, draws=1))[what].verdict == "reproduced"
     monkeypatch.setitem(experiments.MECHANISMS, "FM", equal_share)
@@ -106,7 +125,9 @@ def everything_to_the_first(market: Market, **_: Any) -> Allocation:
     return Allocation(cores)
 
 
-def test_claims_of_envy_and_sharing_fail_under_an_unfair_market(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_of_envy_and_sharing_fail_under_an_unfair_market(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     free = "ES is envy-free"
     shares = "XC, XC-M, PF and ES incentivize sharing in big systems"
     assert found(figure_3_12(users=20, groups=4))[free].verdict == "reproduced"
@@ -126,7 +147,7 @@ def test_envy_maps_show_the_worst_pair_that_the_findings_name() -> None:
     assert "Nobody envies anybody" in picture(parts, "market-figure-3.12-fm").alt
 
 
-# --- profiles --------------------------------------------------------------------------------------------------------
+# --- profiles -------------------------------------------------------------------------------------
 
 
 def written(folder: Path, curves: dict[str, tuple[float, float]], name: str = "profile.csv") -> str:
@@ -163,15 +184,26 @@ def test_claims_of_fractions_fail_on_other_run_times(tmp_path: Path) -> None:
     worse = written(tmp_path, {"a": (0.3, 0.0), "b": (0.8, 0.0), "dedup": (0.9, 0.04)}, "worse.csv")
     assert found(figure_3_5(profile=worse))["less accurate: dedup"].verdict == "reproduced"
     steady = written(tmp_path, {"a": (0.3, 0.0), "b": (0.8, 0.0)}, "steady.csv")
-    assert found(figure_3_3(profile=steady))["F tends to shrink as the core count increases"].verdict == "differs"
+    assert (
+        found(figure_3_3(profile=steady))["F tends to shrink as the core count increases"].verdict
+        == "differs"
+    )
 
 
-def test_predicted_run_times_of_an_exact_law_are_exact_and_of_another_are_not(tmp_path: Path) -> None:
+def test_predicted_run_times_of_an_exact_law_are_exact_and_of_another_are_not(
+    tmp_path: Path,
+) -> None:
     exact = found(figure_3_10(profile=written(tmp_path, {"canneal": (0.7, 0.0), "b": (0.9, 0.0)})))
     assert exact["error in the worst case"].verdict == "reproduced"
     assert exact["error in the worst case"].ours.startswith("0.0 %")
-    assert exact["error of predicted run time, on average"].verdict == "differs"  # below what the thesis reports
-    rough = found(figure_3_10(profile=written(tmp_path, {"canneal": (0.99, 0.2), "b": (0.9, 0.0)}, "rough.csv")))
+    assert (
+        exact["error of predicted run time, on average"].verdict == "differs"
+    )  # below what the thesis reports
+    rough = found(
+        figure_3_10(
+            profile=written(tmp_path, {"canneal": (0.99, 0.2), "b": (0.9, 0.0)}, "rough.csv")
+        )
+    )
     assert rough["error in the worst case"].verdict == "differs"
     assert rough["canneal is poorly modeled"].verdict == "reproduced"
 
@@ -201,15 +233,25 @@ def test_options_out_of_range_are_named(tmp_path: Path) -> None:
 @needs_data
 def test_what_holds_on_the_speedups_of_p3arsec() -> None:
     path = str(DATA / "speedup" / "p3arsec_speedup.csv")
-    claims = {**found(figure_3_3(profile=path)), **found(figure_3_5(profile=path)), **found(figure_3_10(profile=path))}
+    claims = {
+        **found(figure_3_3(profile=path)),
+        **found(figure_3_5(profile=path)),
+        **found(figure_3_10(profile=path)),
+    }
     assert claims["F is consistent across core counts"].verdict == "reproduced"
     assert claims["less accurate: dedup"].verdict == "reproduced"
     assert claims["canneal is poorly modeled"].verdict == "reproduced"
     assert claims["error in the worst case"].verdict == "differs"
     drawn = picture(figure_3_4(profile=path), "market-figure-3.4").series[0].x
-    assert len(drawn) == 11  # ferret and dedup once, though P3ARSEC draws them beside four alternatives
-    means = dict(zip(drawn, picture(figure_3_4(profile=path), "market-figure-3.4").series[0].y, strict=True))
-    with (DATA / "speedup" / "parsec_xeon_pool.csv").open() as lines:  # the same, derived on another way
+    assert (
+        len(drawn) == 11
+    )  # ferret and dedup once, though P3ARSEC draws them beside four alternatives
+    means = dict(
+        zip(drawn, picture(figure_3_4(profile=path), "market-figure-3.4").series[0].y, strict=True)
+    )
+    with (
+        DATA / "speedup" / "parsec_xeon_pool.csv"
+    ).open() as lines:  # the same, derived on another way
         table = {row["workload"]: float(row["F_karp_flatt_mean"]) for row in csv.DictReader(lines)}
     assert means == pytest.approx(table, abs=2e-3)
     assert claims["what this ran on"].ours.endswith("up to 24 cores")

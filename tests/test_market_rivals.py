@@ -27,11 +27,24 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher
 from cotenant.solvers.outcome import Outcome, Stop
 
-POLICIES = [equal_share, proportional_share, greedy_oracle, greedy_filtered, exchange, exchange_modified, proportional_response]
+POLICIES = [
+    equal_share,
+    proportional_share,
+    greedy_oracle,
+    greedy_filtered,
+    exchange,
+    exchange_modified,
+    proportional_response,
+]
 
 
 def drawn(seed: int = 0, **options: Any) -> Market:
-    settings: dict[str, Any] = {"users": 20, "servers": 15, "jobs": 4, "work": "lognormal"} | options
+    settings: dict[str, Any] = {
+        "users": 20,
+        "servers": 15,
+        "jobs": 4,
+        "work": "lognormal",
+    } | options
     return population(**settings, rng=np.random.default_rng(seed))
 
 
@@ -47,14 +60,19 @@ def s(x: float, f: float) -> float:
 
 
 def test_alice_and_bob_get_7_and_13_cores_from_a_work_conserving_policy() -> None:
-    cores = work_conserving(np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0]))
+    cores = work_conserving(
+        np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
+    )
     alice, bob = cores[:2].sum(), cores[2:].sum()
     assert (alice, bob) == (7, 13)  # both are entitled to 10
     assert cores.tolist() == [2, 5, 8, 5]
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.__name__)
-@pytest.mark.parametrize("options", [{}, {"cores": 0.5}, {"cores": 3000.0}, {"low": 0.0, "high": 0.0}, {"low": 1.0, "high": 1.0}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"cores": 0.5}, {"cores": 3000.0}, {"low": 0.0, "high": 0.0}, {"low": 1.0, "high": 1.0}],
+)
 def test_every_policy_answers_every_market_feasibly(policy: Any, options: dict[str, Any]) -> None:
     market = drawn(**options)
     cotenant.check(market, answer(policy(market)))
@@ -68,14 +86,23 @@ def test_policies_leave_their_input_alone_and_repeat_themselves(policy: Any) -> 
 
 
 def test_equal_and_proportional_shares_by_hand() -> None:
-    market = Market([12, 5], [1, 1], [0, 1, 1, 0], [0, 0, 0, 1], [0.5, 0.75, 0.25, 0.0], [1, 1, 1, 1])
+    market = Market(
+        [12, 5], [1, 1], [0, 1, 1, 0], [0, 0, 0, 1], [0.5, 0.75, 0.25, 0.0], [1, 1, 1, 1]
+    )
     assert equal_share(market).cores.tolist() == [4, 4, 4, 5]
-    assert proportional_share(market).cores.tolist() == [4, 6, 2, 5]  # a server of serial jobs is split equally
+    assert proportional_share(market).cores.tolist() == [
+        4,
+        6,
+        2,
+        5,
+    ]  # a server of serial jobs is split equally
 
 
 def test_g_i_with_every_pair_profiled_is_g_ii() -> None:
     market = drawn()
-    assert greedy_filtered(market, sampled=1.0).cores.tolist() == greedy_oracle(market).cores.tolist()
+    assert (
+        greedy_filtered(market, sampled=1.0).cores.tolist() == greedy_oracle(market).cores.tolist()
+    )
 
 
 def test_g_i_loses_utility_by_guessing_and_gives_every_core_away() -> None:
@@ -96,7 +123,9 @@ def test_xc_m_s_best_reply_is_the_best_split_of_the_bids() -> None:
         first, second = np.flatnonzero(market.user == user)
         others = [bids[market.server == market.server[k]].sum() - bids[k] for k in (first, second)]
 
-        def worth(share: float, jobs: Any = (first, second), others: Any = others, user: int = user) -> float:
+        def worth(
+            share: float, jobs: Any = (first, second), others: Any = others, user: int = user
+        ) -> float:
             money = (share * market.budget[user], (1 - share) * market.budget[user])
             total = 0.0
             for job, bid, rest in zip(jobs, money, others, strict=True):
@@ -132,13 +161,19 @@ def test_hill_climbing_that_halves_its_steps_ends_further_from_the_nash_equilibr
         (exchange, {"halving": "never"}, "halving is 'never'"),
         (exchange_modified, {"rounds": 0}, "rounds is 0"),
         (exchange_modified, {"tolerance": -1}, "tolerance is -1"),
-        (proportional_response, {"rule": "other"}, "rule is 'other'; expected corrected or printed"),
+        (
+            proportional_response,
+            {"rule": "other"},
+            "rule is 'other'; expected corrected or printed",
+        ),
         (proportional_response, {"movement": -1}, "movement is -1"),
         (greedy_filtered, {"sampled": 0}, "sampled is 0"),
         (equal_share, {"rounding": "up"}, "rounding is 'up'"),
     ],
 )
-def test_options_are_checked_before_work(policy: Any, options: dict[str, Any], message: str) -> None:
+def test_options_are_checked_before_work(
+    policy: Any, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         policy(drawn(), **options)
 
@@ -152,7 +187,11 @@ def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
     """The envy matrix by loops, for markets with one job per user and server."""
     n = market.users
     own = [
-        sum(market.work[k] * s(cores[k], market.parallel_fraction[k]) for k in np.flatnonzero(market.user == i)) for i in range(n)
+        sum(
+            market.work[k] * s(cores[k], market.parallel_fraction[k])
+            for k in np.flatnonzero(market.user == i)
+        )
+        for i in range(n)
     ]
     matrix = np.ones((n, n))
     for i in range(n):
@@ -161,7 +200,9 @@ def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
                 continue
             total = 0.0
             for k in np.flatnonzero(market.user == i):
-                for theirs in np.flatnonzero((market.user == other) & (market.server == market.server[k])):
+                for theirs in np.flatnonzero(
+                    (market.user == other) & (market.server == market.server[k])
+                ):
                     seen = cores[theirs] * market.budget[i] / market.budget[other]
                     total += market.work[k] * s(seen, market.parallel_fraction[k])
             matrix[i, other] = own[i] / max(own[i], total) if max(own[i], total) > 0 else 1.0
@@ -180,13 +221,19 @@ def test_the_envy_matrix_is_that_of_loops(seed: int) -> None:
     assert expected[np.flatnonzero(envious), whom[envious]] == pytest.approx(index[envious])
 
 
-def test_the_worst_envy_of_each_user_is_found_without_sorting_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worst_envy_of_each_user_is_found_without_sorting_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Ten million pairs took six seconds to sort, after a method's time limit."""
-    market = Market([12], [1, 1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])  # the last user has no job
+    market = Market(
+        [12], [1, 1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1]
+    )  # the last user has no job
     monkeypatch.setattr(np, "lexsort", None)
     index, whom = user_envy(market, Allocation([2, 5, 5]))
     assert whom.tolist() == [1, 1, 2, 3]  # of two that are envied alike, the first
-    assert index.tolist() == pytest.approx([brute_envy(market, np.array([2.0, 5, 5]))[0, 1], 1, 1, 1])
+    assert index.tolist() == pytest.approx(
+        [brute_envy(market, np.array([2.0, 5, 5]))[0, 1], 1, 1, 1]
+    )
 
 
 def test_another_s_cores_are_split_over_one_s_own_jobs_there_as_well_as_possible() -> None:
@@ -236,12 +283,16 @@ def test_the_three_static_shares_are_those_of_loops(share: Share) -> None:
     assert sharing_index(market, found, share) == pytest.approx(ratios.min())
 
 
-def test_equal_shares_have_index_one_against_themselves_and_the_equilibrium_does_not_always() -> None:
+def test_equal_shares_have_index_one_against_themselves_and_the_equilibrium_does_not_always() -> (
+    None
+):
     market = population(users=100, servers=100, rng=np.random.default_rng(0))
     assert sharing_index(market, equal_share(market), "jobs") == pytest.approx(1)
     equilibrium = answer(fisher(market))
     assert sharing_index(market, equilibrium, "endowment") >= 1
-    assert sharing_index(market, equilibrium, "jobs") < 1  # the claim of section 3.4.5 fails against the text's own ES
+    assert (
+        sharing_index(market, equilibrium, "jobs") < 1
+    )  # the claim of section 3.4.5 fails against the text's own ES
 
 
 def test_tenants_and_jobs_differ_when_a_user_has_two_jobs_on_a_server() -> None:

@@ -30,18 +30,27 @@ def limited(megabytes: int, *arguments: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=600,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
     )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere address space is not limited")
-@pytest.mark.parametrize("arguments", [["solve", "colocation/tiny", "-m", "stable"], ["compare", "colocation/tiny", "-m", "GR"]])
-def test_a_limit_that_the_libraries_do_not_fit_in_is_told_before_they_are_loaded(arguments: list[str]) -> None:
-    """Under `ulimit -v 400000` a library asked for its buffers for ever, and nothing but SIGKILL ended it."""
+@pytest.mark.parametrize(
+    "arguments",
+    [["solve", "colocation/tiny", "-m", "stable"], ["compare", "colocation/tiny", "-m", "GR"]],
+)
+def test_a_limit_that_the_libraries_do_not_fit_in_is_told_before_they_are_loaded(
+    arguments: list[str],
+) -> None:
+    """Under `ulimit -v 400000` a library asked for its buffers for ever, and nothing but SIGKILL
+    ended it.
+    """
     done = limited(280, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: memory is short: 280 MB of address space are allowed, and the libraries alone take ")
+    assert done.stderr.startswith(
+        "error: memory is short: 280 MB of address space are allowed, and the libraries alone take "
+    )
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -51,7 +60,9 @@ def test_what_the_libraries_take_grows_with_their_threads(monkeypatch: pytest.Mo
     assert memory.shortage() == ""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
     assert "500 MB of address space are allowed" in memory.shortage()
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    )
     assert memory.shortage() == ""
 
 
@@ -66,11 +77,20 @@ def llvmlite() -> OSError:
     ("error", "words"),
     [
         (MemoryError(), "no more is to be had"),
-        (MemoryError("Unable to allocate 74.5 GiB for an array"), "Unable to allocate 74.5 GiB for an array"),
+        (
+            MemoryError("Unable to allocate 74.5 GiB for an array"),
+            "Unable to allocate 74.5 GiB for an array",
+        ),
         (RuntimeError("can't start new thread"), "can't start new thread"),
-        (ImportError("lib.so: failed to map segment from shared object"), "lib.so: failed to map segment from shared object"),
+        (
+            ImportError("lib.so: failed to map segment from shared object"),
+            "lib.so: failed to map segment from shared object",
+        ),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "Cannot allocate memory"),
-        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "Resource temporarily unavailable"),
+        (
+            BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
+            "Resource temporarily unavailable",
+        ),
         (llvmlite(), "/x/libllvmlite.so: failed to map segment from shared object"),
         (ShortOfMemory(sentence("why")), "why"),
     ],
@@ -80,7 +100,12 @@ def test_errors_that_are_of_memory(error: BaseException, words: str) -> None:
 
 
 def test_errors_that_are_of_something_else() -> None:
-    for error in (ImportError("no module named x"), OSError(errno.ENOENT, "no such file"), EngineError("no"), KeyError("x")):
+    for error in (
+        ImportError("no module named x"),
+        OSError(errno.ENOENT, "no such file"),
+        EngineError("no"),
+        KeyError("x"),
+    ):
         assert short_of_memory(error) == ""
 
 
@@ -96,21 +121,31 @@ def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.Monk
     builder.columns(1, upper=1.0, cost=1.0)
     program = builder.build()
     no_threads(monkeypatch)
-    with pytest.raises(ShortOfMemory, match="memory is short: can't start new thread; raise the limit"):
+    with pytest.raises(
+        ShortOfMemory, match="memory is short: can't start new thread; raise the limit"
+    ):
         solve_program(program)
     with pytest.raises(ShortOfMemory, match="can't start new thread"):
         cotenant.compare([TINY], ["GR"], jobs=1)
 
 
-def test_the_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_it_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     from cotenant.cli import main
 
     no_threads(monkeypatch)
-    monkeypatch.setattr(sys, "argv", ["cotenant", "solve", "colocation/tiny", "-m", "optimal", "-o", "engine=highs"])
+    monkeypatch.setattr(
+        sys, "argv", ["cotenant", "solve", "colocation/tiny", "-m", "optimal", "-o", "engine=highs"]
+    )
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 2
-    assert capfd.readouterr().err.splitlines()[-1].startswith("error: memory is short: can't start new thread")
+    assert (
+        capfd.readouterr()
+        .err.splitlines()[-1]
+        .startswith("error: memory is short: can't start new thread")
+    )
 
 
 def test_a_run_in_a_process_of_its_own_says_it_in_its_row() -> None:

@@ -26,17 +26,22 @@ from cotenant.instances.numa.technology import EXTRA_HOP, THESIS
 from cotenant.instances.problem import InvalidOption
 
 PRINTED = {
-    "access one hop away": 150, "power of a path": 8.192, "PCIe energy": 37.5, "power of an inter-blade link": 9.8,
-    "power of six links": 58.8, "its power": 128, "access on another blade": 405, "tasks of 256 cores": 6400,
+    "access one hop away": 150, "power of a path": 8.192, "PCIe energy": 37.5,
+    "power of an inter-blade link": 9.8,
+    "power of six links": 58.8, "its power": 128, "access on another blade": 405,
+    "tasks of 256 cores": 6400,
     "HyperTransport energy": 40, "links' share of communication power": 30.31,
 }  # fmt: skip
 """What the thesis's inputs give, worked by hand."""
 
 INCONSISTENT = {
-    "expected HyperTransport delay to and from bridges", "access on another blade", "data rate of a lane",
-    "power of an 8 GB channel at 100 %, derived from 2 W/GB", "power of an 8 GB channel at 20 %, derived from 2 W/GB",
+    "expected HyperTransport delay to and from bridges", "access on another blade",
+    "data rate of a lane",
+    "power of an 8 GB channel at 100 %, derived from 2 W/GB",
+    "power of an 8 GB channel at 20 %, derived from 2 W/GB",
     "E_Mem@20", "HyperTransport lanes",
-    "HyperTransport energy", "PCIe energy with its bridges", "the same, 40 W and 60 W added as printed",
+    "HyperTransport energy", "PCIe energy with its bridges",
+    "the same, 40 W and 60 W added as printed",
     "the same at the clock of Table 4.3",
 }  # fmt: skip
 
@@ -51,7 +56,9 @@ def test_exactly_the_known_inconsistencies_are_named() -> None:
     assert {row.what for row in recomputed() if not row.agrees} == INCONSISTENT
 
 
-@pytest.mark.parametrize(("path", "value"), [("another blade", 2.2785), ("two hops", 2.9444), ("one hop", 4.8889)])
+@pytest.mark.parametrize(
+    ("path", "value"), [("another blade", 2.2785), ("two hops", 2.9444), ("one hop", 4.8889)]
+)
 def test_break_even_is_where_both_energies_are_equal(path: str, value: float) -> None:
     reuse = break_even(path)  # type: ignore[arg-type]
     assert reuse == pytest.approx(value, abs=5e-5)
@@ -107,7 +114,10 @@ SHORT: dict[str, dict[str, object]] = {
 
 
 def verdicts(name: str, **options: object) -> dict[str, str]:
-    return {finding.what: finding.verdict for finding in experiment_named(name).run(seed=0, **options).findings}
+    return {
+        finding.what: finding.verdict
+        for finding in experiment_named(name).run(seed=0, **options).findings
+    }
 
 
 def test_the_server_of_figure_4_2_is_counted() -> None:
@@ -120,23 +130,39 @@ def test_the_server_of_figure_4_2_is_counted() -> None:
 @pytest.mark.parametrize("path", costs.PATHS)
 def test_the_reuse_that_gives_a_ratio_is_the_inverse_of_the_curve(path: str) -> None:
     for ratio in (1.2, 1.5, 5.0, 8.0):
-        assert migration_over_remote(path, costs._reuse_at(path, ratio), 1.0)["energy"] == pytest.approx(ratio)  # type: ignore[arg-type]
+        assert migration_over_remote(path, costs._reuse_at(path, ratio), 1.0)[
+            "energy"
+        ] == pytest.approx(ratio)  # type: ignore[arg-type]
     assert costs._reuse_at(path, 1.0) == pytest.approx(break_even(path))  # type: ignore[arg-type]
 
 
 def test_what_section_4_5_3_says_of_migration_is_tested() -> None:
-    # P12 over two hops: (140 + 72 + 110) / (72 + 110) = 1.769 of the energy, 1.507 of the delay: 0.779 of ED^2
+    # P12 over two hops: (140 + 72 + 110) / (72 + 110) = 1.769 of the energy, 1.507 of the delay:
+    # 0.779 of ED^2
     found = verdicts("numa-figure-4.12")
     assert found["ED^2 prefers migration to access on another blade"] == "reproduced"
     assert found["ED^2 prefers remote access over HyperTransport"] == "differs"
     # read often enough, a page is better moved even within a blade
-    assert verdicts("numa-figure-4.12", reuse=5.0)["ED^2 prefers migration to access on another blade"] == "reproduced"
-    assert verdicts("numa-figure-4.12", reuse=0.1)["ED^2 prefers migration to access on another blade"] == "differs"
-    assert verdicts("numa-figure-4.12", reuse=0.1)["ED^2 prefers remote access over HyperTransport"] == "reproduced"
+    assert (
+        verdicts("numa-figure-4.12", reuse=5.0)["ED^2 prefers migration to access on another blade"]
+        == "reproduced"
+    )
+    assert (
+        verdicts("numa-figure-4.12", reuse=0.1)["ED^2 prefers migration to access on another blade"]
+        == "differs"
+    )
+    assert (
+        verdicts("numa-figure-4.12", reuse=0.1)["ED^2 prefers remote access over HyperTransport"]
+        == "reproduced"
+    )
 
 
 def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> None:
-    found = [what for name in ("table-4.1", "figure-4.4", "table-4.3", "figure-4.10") for what in verdicts(f"numa-{name}")]
+    found = [
+        what
+        for name in ("table-4.1", "figure-4.4", "table-4.3", "figure-4.10")
+        for what in verdicts(f"numa-{name}")
+    ]
     for row in recomputed():
         assert found.count(row.what) == 1, row.what
 
@@ -146,21 +172,37 @@ def test_every_experiment_runs_and_puts_the_thesis_beside_what_came_out(name: st
     findings = experiment_named(name).run(seed=0, **SHORT[name]).findings
     assert findings
     assert all(finding.ours for finding in findings)
-    assert all(bool(finding.paper) == (finding.verdict != "not in the paper") or finding.paper for finding in findings)
+    assert all(
+        bool(finding.paper) == (finding.verdict != "not in the paper") or finding.paper
+        for finding in findings
+    )
 
 
 def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:
-    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000).findings}
-    assert findings["IB, S1 to S6: link power, PCIe alone for another blade"].verdict == "reproduced"
-    order = [part.split()[0] for part in findings["power, most first, limit 10, 5300/s"].ours.split(", ")]
+    findings = {
+        finding.what: finding
+        for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000).findings
+    }
+    assert (
+        findings["IB, S1 to S6: link power, PCIe alone for another blade"].verdict == "reproduced"
+    )
+    order = [
+        part.split()[0] for part in findings["power, most first, limit 10, 5300/s"].ours.split(", ")
+    ]
     assert order == ["IB", "Local", "IP-2", "IP-1"]
 
 
 @pytest.mark.slow
 def test_figure_4_7_gives_the_sustained_rates_of_k_means() -> None:
-    findings = {finding.what: finding for finding in experiment_named("numa-figure-4.7").run(seed=0).findings}
+    findings = {
+        finding.what: finding
+        for finding in experiment_named("numa-figure-4.7").run(seed=0).findings
+    }
     assert findings["K-means, IB: sustained [tasks/s]"].verdict == "reproduced"
-    assert findings["K-means, Local with refusal limit 1000: sustained [tasks/s]"].verdict == "reproduced"
+    assert (
+        findings["K-means, Local with refusal limit 1000: sustained [tasks/s]"].verdict
+        == "reproduced"
+    )
     assert findings["K-means: policies by throughput"].verdict == "reproduced"
     assert "IB never" in findings["K-means at 4300/s: a burst of 3000 tasks drains"].ours
 
@@ -169,7 +211,9 @@ def test_figure_4_7_gives_the_sustained_rates_of_k_means() -> None:
 def test_from_a_file_to_a_table(method: str, tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     options = ["-o", "tasks=2000"] if method in ("IB", "mix") else []
-    done = CliRunner().invoke(app, ["solve", "numa/tiny", "-m", method, "--out", str(out), *options])
+    done = CliRunner().invoke(
+        app, ["solve", "numa/tiny", "-m", method, "--out", str(out), *options]
+    )
     assert done.exit_code == 0, done.output
     assert "served" in done.output
     checked = CliRunner().invoke(app, ["check", "numa/tiny", str(out)])
@@ -177,7 +221,9 @@ def test_from_a_file_to_a_table(method: str, tmp_path: Path) -> None:
 
 
 def test_a_changed_result_is_found_out(tmp_path: Path) -> None:
-    path = cotenant.solve(cotenant.read("numa/tiny"), "IB", tasks=2000).write(tmp_path / "result.json")
+    path = cotenant.solve(cotenant.read("numa/tiny"), "IB", tasks=2000).write(
+        tmp_path / "result.json"
+    )
     content = json.loads(path.read_text())
     content["solution"]["served"][0][0] += 1
     path.write_text(json.dumps(content))
@@ -189,10 +235,24 @@ def test_a_changed_result_is_found_out(tmp_path: Path) -> None:
 def test_generate_show_and_compare_work_on_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "server.json"
     runner = CliRunner()
-    made = runner.invoke(app, ["generate", "numa", "-o", "benchmark=S6,M10", "-o", "refusal-limit=none", "--out", str(path)])
+    made = runner.invoke(
+        app,
+        [
+            "generate",
+            "numa",
+            "-o",
+            "benchmark=S6,M10",
+            "-o",
+            "refusal-limit=none",
+            "--out",
+            str(path),
+        ],
+    )
     assert made.exit_code == 0, made.output
     assert "refusal limit" in runner.invoke(app, ["show", str(path)]).output
-    table = runner.invoke(app, ["compare", str(path), "-m", "Local", "-m", "fluid-power", "-o", "tasks=2000"])
+    table = runner.invoke(
+        app, ["compare", str(path), "-m", "Local", "-m", "fluid-power", "-o", "tasks=2000"]
+    )
     assert table.exit_code == 0, table.output
     assert "p95 [s]" in table.output
 

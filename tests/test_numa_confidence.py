@@ -1,4 +1,6 @@
-"""Confidence intervals of simulated response times: how often they hold the closed forms of M/M/c, and corners."""
+"""Confidence intervals of simulated response times: how often they hold the closed forms of M/M/c,
+and corners.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def waiting_share(cores: int, load: float) -> float:
 
 
 def response_quantile(cores: int, load: float, level: float) -> float:
-    """Of M/M/c, first come first served: exponential service, and for those who wait an exponential wait before it."""
+    """Of M/M/c, first come first served: exponential service, and for those who wait an exponential
+    wait before it.
+    """
     waits, drain, work = waiting_share(cores, load), cores * (1 - load) / SERVICE, 1 / SERVICE
 
     def longer(time: float) -> float:
@@ -44,13 +48,25 @@ def response_quantile(cores: int, load: float, level: float) -> float:
 
 def truth(cores: int, load: float) -> np.ndarray:
     wait = waiting_share(cores, load) * SERVICE / (cores * (1 - load))
-    return np.array([wait + SERVICE, wait, *(response_quantile(cores, load, level) for level in (0.5, 0.95, 0.99))])
+    return np.array(
+        [
+            wait + SERVICE,
+            wait,
+            *(response_quantile(cores, load, level) for level in (0.5, 0.95, 0.99)),
+        ]
+    )
 
 
 def held(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
     """The share of runs whose intervals of mean, wait, p50, p95 and p99 hold the truth."""
     server = blade_server(
-        benchmark="M11", rate=load * cores / SERVICE, refusal_limit=None, blades=1, rows=1, columns=1, cores=cores
+        benchmark="M11",
+        rate=load * cores / SERVICE,
+        refusal_limit=None,
+        blades=1,
+        rows=1,
+        columns=1,
+        cores=cores,
     )
     exact, hits = truth(cores, load), []
     for seed in range(seeds):
@@ -68,8 +84,13 @@ def test_intervals_of_short_runs_at_a_high_load_hold_the_truth_as_often_as_they_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("cores", "load", "tasks"), [(16, 0.9, 10_000), (16, 0.9, 50_000), (16, 0.5, 10_000), (4, 0.9, 40_000)])
-def test_intervals_hold_the_truth_in_90_to_99_percent_of_200_runs(cores: int, load: float, tasks: int) -> None:
+@pytest.mark.parametrize(
+    ("cores", "load", "tasks"),
+    [(16, 0.9, 10_000), (16, 0.9, 50_000), (16, 0.5, 10_000), (4, 0.9, 40_000)],
+)
+def test_intervals_hold_the_truth_in_90_to_99_percent_of_200_runs(
+    cores: int, load: float, tasks: int
+) -> None:
     shares = held(cores, load, tasks, 200)
     assert (shares >= 0.90).all()
     assert (shares <= 0.995).all()
@@ -82,7 +103,9 @@ def test_independent_values_have_the_interval_of_the_textbook_or_a_little_more()
 
 
 def test_correlated_values_are_seen_as_what_they_are() -> None:
-    """An autoregressive series of length 200: batches of 1000 hide little of the variance of its mean."""
+    """An autoregressive series of length 200: batches of 1000 hide little of the variance of its
+    mean.
+    """
     rng = np.random.default_rng(1)
     keep, number = 1 - 1 / 200, 80_000
     shocks = rng.normal(size=number)

@@ -29,7 +29,9 @@ HOT = blade_server(data="hot-memory", hot=0.25)
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-8, 1e-4, 1e4, 1e8])
-def test_the_unit_of_time_changes_the_fluid_optimum_by_that_unit_and_nothing_else(unit: float) -> None:
+def test_the_unit_of_time_changes_the_fluid_optimum_by_that_unit_and_nothing_else(
+    unit: float,
+) -> None:
     most = fluid(HOT).bound
     scaled = fluid(HOT.replace(service_mean=HOT.service_mean * unit))
     assert most is not None
@@ -44,7 +46,9 @@ def test_the_least_link_power_is_proportional_to_the_bandwidth(bandwidth: float)
     assert usual is not None
     assert other.status is Status.OPTIMAL
     assert isinstance(other.solution, Flow)
-    watt = cotenant.solve(HOT.replace(bandwidth=[bandwidth]), "fluid-power", throughput=5000.0).objective
+    watt = cotenant.solve(
+        HOT.replace(bandwidth=[bandwidth]), "fluid-power", throughput=5000.0
+    ).objective
     for value in (other.bound, watt):
         assert value == pytest.approx(usual * bandwidth / HOT.bandwidth[0], rel=1e-6, abs=0)
 
@@ -57,7 +61,9 @@ def test_the_most_throughput_itself_is_sustained(server: Numa) -> None:
 
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans", "numa/kmeans-hot-memory"])
 @pytest.mark.parametrize("options", [{}, {"ht_energy": 10.0, "pcie_hops": 0.0}])
-def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(name: str, options: dict[str, Any]) -> None:
+def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(
+    name: str, options: dict[str, Any]
+) -> None:
     from cotenant.analysis.run.recheck import recheck
 
     server = cotenant.read(name)
@@ -112,7 +118,9 @@ def test_names_must_be_a_list(names: Any) -> None:
         blade_server().replace(names=names)
 
 
-@pytest.mark.parametrize("changes", [{"rows": 10**9}, {"rows": 2.5}, {"rows": "x"}, {"blades": 3000}, {"hot": "x"}])
+@pytest.mark.parametrize(
+    "changes", [{"rows": 10**9}, {"rows": 2.5}, {"rows": "x"}, {"blades": 3000}, {"hot": "x"}]
+)
 def test_a_generator_refuses_sizes_before_it_makes_anything(changes: Any) -> None:
     with pytest.raises((InvalidInstance, InvalidOption), match=f"blades|{next(iter(changes))}"):
         blade_server(**changes)
@@ -160,16 +168,25 @@ def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
 
 def test_the_plain_engine_keeps_the_time_limit_and_reports_ctrl_c() -> None:
     server = blade_server(rate=5000.0)
-    assert cotenant.solve(server, "Local", tasks=400_000, engine="python", time_limit=0.3).stop is Stop.TIME_LIMIT
+    assert (
+        cotenant.solve(server, "Local", tasks=400_000, engine="python", time_limit=0.3).stop
+        is Stop.TIME_LIMIT
+    )
     result = cotenant.solve(
-        server, "Local", tasks=20_000, engine="python", report=lambda *_: _stops_after(1, KeyboardInterrupt)(0)
+        server,
+        "Local",
+        tasks=20_000,
+        engine="python",
+        report=lambda *_: _stops_after(1, KeyboardInterrupt)(0),
     )
     assert result.stop is Stop.INTERRUPTED
 
 
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 @pytest.mark.parametrize("level", [1, 2])
-def test_a_program_cut_short_says_so_and_still_answers(stop: Stop, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_cut_short_says_so_and_still_answers(
+    stop: Stop, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cotenant.solvers.numa import fluid as module
 
     honest = module.solve_refined
@@ -226,7 +243,9 @@ def test_a_result_of_every_size_is_json(tmp_path: Path) -> None:
         ({"seed": -1}, "seed"),
     ],
 )
-def test_sustained_refuses_runs_too_short_to_show_anything_and_too_long_for_any_memory(settings: Any, named: str) -> None:
+def test_sustained_refuses_runs_too_short_to_show_anything_and_too_long_for_any_memory(
+    settings: Any, named: str
+) -> None:
     with pytest.raises(InvalidOption, match=named):
         sustained(blade_server(), "IB", **settings)
 
@@ -245,7 +264,9 @@ def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -
     parts = figure_4_9(tasks=20_000, high=8000.0, low=7000.0, benchmarks="M10")
     findings = [part for part in parts if isinstance(part, Finding)]
     assert not any("nan" in finding.ours for finding in findings)
-    assert [finding.verdict for finding in findings if finding.what.startswith("low load")] == ["differs"]
+    assert [finding.verdict for finding in findings if finding.what.startswith("low load")] == [
+        "differs"
+    ]
 
 
 def test_a_flow_that_gives_a_processor_a_thousandth_too_much_work_is_refused() -> None:

@@ -1,4 +1,6 @@
-"""The fluid programs: brute force, a second solver, Pyomo, prices as proof, and that they bound what is simulated."""
+"""The fluid programs: brute force, a second solver, Pyomo, prices as proof, and that they bound
+what is simulated.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ SAME = 1e-6
 
 def random_server(seed: int) -> Numa:
     rng = np.random.default_rng(seed)
-    keys = rng.choice(["S1", "S6", "M8", "M10", "P12", "P16"], size=int(rng.integers(1, 4)), replace=False)
+    keys = rng.choice(
+        ["S1", "S6", "M8", "M10", "P12", "P16"], size=int(rng.integers(1, 4)), replace=False
+    )
     server = blade_server(
         benchmark=",".join(keys), blades=int(rng.integers(1, 4)), rows=int(rng.integers(1, 3)),
         columns=int(rng.integers(1, 3)), cores=int(rng.integers(1, 5)),
@@ -52,13 +56,21 @@ def test_uniform_data_says_6400_and_nothing_more() -> None:
     outcome = fluid(blade_server())
     assert outcome.status is Status.OPTIMAL
     assert outcome.bound == pytest.approx(6400, rel=SAME)
-    assert outcome.certificate["mix"] == {"K-means": {"Local": 1.0, "IP-1": 0.0, "IP-2": 0.0, "IB": 0.0}}
+    assert outcome.certificate["mix"] == {
+        "K-means": {"Local": 1.0, "IP-1": 0.0, "IP-2": 0.0, "IB": 0.0}
+    }
 
 
 def test_two_processors_by_brute_force_over_the_share_sent_away() -> None:
-    server = blade_server(benchmark="S6", blades=1, rows=1, columns=2, cores=3).replace(location_share=[0.8, 0.2])
-    away = np.linspace(0, 0.8, 400_001)  # of all tasks, those with data in memory 0 that run on processor 1
-    work = np.maximum(0.04 * (0.8 - away), 0.04 * (0.2 + 1.22 * away))  # sending both ways only adds work
+    server = blade_server(benchmark="S6", blades=1, rows=1, columns=2, cores=3).replace(
+        location_share=[0.8, 0.2]
+    )
+    away = np.linspace(
+        0, 0.8, 400_001
+    )  # of all tasks, those with data in memory 0 that run on processor 1
+    work = np.maximum(
+        0.04 * (0.8 - away), 0.04 * (0.2 + 1.22 * away)
+    )  # sending both ways only adds work
     best = (server.cores / work).max()
     assert fluid(server).bound == pytest.approx(best, rel=1e-5)
     throughput = 120.0
@@ -81,11 +93,15 @@ def _scipy_optimum(server: Numa, throughput: float | None) -> float:
         for source in range(places):
             for p in range(places):
                 distance = int(server.distance[source, p])
-                cores[p, index[k, source, p]] = server.service_mean[k] * server.slowdown[k, distance]
+                cores[p, index[k, source, p]] = (
+                    server.service_mean[k] * server.slowdown[k, distance]
+                )
                 send[k * places + source, index[k, source, p]] = 1.0
                 energy[index[k, source, p]] = link_energy(server)[k, distance]
             send[k * places + source, -1] = -server.class_share[k] * server.location_share[source]
-    bounds = [(0, None)] * (columns - 1) + [(0, None) if throughput is None else (throughput, throughput)]
+    bounds = [(0, None)] * (columns - 1) + [
+        (0, None) if throughput is None else (throughput, throughput)
+    ]
     goal = energy if throughput is not None else np.append(np.zeros(columns - 1), -1.0)
     result = linprog(goal, cores, np.full(places, server.cores), send, np.zeros(len(send)), bounds)
     assert result.success
@@ -110,10 +126,18 @@ def test_a_second_formulation_finds_the_same_optima(seed: int) -> None:
     assert watt == pytest.approx(_scipy_optimum(server, throughput), rel=1e-5, abs=1e-7)
 
 
-def _rows(server: Numa) -> tuple[list[list[Fraction]], list[list[Fraction]], list[Fraction], list[Fraction]]:
-    """The program over flows [tasks/s] and spare cores: rows of what leaves a memory, rows of cores, shares, energies."""
+def _rows(
+    server: Numa,
+) -> tuple[list[list[Fraction]], list[list[Fraction]], list[Fraction], list[Fraction]]:
+    """The program over flows [tasks/s] and spare cores: rows of what leaves a memory, rows of
+    cores, shares, energies.
+    """
     kinds, places = server.classes, server.processors
-    share = [Fraction(float(kind)) * Fraction(float(part)) for kind in server.class_share for part in server.location_share]
+    share = [
+        Fraction(float(kind)) * Fraction(float(part))
+        for kind in server.class_share
+        for part in server.location_share
+    ]
     energy = link_energy(server)
     width = kinds * places * places + places
     send = [[Fraction(0)] * width for _ in share]
@@ -122,7 +146,9 @@ def _rows(server: Numa) -> tuple[list[list[Fraction]], list[list[Fraction]], lis
     for place, (k, source, p) in enumerate(np.ndindex(kinds, places, places)):
         away = server.distance[source, p]
         send[k * places + source][place] = Fraction(1)
-        cores[p][place] = Fraction(float(server.service_mean[k])) * Fraction(float(server.slowdown[k, away]))
+        cores[p][place] = Fraction(float(server.service_mean[k])) * Fraction(
+            float(server.slowdown[k, away])
+        )
         cost[place] = Fraction(float(energy[k, away]))
     for p in range(places):
         cores[p][kinds * places * places + p] = Fraction(1)
@@ -132,7 +158,9 @@ def _rows(server: Numa) -> tuple[list[list[Fraction]], list[list[Fraction]], lis
 def exact_most(server: Numa) -> Fraction:
     """The most throughput, in fractions."""
     send, cores, share, cost = _rows(server)
-    rows = [[*row, -part] for row, part in zip(send, share, strict=True)] + [[*row, Fraction(0)] for row in cores]
+    rows = [[*row, -part] for row, part in zip(send, share, strict=True)] + [
+        [*row, Fraction(0)] for row in cores
+    ]
     right = [Fraction(0)] * len(send) + [Fraction(server.cores)] * len(cores)
     best = least([Fraction(0)] * len(cost) + [Fraction(-1)], rows, right)
     assert best is not None
@@ -142,27 +170,37 @@ def exact_most(server: Numa) -> Fraction:
 def exact_power(server: Numa, throughput: Fraction) -> float:
     """The least link power at a throughput [W], in fractions."""
     send, cores, share, cost = _rows(server)
-    best = least(cost, send + cores, [throughput * part for part in share] + [Fraction(server.cores)] * len(cores))
+    best = least(
+        cost,
+        send + cores,
+        [throughput * part for part in share] + [Fraction(server.cores)] * len(cores),
+    )
     assert best is not None
     return float(best[0])
 
 
 def tiny_server(seed: int) -> Numa:
-    """With ties, classes of very different length, memories without tasks, and links that cost nothing."""
+    """With ties, classes of very different length, memories without tasks, and links that cost
+    nothing.
+    """
     rng = np.random.default_rng([12, seed])
     blades, columns = (2, 1) if seed % 2 else (1, 3)
     kinds = 1 + seed % 2
     share = rng.integers(0, 4, blades * columns) + np.eye(blades * columns)[0]
     return Numa(
-        blades=blades, rows=1, columns=columns, cores=int(rng.integers(1, 17)), location_share=share / share.sum(),
-        class_share=np.full(kinds, 1 / kinds), service_mean=rng.choice([0.001, 0.04, 1.0, 10.0], kinds),
+        blades=blades, rows=1, columns=columns, cores=int(rng.integers(1, 17)),
+        location_share=share / share.sum(),
+        class_share=np.full(kinds, 1 / kinds),
+        service_mean=rng.choice([0.001, 0.04, 1.0, 10.0], kinds),
         ht1=rng.choice([1.0, 1.1, 1.3, 2.0], kinds), pcie=rng.choice([1.0, 1.5, 5.0], kinds),
         bandwidth=rng.choice([0.0, 100.0, 5000.0], kinds), rate=1.0,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractions(seed: int) -> None:
+def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractions(
+    seed: int,
+) -> None:
     server = tiny_server(seed)
     most = exact_most(server)
     best = fluid(server)
@@ -170,8 +208,20 @@ def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractio
     assert best.bound == pytest.approx(float(most), rel=1e-12)
     power = exact_power(server, most)
     level = best.certificate["levels"][1]
-    assert (level["status"], level["value"]) == ("optimal", pytest.approx(power, rel=SAME, abs=1e-12))
-    for near in (0.0, 3e-10, -1e-15, -1e-13, -1e-11, -1e-9, -1e-7, -1e-3):  # the most as others would round it; below it
+    assert (level["status"], level["value"]) == (
+        "optimal",
+        pytest.approx(power, rel=SAME, abs=1e-12),
+    )
+    for near in (
+        0.0,
+        3e-10,
+        -1e-15,
+        -1e-13,
+        -1e-11,
+        -1e-9,
+        -1e-7,
+        -1e-3,
+    ):  # the most as others would round it; below it
         asked = float(most) * (1 + near)
         found = fluid_power(server, throughput=asked)
         assert found.status is Status.OPTIMAL
@@ -182,7 +232,10 @@ def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractio
         assert watt == pytest.approx(exact, rel=SAME, abs=1e-12)
         assert found.bound == pytest.approx(exact, rel=SAME, abs=1e-12)
         prices = np.array(found.certificate["prices"])
-        assert power_bound(server, found.solution.throughput, prices, link_energy(server)) == found.bound
+        assert (
+            power_bound(server, found.solution.throughput, prices, link_energy(server))
+            == found.bound
+        )
     assert fluid_power(server, throughput=float(most) * (1 + 1e-8)).status is Status.INFEASIBLE
 
 
@@ -192,7 +245,10 @@ def test_the_readable_model_and_the_arrays_have_one_optimum(name: str) -> None:
     assert isinstance(server, Numa)
     pairs = [
         (throughput_model(server), throughput_program(server).program),
-        (power_model(server, 0.7 * server.rate), power_program(server, 0.7 * server.rate, link_energy(server)).program),
+        (
+            power_model(server, 0.7 * server.rate),
+            power_program(server, 0.7 * server.rate, link_energy(server)).program,
+        ),
     ]
     for readable, arrays in pairs:
         values = [solve_program(program).objective for program in (from_pyomo(readable), arrays)]
@@ -210,9 +266,14 @@ def test_any_prices_prove_a_bound_and_the_certificate_repeats_its_own(seed: int)
     for _ in range(50):
         price = rng.exponential(size=server.processors) * (rng.random(server.processors) < 0.8)
         assert throughput_bound(server, price) >= best * (1 - SAME)
-        assert power_bound(server, 0.8 * best, price, link_energy(server)) <= watt * (1 + SAME) + SAME
+        assert (
+            power_bound(server, 0.8 * best, price, link_energy(server)) <= watt * (1 + SAME) + SAME
+        )
     assert throughput_bound(server, np.array(outcome.certificate["prices"])) == outcome.bound
-    assert power_bound(server, 0.8 * best, np.array(least.certificate["prices"]), link_energy(server)) == least.bound
+    assert (
+        power_bound(server, 0.8 * best, np.array(least.certificate["prices"]), link_energy(server))
+        == least.bound
+    )
 
 
 def test_relabelling_blades_moves_the_flow_and_nothing_else() -> None:
@@ -239,9 +300,15 @@ def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> Non
     assert "5518.84" in outcome.certificate["throughput"]
 
 
-def test_without_the_engine_nothing_is_proved_but_by_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_engine_nothing_is_proved_but_by_prices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stopped = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
-    monkeypatch.setattr(importlib.import_module("cotenant.solvers.numa.fluid"), "_solved", lambda program, clock: stopped)
+    monkeypatch.setattr(
+        importlib.import_module("cotenant.solvers.numa.fluid"),
+        "_solved",
+        lambda program, clock: stopped,
+    )
     server = blade_server(rate=6000.0)
     share = np.full(server.processors, 1.0)
     share[0] = 1.005  # all at home serves half a percent less than the cores could
@@ -256,7 +323,9 @@ def test_without_the_engine_nothing_is_proved_but_by_prices(monkeypatch: pytest.
     assert fluid_power(server, throughput=1.01 * cut.bound).status is Status.INFEASIBLE
 
 
-@pytest.mark.parametrize("options", [{"throughput": 0.0}, {"throughput": -5.0}, {"ht_energy": -1.0}, {"time_limit": 0}])
+@pytest.mark.parametrize(
+    "options", [{"throughput": 0.0}, {"throughput": -5.0}, {"ht_energy": -1.0}, {"time_limit": 0}]
+)
 def test_fluid_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidOption, match=next(iter(options))):
         fluid_power(blade_server(), **options)
@@ -268,7 +337,9 @@ def test_the_program_bounds_what_every_policy_sustains(data: Any, policy: str) -
     server = blade_server(data=data, hot=0.5, blades=2, cores=4)
     bound = fluid(server).bound
     assert bound is not None
-    for pair in sustained_pair(server, policy, tasks=30_000, runs=1, backlog=300, drained=30, tolerance=0.02):
+    for pair in sustained_pair(
+        server, policy, tasks=30_000, runs=1, backlog=300, drained=30, tolerance=0.02
+    ):
         assert pair.rate <= bound
 
 
@@ -288,12 +359,16 @@ def test_no_stable_run_serves_more_or_takes_less_power_than_the_programs_say(see
             result = cotenant.solve(server, policy, seed=seed, tasks=60_000)
             least = fluid_power(server).bound
             if least is not None:
-                assert result.metrics["link_power"] >= 0.9 * least  # 60,000 tasks say a rate to a few percent
+                assert (
+                    result.metrics["link_power"] >= 0.9 * least
+                )  # 60,000 tasks say a rate to a few percent
 
 
 def test_link_power_is_compared_at_one_rate_only() -> None:
     server = cotenant.read("numa/kmeans-hot-memory")
-    table = cotenant.compare([server], ["fluid", "fluid-power", "IB"], options={"tasks": 50_000}).table.set_index("method")
+    table = cotenant.compare(
+        [server], ["fluid", "fluid-power", "IB"], options={"tasks": 50_000}
+    ).table.set_index("method")
     assert np.isnan(table.loc["fluid", "link_power"])
     assert table.loc["fluid-power", "gap_link_power"] == 0
     assert table.loc["IB", "gap_link_power"] > 0.3
@@ -305,7 +380,9 @@ def test_least_power_at_another_throughput_is_no_yardstick_for_runs_at_the_rate(
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(result.bound)
     options = {"tasks": 20_000, "throughput": 5000.0}
-    table = cotenant.compare([server], ["fluid-power", "IB"], options=options).table.set_index("method")
+    table = cotenant.compare([server], ["fluid-power", "IB"], options=options).table.set_index(
+        "method"
+    )
     assert np.isnan(table.loc["IB", "link_power"])
 
 
@@ -314,12 +391,17 @@ def test_the_mix_is_the_share_of_each_class_by_the_policy_that_allows_it() -> No
     flow = fluid(server).solution
     assert isinstance(flow, Flow)
     table = mix_table(server, flow)
-    assert table["K-means"]["Local"] > table["String match"]["Local"]  # who suffers less from distance is sent away
+    assert (
+        table["K-means"]["Local"] > table["String match"]["Local"]
+    )  # who suffers less from distance is sent away
     for row in table.values():
         assert sum(row.values()) == pytest.approx(1, abs=1e-5)
     by_memory = mix_shares(server, flow, "memory")
     rate = server.class_share[:, None] * server.location_share
-    assert np.allclose((by_memory * rate[:, :, None]).sum(axis=1), mix_shares(server, flow)[:, 0] * server.class_share[:, None])
+    assert np.allclose(
+        (by_memory * rate[:, :, None]).sum(axis=1),
+        mix_shares(server, flow)[:, 0] * server.class_share[:, None],
+    )
 
 
 def test_the_mix_by_memory_comes_within_two_percent_of_the_bound_where_local_does_not() -> None:
@@ -342,7 +424,9 @@ def test_the_mix_simulates_and_says_its_shares() -> None:
 
 def test_ib_is_metastable_between_3962_and_about_4600_on_k_means() -> None:
     empty, saturated = sustained_pair(blade_server(), "IB", tasks=500_000)
-    assert empty.rate == pytest.approx(4600, rel=0.04)  # left by chance: it depends on the draws, see analysis.numa.sustained
+    assert empty.rate == pytest.approx(
+        4600, rel=0.04
+    )  # left by chance: it depends on the draws, see analysis.numa.sustained
     assert saturated.rate == pytest.approx(3962, rel=0.02)
     assert empty.failed - empty.rate <= 0.005 * 6400
 
@@ -371,9 +455,12 @@ def test_sustained_refuses_unknown_policies_and_starts() -> None:
 
 
 def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
-    """Equal prices prove 14 tasks/s; the program's own prove the same, but for rounding: its flow must not be thrown away."""
+    """Equal prices prove 14 tasks/s; the program's own prove the same, but for rounding: its flow
+    must not be thrown away.
+    """
     server = Numa(
-        blades=2, rows=1, columns=1, cores=14, location_share=[5 / 6, 1 / 6], class_share=[2 / 3, 1 / 3],
+        blades=2, rows=1, columns=1, cores=14, location_share=[5 / 6, 1 / 6],
+        class_share=[2 / 3, 1 / 3],
         service_mean=[2.0, 2.0], ht1=[1.1, 2.0], pcie=[1.0, 2.0], bandwidth=[1.0, 1.0], rate=7.0,
     )  # type: ignore[arg-type]  # fmt: skip
     most = fluid(server)
@@ -383,7 +470,9 @@ def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
     assert fluid_power(server, throughput=12.0).status is Status.OPTIMAL
 
 
-def test_the_most_throughput_is_sustained_where_its_first_flow_is_a_little_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_throughput_is_sustained_where_its_first_flow_is_a_little_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It was called unknown, beside prices that allow it: `check` refused the result."""
     instance = cotenant.read("numa/kmeans-hot-memory")
     module = importlib.import_module("cotenant.solvers.numa.fluid")
@@ -397,5 +486,9 @@ def test_a_result_between_the_most_found_and_what_prices_allow_is_no_broken_clai
     instance = cotenant.read("numa/kmeans-hot-memory")
     document = cotenant.solve(instance, "fluid-power", throughput=1e6).document()
     asked = {"throughput": 3000.0}
-    document["result"] |= {"status": "unknown", "options": asked, "scale": scale(instance, "link_power", **asked)}
+    document["result"] |= {
+        "status": "unknown",
+        "options": asked,
+        "scale": scale(instance, "link_power", **asked),
+    }
     assert recheck(instance, cotenant.Result.from_document(document)).broken == ()

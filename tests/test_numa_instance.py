@@ -1,4 +1,6 @@
-"""The blade server as data: distances, penalties, files, and every kind of bad input, from code and from a file."""
+"""The blade server as data: distances, penalties, files, and every kind of bad input, from code and
+from a file.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,23 @@ from cotenant.instances.numa.answer import reach
 from cotenant.instances.numa.bounds import link_energy, saturated_throughput
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.numa.workloads import BENCHMARKS
-from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidInstance, InvalidOption, read, schema, write
+from cotenant.instances.problem import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    read,
+    schema,
+    write,
+)
 
 
 def tiny(**changes: Any) -> Numa:
     fields: dict[str, Any] = {
-        "blades": 2, "rows": 1, "columns": 2, "cores": 2, "location_share": [0.4, 0.3, 0.2, 0.1], "class_share": [0.5, 0.5],
-        "service_mean": [0.04, 0.02], "ht1": [1.2, 1.0], "pcie": [1.7, 1.1], "bandwidth": [283.0, 28.0], "rate": 100.0,
+        "blades": 2, "rows": 1, "columns": 2, "cores": 2, "location_share": [0.4, 0.3, 0.2, 0.1],
+        "class_share": [0.5, 0.5],
+        "service_mean": [0.04, 0.02], "ht1": [1.2, 1.0], "pcie": [1.7, 1.1],
+        "bandwidth": [283.0, 28.0], "rate": 100.0,
     }  # fmt: skip
     return Numa(**{**fields, **changes})
 
@@ -35,7 +47,9 @@ def test_the_thesis_server_is_two_hops_across_and_has_256_cores() -> None:
 
 
 def test_two_hops_cost_one_and_three_tenths_of_the_first() -> None:
-    assert blade_server(benchmark="S6").slowdown[0].tolist() == pytest.approx([1.0, 1.22, 1.286, 1.76])
+    assert blade_server(benchmark="S6").slowdown[0].tolist() == pytest.approx(
+        [1.0, 1.22, 1.286, 1.76]
+    )
 
 
 def test_a_longer_mesh_counts_hops_along_rows_and_columns() -> None:
@@ -45,7 +59,9 @@ def test_a_longer_mesh_counts_hops_along_rows_and_columns() -> None:
     assert server.blade_distance == 4
 
 
-@pytest.mark.parametrize(("policy", "farthest"), [("Local", 0), ("IP-1", 1), ("IP-2", 2), ("IB", 3)])
+@pytest.mark.parametrize(
+    ("policy", "farthest"), [("Local", 0), ("IP-1", 1), ("IP-2", 2), ("IB", 3)]
+)
 def test_the_policies_differ_in_how_far_a_task_goes(policy: str, farthest: int) -> None:
     assert reach(blade_server(), policy) == farthest
 
@@ -55,16 +71,22 @@ def test_a_blade_of_one_processor_leaves_ip1_and_ip2_at_home() -> None:
     assert [reach(server, policy) for policy in ("Local", "IP-1", "IP-2", "IB")] == [0, 0, 0, 1]
 
 
-@pytest.mark.parametrize(("policy", "rate"), [("Local", 6400), ("IP-1", 5581), ("IP-2", 5417), ("IB", 3962)])
+@pytest.mark.parametrize(
+    ("policy", "rate"), [("Local", 6400), ("IP-1", 5581), ("IP-2", 5417), ("IB", 3962)]
+)
 def test_saturated_closed_forms_of_k_means(policy: str, rate: float) -> None:
-    assert saturated_throughput(blade_server(benchmark="S6"), policy) == pytest.approx(rate, abs=0.5)
+    assert saturated_throughput(blade_server(benchmark="S6"), policy) == pytest.approx(
+        rate, abs=0.5
+    )
 
 
 def test_the_saturated_closed_form_refuses_uneven_data() -> None:
     hot = blade_server(data="hot-memory")
     with pytest.raises(InvalidOption, match="uniform"):
         saturated_throughput(hot, "Local")
-    assert saturated_throughput(hot, "IB") == pytest.approx(3962, rel=0.005)  # a little more: the hot memory's cores are fast
+    assert saturated_throughput(hot, "IB") == pytest.approx(
+        3962, rel=0.005
+    )  # a little more: the hot memory's cores are fast
 
 
 def test_the_energy_of_a_task_follows_from_its_local_service_time() -> None:
@@ -138,7 +160,9 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "field", "expected"), BAD)
-def test_bad_input_names_field_value_and_cure(changes: dict[str, Any], field: str, expected: str) -> None:
+def test_bad_input_names_field_value_and_cure(
+    changes: dict[str, Any], field: str, expected: str
+) -> None:
     with pytest.raises(InvalidInstance, match=rf"^{field}.*{expected}"):
         tiny(**changes)
 
@@ -161,7 +185,9 @@ def test_the_same_bad_input_in_a_file_is_named_with_its_line(
         ({"rate": "fast"}, "rate"), ({"location_share": [[0.5, 0.5]]}, "location_share"),
     ],
 )  # fmt: skip
-def test_wrong_types_and_unknown_fields_in_a_file_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_wrong_types_and_unknown_fields_in_a_file_are_refused(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.json"
     path.write_text(json.dumps({"cotenant": 1, "problem": "numa", **tiny().document(), **changes}))
     with pytest.raises(InvalidInstance, match=message):
@@ -169,14 +195,24 @@ def test_wrong_types_and_unknown_fields_in_a_file_are_refused(changes: dict[str,
 
 
 def test_a_field_that_is_not_a_number_is_refused_in_code() -> None:
-    for changes in ({"rows": "two"}, {"rate": "fast"}, {"rows": True}, {"refusal_limit": "none"}, {"law": "uniform"}):
+    for changes in (
+        {"rows": "two"},
+        {"rate": "fast"},
+        {"rows": True},
+        {"refusal_limit": "none"},
+        {"law": "uniform"},
+    ):
         with pytest.raises(InvalidInstance, match=next(iter(changes))):
             tiny(**changes)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"benchmark": "S9"}, "Table 4.2"), ({"hot": 1.5, "data": "hot-blade"}, "hot"), ({"data": "hot-disk"}, "data")],
+    [
+        ({"benchmark": "S9"}, "Table 4.2"),
+        ({"hot": 1.5, "data": "hot-blade"}, "hot"),
+        ({"data": "hot-disk"}, "data"),
+    ],
 )
 def test_the_generator_refuses_what_it_does_not_know(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
@@ -184,20 +220,27 @@ def test_the_generator_refuses_what_it_does_not_know(options: dict[str, Any], me
 
 
 def test_hot_data_gets_its_share_and_the_rest_is_even() -> None:
-    memory, blade = blade_server(data="hot-memory", hot=0.4), blade_server(data="hot-blade", hot=0.5)
+    memory, blade = (
+        blade_server(data="hot-memory", hot=0.4),
+        blade_server(data="hot-blade", hot=0.5),
+    )
     assert memory.location_share.tolist() == pytest.approx([0.4] + [0.04] * 15)
     assert blade.location_share.tolist() == pytest.approx([0.125] * 4 + [0.5 / 12] * 12)
 
 
-@pytest.mark.parametrize("name", [name for name in cotenant.instances.problem.bundled() if name.startswith("numa/")])
+@pytest.mark.parametrize(
+    "name", [name for name in cotenant.instances.problem.bundled() if name.startswith("numa/")]
+)
 def test_bundled_servers_read_and_say_where_they_come_from(name: str) -> None:
     assert "Table 4.2" in read(name, "numa").source
 
 
 def simulation(**changes: Any) -> Simulation:
     fields: dict[str, Any] = {
-        "policy": "IB", "window": 10.0, "arrived": [6, 4], "served": [[3, 1, 0], [2, 0, 2]], "waiting": [0, 1],
-        "running": [1, 2], "refused": 3, "busy": [5.0, 4.0, 3.0, 0.0, 9.0, 1.0, 1.0, 2.0], "stable": True, "growth": 0.0,
+        "policy": "IB", "window": 10.0, "arrived": [6, 4], "served": [[3, 1, 0], [2, 0, 2]],
+        "waiting": [0, 1],
+        "running": [1, 2], "refused": 3, "busy": [5.0, 4.0, 3.0, 0.0, 9.0, 1.0, 1.0, 2.0],
+        "stable": True, "growth": 0.0,
         "response": [0.1, 0.2, 0.3], "response_error": [0.01, 0.01, 0.01], "mean_response": 0.12,
         "mean_response_error": 0.01, "mean_wait": 0.05, "mean_wait_error": 0.01,
     }  # fmt: skip

@@ -1,4 +1,6 @@
-"""Pictures and frontiers of numa: least link power against a program written apart, curves, shares and refusals recounted."""
+"""Pictures and frontiers of numa: least link power against a program written apart, curves, shares
+and refusals recounted.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ HOT = cotenant.read("numa/kmeans-hot-memory")
 
 
 def least_power(instance: Numa, rate: float) -> float | None:
-    """Least link power at a rate by scipy, over tasks a second by class, memory and processor; None when it is too much."""
+    """Least link power at a rate by scipy, over tasks a second by class, memory and processor; None
+    when it is too much.
+    """
     from scipy.optimize import linprog
 
     shape = (instance.classes, instance.processors, instance.processors)
@@ -39,7 +43,14 @@ def least_power(instance: Numa, rate: float) -> float | None:
         chosen = np.zeros(shape)
         chosen[:, :, p] = work[:, :, p]
         into[p] = chosen.ravel()
-    found = linprog(energy.ravel(), A_ub=into, b_ub=np.full(shape[2], instance.cores), A_eq=leaves, b_eq=owed, method="highs")
+    found = linprog(
+        energy.ravel(),
+        A_ub=into,
+        b_ub=np.full(shape[2], instance.cores),
+        A_eq=leaves,
+        b_eq=owed,
+        method="highs",
+    )
     return float(found.fun) if found.status == 0 else None
 
 
@@ -78,7 +89,10 @@ def test_a_rate_that_none_sustains_is_no_limit() -> None:
 
 
 def test_power_is_in_the_energies_given() -> None:
-    (plain,), (double,) = price_frontiers(HOT, points=2), price_frontiers(HOT, points=2, ht_energy=72.0, pcie_energy=75.0)
+    (plain,), (double,) = (
+        price_frontiers(HOT, points=2),
+        price_frontiers(HOT, points=2, ht_energy=72.0, pcie_energy=75.0),
+    )
     assert double.points[0].value == pytest.approx(2 * plain.points[0].value)
 
 
@@ -109,7 +123,8 @@ def test_an_interrupt_keeps_the_points_done(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"), [({"points": 1}, "points"), ({"points": True}, "points"), ({"ht_energy": -1.0}, "ht_energy")]
+    ("options", "told"),
+    [({"points": 1}, "points"), ({"points": True}, "points"), ({"ht_energy": -1.0}, "ht_energy")],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidOption, match=told):
@@ -172,12 +187,21 @@ def test_a_flow_has_no_response_times() -> None:
 
 def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
     """A row of a comparison, as far as pictures look at it."""
-    return {"problem": "numa", "kind": "run", "method": method, "seed": seed, "record": kept, "options": {}}
+    return {
+        "problem": "numa",
+        "kind": "run",
+        "method": method,
+        "seed": seed,
+        "record": kept,
+        "options": {},
+    }
 
 
 def chart(name: str, rows: list[dict[str, Any]]) -> Chart:
     """The picture of that name."""
-    found = next(picture for picture in pictures(json.loads(json.dumps(rows))) if picture.name == name)
+    found = next(
+        picture for picture in pictures(json.loads(json.dumps(rows))) if picture.name == name
+    )
     assert isinstance(found, Chart)
     return found
 
@@ -194,7 +218,10 @@ def test_an_unstable_run_has_no_curve_and_is_named(run: Simulation) -> None:
 def test_curves_far_apart_are_drawn_over_a_logarithmic_axis(run: Simulation) -> None:
     kept = record(HOT, run)
     slow = kept | {"curve": [0.0, *(20 * value for value in kept["curve"][1:])]}
-    near, far = chart("response-times", [row("a", kept)]), chart("response-times", [row("a", kept), row("b", slow)])
+    near, far = (
+        chart("response-times", [row("a", kept)]),
+        chart("response-times", [row("a", kept), row("b", slow)]),
+    )
     assert (near.x_scale, far.x_scale) == ("linear", "log")
     assert min(x for series in far.series for x in series.x) > 0
     assert far.series[1].x[-1] == pytest.approx(20 * far.series[0].x[-1])
@@ -202,7 +229,10 @@ def test_curves_far_apart_are_drawn_over_a_logarithmic_axis(run: Simulation) -> 
 
 def test_seeds_are_averaged(run: Simulation) -> None:
     kept = record(HOT, run)
-    rows = [row("Local", kept), row("Local", kept | {"refusals": kept["refusals"] + 2, "power": kept["power"] + 4}, seed=1)]
+    rows = [
+        row("Local", kept),
+        row("Local", kept | {"refusals": kept["refusals"] + 2, "power": kept["power"] + 4}, seed=1),
+    ]
     assert chart("refusals", rows).series[0].y == (pytest.approx(kept["refusals"] + 1),)
     assert chart("link-power", rows).series[0].y == (pytest.approx(kept["power"] + 2),)
     assert "means over the seeds" in chart("refusals", rows).note
@@ -212,15 +242,23 @@ def test_distances_are_named_on_any_mesh() -> None:
     names = {}
     for rows, columns in ((1, 1), (1, 2), (2, 2), (3, 2)):
         size = 2 * rows * columns
-        instance = HOT.replace(rows=rows, columns=columns, blades=2, location_share=np.full(size, 1 / size), rate=100.0)
-        names[rows, columns] = chart("shares-by-distance", [row("fluid", record(instance, fluid(instance).solution))]).series[0].x
+        instance = HOT.replace(
+            rows=rows, columns=columns, blades=2, location_share=np.full(size, 1 / size), rate=100.0
+        )
+        names[rows, columns] = (
+            chart("shares-by-distance", [row("fluid", record(instance, fluid(instance).solution))])
+            .series[0]
+            .x
+        )
     assert names[1, 1] == ("local", "another blade")
     assert names[1, 2] == ("local", "1 hop", "another blade")
     assert names[2, 2] == ("local", "1 hop", "2 hops", "another blade")
     assert names[3, 2] == ("local", "1 hop", "2 hops", "3 hops", "another blade")
 
 
-def test_a_largest_rate_that_is_not_proved_leaves_the_map_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_largest_rate_that_is_not_proved_leaves_the_map_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from dataclasses import replace
 
     from cotenant.analysis.numa import frontier as module

@@ -1,4 +1,6 @@
-"""The event simulation: by hand, against its plain twin, against queueing theory, and against simpy."""
+"""The event simulation: by hand, against its plain twin, against queueing theory, and against
+simpy.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,14 @@ WIDTHS = 1.5
 POLICIES = tuple(FUNCTIONS)
 
 
-def tasks(arrival: list[float], service: list[float], location: list[int], reaches: int = 0) -> Draws:
+def tasks(
+    arrival: list[float], service: list[float], location: list[int], reaches: int = 0
+) -> Draws:
     number = len(arrival)
     whole = np.zeros(number, dtype=np.int32)
     return Draws(
-        np.array(arrival), np.array(service), np.array(location, dtype=np.int32), whole, np.zeros(number),
+        np.array(arrival), np.array(service), np.array(location, dtype=np.int32), whole,
+        np.zeros(number),
         np.full(number, reaches, dtype=np.int32),
     )  # fmt: skip
 
@@ -41,8 +46,10 @@ def tasks(arrival: list[float], service: list[float], location: list[int], reach
 def pair(**changes: Any) -> Numa:
     """Two processors of one core, one hop apart; a task away from its data takes twice as long."""
     fields: dict[str, Any] = {
-        "blades": 1, "rows": 1, "columns": 2, "cores": 1, "location_share": [0.5, 0.5], "class_share": [1.0],
-        "service_mean": [1.0], "ht1": [2.0], "pcie": [4.0], "bandwidth": [100.0], "rate": 1.0, "law": "deterministic",
+        "blades": 1, "rows": 1, "columns": 2, "cores": 1, "location_share": [0.5, 0.5],
+        "class_share": [1.0],
+        "service_mean": [1.0], "ht1": [2.0], "pcie": [4.0], "bandwidth": [100.0], "rate": 1.0,
+        "law": "deterministic",
     }  # fmt: skip
     return Numa(**{**fields, **changes})
 
@@ -53,7 +60,8 @@ BOTH = pytest.mark.parametrize("run", RUNS, ids=["compiled", "plain"])
 
 @BOTH
 def test_a_story_of_refusals_worked_by_hand(run: Any) -> None:
-    # 0 runs on P0 until 1; 1, 3, 4 wait for P0; 2 and 5 run on P1. P1 frees at 1.2 and at 2.3: both times the waiting decline.
+    # 0 runs on P0 until 1; 1, 3, 4 wait for P0; 2 and 5 run on P1. P1 frees at 1.2 and at 2.3: both
+    # times the waiting decline.
     story = tasks([0.0, 0.1, 0.2, 0.3, 0.4, 1.3], [1.0] * 6, [0, 0, 1, 0, 0, 1])
     patient = run(pair(refusal_limit=5), story)
     assert patient.start.tolist() == pytest.approx([0.0, 1.0, 0.2, 2.0, 3.0, 1.3])
@@ -77,7 +85,8 @@ def test_an_older_task_at_its_limit_goes_before_a_younger_willing_one(run: Any) 
 
 @BOTH
 def test_with_a_queue_per_processor_only_heads_are_offered(run: Any) -> None:
-    # Queues by turn: 2 and 4 in queue 0, 3 in queue 1. P1 frees at 1: heads 2 (data on P0, declines) and 3 (takes).
+    # Queues by turn: 2 and 4 in queue 0, 3 in queue 1. P1 frees at 1: heads 2 (data on P0,
+    # declines) and 3 (takes).
     story = tasks([0.0, 0.0, 0.1, 0.2, 0.3], [3.0, 1.0, 1.0, 1.0, 1.0], [0, 1, 0, 1, 1])
     result = run(pair(refusal_limit=10, queues="per-processor"), story)
     # 4 waits behind 2 although P1 is idle from 2 on, and takes it when 2 leaves the queue.
@@ -90,17 +99,24 @@ def test_with_a_queue_per_processor_only_heads_are_offered(run: Any) -> None:
 @BOTH
 def test_a_limit_of_zero_is_ib_for_every_policy(run: Any) -> None:
     server = blade_server(benchmark="S6,M10", refusal_limit=0, blades=2, cores=1, rate=150.0)
-    runs = [run(server, draw(server, 300, reach(server, policy), np.random.default_rng(3))) for policy in POLICIES]
+    runs = [
+        run(server, draw(server, 300, reach(server, policy), np.random.default_rng(3)))
+        for policy in POLICIES
+    ]
     for other in runs[:3]:
         assert (other.start == runs[3].start).all()
 
 
 def random_server(rng: np.random.Generator) -> Numa:
     server = blade_server(
-        benchmark="S6,M10,P12", rate=1.0, blades=int(rng.integers(1, 4)), rows=int(rng.integers(1, 4)),
-        columns=int(rng.integers(1, 3)), cores=int(rng.integers(1, 4)), refusal_limit=[None, 0, 1, 3, 10][rng.integers(5)],
-        law=["exponential", "deterministic"][rng.integers(2)], queues=["one", "per-processor"][rng.integers(2)],
-        data=["uniform", "hot-memory"][rng.integers(2)], hot=0.6, arrival_law=["exponential", "deterministic"][rng.integers(2)],
+        benchmark="S6,M10,P12", rate=1.0, blades=int(rng.integers(1, 4)),
+        rows=int(rng.integers(1, 4)),
+        columns=int(rng.integers(1, 3)), cores=int(rng.integers(1, 4)),
+        refusal_limit=[None, 0, 1, 3, 10][rng.integers(5)],
+        law=["exponential", "deterministic"][rng.integers(2)],
+        queues=["one", "per-processor"][rng.integers(2)],
+        data=["uniform", "hot-memory"][rng.integers(2)], hot=0.6,
+        arrival_law=["exponential", "deterministic"][rng.integers(2)],
     )  # fmt: skip
     return server.replace(rate=server.all_cores / 0.04 * rng.uniform(0.5, 1.2))
 
@@ -110,10 +126,15 @@ def test_the_compiled_simulation_equals_its_plain_twin_task_by_task(seed: int) -
     rng = np.random.default_rng(seed)
     server = random_server(rng)
     ranks = server.blade_distance + 1
-    mixed = np.broadcast_to(rng.dirichlet(np.ones(ranks), server.processors), (server.classes, server.processors, ranks))
+    mixed = np.broadcast_to(
+        rng.dirichlet(np.ones(ranks), server.processors), (server.classes, server.processors, ranks)
+    )
     draws = draw(server, 400, reach(server, POLICIES[seed % 4]) if seed % 3 else mixed, rng)
     for nearest in (True, False):
-        fast, plain = simulate(server, draws, nearest=nearest), simulate_plainly(server, draws, nearest=nearest)
+        fast, plain = (
+            simulate(server, draws, nearest=nearest),
+            simulate_plainly(server, draws, nearest=nearest),
+        )
         assert np.array_equal(fast.start, plain.start)
         assert np.array_equal(fast.core, plain.core)
         assert np.array_equal(fast.refusals, plain.refusals)
@@ -217,14 +238,19 @@ def test_quantiles_of_a_light_load_are_those_of_the_service_time() -> None:
 
 def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
     server = cotenant.read("numa/tiny")
-    first, again, other = (cotenant.solve(server, "IP-1", seed=seed, tasks=2000).solution for seed in (5, 5, 6))
+    first, again, other = (
+        cotenant.solve(server, "IP-1", seed=seed, tasks=2000).solution for seed in (5, 5, 6)
+    )
     assert first == again
     assert first != other
 
 
 def test_the_engine_makes_no_difference_to_the_answer() -> None:
     server = cotenant.read("numa/tiny")
-    answers = [cotenant.solve(server, "Local", engine=engine, tasks=1000).solution for engine in ("compiled", "python")]
+    answers = [
+        cotenant.solve(server, "Local", engine=engine, tasks=1000).solution
+        for engine in ("compiled", "python")
+    ]
     assert answers[0] == answers[1]
 
 
@@ -232,14 +258,18 @@ def test_the_engine_makes_no_difference_to_the_answer() -> None:
 def test_relabelling_blades_does_not_change_the_response_times(policy: str) -> None:
     server = blade_server(rate=300.0, data="hot-blade", hot=0.7, blades=2, cores=4)
     mirrored = server.replace(location_share=np.roll(server.location_share, 4))
-    runs = [solved(one, policy, seed=seed, tasks=100_000) for seed, one in enumerate((server, mirrored))]
+    runs = [
+        solved(one, policy, seed=seed, tasks=100_000) for seed, one in enumerate((server, mirrored))
+    ]
     error = math.hypot(*(run.mean_response_error for run in runs))
     assert abs(runs[0].mean_response - runs[1].mean_response) <= WIDTHS * error
 
 
 def test_a_random_idle_core_is_farther_than_the_nearest() -> None:
     shares = [
-        cotenant.solve(blade_server(rate=1000.0), "IB", tasks=20_000, placement=placement).metrics["share_local"]
+        cotenant.solve(blade_server(rate=1000.0), "IB", tasks=20_000, placement=placement).metrics[
+            "share_local"
+        ]
         for placement in ("nearest", "random")
     ]
     assert shares[0] > 0.99
@@ -257,7 +287,15 @@ def test_a_load_no_policy_can_carry_is_said_before_all_else(rate: float) -> None
 
 
 def test_clockwork_at_full_load_is_stable_and_anything_random_is_not() -> None:
-    server = free(100.0, blades=1, rows=1, columns=1, cores=4, law="deterministic", arrival_law="deterministic")
+    server = free(
+        100.0,
+        blades=1,
+        rows=1,
+        columns=1,
+        cores=4,
+        law="deterministic",
+        arrival_law="deterministic",
+    )
     run = solved(server, "IB", tasks=2000)
     assert run.stable
     assert run.mean_wait == pytest.approx(0, abs=1e-9)
@@ -272,19 +310,25 @@ def test_a_load_this_policy_cannot_carry_is_detected_from_its_queue() -> None:
 
 
 @pytest.mark.parametrize(("rate", "warned"), [(3900.0, False), (4300.0, True)])
-def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(rate: float, warned: bool) -> None:
+def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(
+    rate: float, warned: bool
+) -> None:
     result = cotenant.solve(blade_server(rate=rate), "IB", tasks=20_000)
     assert result.solution.stable
     assert ("metastable" in result.certificate) == warned
 
 
 def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
-    server = blade_server(rate=6390.0, blades=2, rows=1, data="hot-memory", hot=0.5).replace(rate=700.0)
+    server = blade_server(rate=6390.0, blades=2, rows=1, data="hot-memory", hot=0.5).replace(
+        rate=700.0
+    )
     draws = draw(server, 60_000, 2, np.random.default_rng(0), backlog=30_000)
     run = simulate(server, draws)
     finish = run.finish(server, draws)
     end = float(draws.arrival[-1])
-    assert ((finish > 2) & (finish <= end)).sum() / (end - 2) == pytest.approx(saturated_throughput(server, "IB"), rel=0.01)
+    assert ((finish > 2) & (finish <= end)).sum() / (end - 2) == pytest.approx(
+        saturated_throughput(server, "IB"), rel=0.01
+    )
 
 
 def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
@@ -322,12 +366,16 @@ def test_a_time_limit_ends_the_run_with_what_there_is_or_says_there_is_nothing()
         ({"placement": "far"}, "nearest or random"), ({"engine": "rust"}, "compiled or python"), ({"limit": 3}, "limit"),
     ],
 )  # fmt: skip
-def test_options_out_of_range_are_refused_before_any_work(options: dict[str, Any], message: str) -> None:
+def test_options_out_of_range_are_refused_before_any_work(
+    options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         cotenant.solve(cotenant.read("numa/tiny"), "Local", **options)
 
 
-@pytest.mark.parametrize(("law", "scv"), [("gamma", 0.3), ("gamma", 4.0), ("lognormal", 0.3), ("lognormal", 4.0)])
+@pytest.mark.parametrize(
+    ("law", "scv"), [("gamma", 0.3), ("gamma", 4.0), ("lognormal", 0.3), ("lognormal", 4.0)]
+)
 def test_laws_meet_the_given_moments(law: str, scv: float) -> None:
     sample = unit_draws(law, scv, 2_000_000, np.random.default_rng(0))
     assert sample.mean() == pytest.approx(1.0, rel=0.01)
@@ -361,11 +409,15 @@ def test_simpy_tells_the_same_story(policy: str) -> None:
     server = blade_server(blades=2, cores=1, rate=180.0, refusal_limit=4)
     draws = draw(server, 1500, reach(server, policy), np.random.default_rng(8))
     ours = simulate(server, draws)
-    assert _simpy_starts(simpy, server, draws).tolist() == pytest.approx(ours.start.tolist(), abs=1e-9)
+    assert _simpy_starts(simpy, server, draws).tolist() == pytest.approx(
+        ours.start.tolist(), abs=1e-9
+    )
 
 
 def _simpy_starts(simpy: Any, server: Numa, draws: Draws) -> np.ndarray:
-    """The same rules as simpy processes, one core per processor: every core asks the queue when it frees."""
+    """The same rules as simpy processes, one core per processor: every core asks the queue when it
+    frees.
+    """
     world = simpy.Environment()
     idle = set(range(server.processors))
     queue: list[list[int]] = []  # [task, refusals] in order of arrival

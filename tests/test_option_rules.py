@@ -15,8 +15,16 @@ from cotenant.instances.problem.options import accepts, described, parse_options
 from cotenant.instances.problem.registry import resolve
 from cotenant.instances.problem.rules import Above, AtLeast, Between, checked
 
-GIVEN = {f"{name} {kind}": path for name in PROBLEM_NAMES for kind, path in problem_named(name).generators.items()}
-READ = {f"{name} {form}": path for name in PROBLEM_NAMES for form, path in problem_named(name).formats.items()}
+GIVEN = {
+    f"{name} {kind}": path
+    for name in PROBLEM_NAMES
+    for kind, path in problem_named(name).generators.items()
+}
+READ = {
+    f"{name} {form}": path
+    for name in PROBLEM_NAMES
+    for form, path in problem_named(name).formats.items()
+}
 TAKERS = {f"{method.problem} {method.name}": method.function for method in METHODS} | GIVEN | READ
 """Every method, generator and reader."""
 
@@ -59,7 +67,10 @@ def sample(
         ({"machines": 1.5}, "machines is 1.5; expected processors, a whole number"),
         ({"share": 0}, "share is 0; expected a number, above 0 and at most 1, or none"),
         ({"share": np.float64(1.1)}, "share is .*1.1.*; expected a number"),
-        ({"alpha": -1e-9}, "alpha is -1e-09; expected a least gain, 0 or more; 0.05 is five points"),
+        (
+            {"alpha": -1e-9},
+            "alpha is -1e-09; expected a least gain, 0 or more; 0.05 is five points",
+        ),
         ({"alpha": float("nan")}, "alpha is nan; expected a least gain"),
         ({"alpha": float("inf")}, "alpha is inf; expected a least gain"),
         ({"level": 11}, "level is 11; expected a whole number, from 1 to 10"),
@@ -67,22 +78,42 @@ def sample(
         ({"deep": 1}, "deep is 1; expected true or false"),
     ],
 )
-def test_a_value_that_the_annotation_excludes_is_refused(options: dict[str, object], message: str) -> None:
+def test_a_value_that_the_annotation_excludes_is_refused(
+    options: dict[str, object], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         sample(None, **options)
 
 
 def test_values_of_the_annotation_pass_also_as_numpy_numbers_and_infinite_where_said() -> None:
     sample(None, machines=10**400)
-    sample(None, machines=np.int64(3), share=None, alpha=np.float32(0.5), memory=np.inf, deep=np.True_, other=object())
+    sample(
+        None,
+        machines=np.int64(3),
+        share=None,
+        alpha=np.float32(0.5),
+        memory=np.inf,
+        deep=np.True_,
+        other=object(),
+    )
 
 
 def test_texts_go_by_the_same_rules() -> None:
     texts = ["machines=3", "share=none", "alpha=0.25", "rule=best", "deep=yes"]
-    assert parse_options(sample, texts, "this") == {"machines": 3, "share": None, "alpha": 0.25, "rule": "best", "deep": True}
-    with pytest.raises(InvalidOption, match="this: machines is 0; expected processors, a whole number, at least 1"):
+    assert parse_options(sample, texts, "this") == {
+        "machines": 3,
+        "share": None,
+        "alpha": 0.25,
+        "rule": "best",
+        "deep": True,
+    }
+    with pytest.raises(
+        InvalidOption, match="this: machines is 0; expected processors, a whole number, at least 1"
+    ):
         parse_options(sample, ["machines=0"], "this")
-    with pytest.raises(InvalidOption, match="this: alpha is 'many'; expected a least gain, 0 or more"):
+    with pytest.raises(
+        InvalidOption, match="this: alpha is 'many'; expected a least gain, 0 or more"
+    ):
         parse_options(sample, ["alpha=many"], "this")
 
 
@@ -109,13 +140,17 @@ def test_every_option_of_every_method_generator_and_reader_is_described(taker: s
 @pytest.mark.parametrize("taker", TAKERS)
 def test_every_number_that_is_taken_has_its_range_in_the_annotation(taker: str) -> None:
     unlimited = {"a number", "a number or none", "a whole number", "a whole number or none"}
-    found = {option.name for option in described(resolve(TAKERS[taker])) if option.takes in unlimited}
+    found = {
+        option.name for option in described(resolve(TAKERS[taker])) if option.takes in unlimited
+    }
     assert found <= {"rho", "degree"}  # their ranges hang on other options
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
 def test_every_method_refuses_a_value_out_of_its_annotations(method: Method) -> None:
-    """Python checks what the lists and the command line say: each option by a value that no annotation takes."""
+    """Python checks what the lists and the command line say: each option by a value that no
+    annotation takes.
+    """
     function = method.resolve()
     limit = ["time_limit"] if accepts(function, "time_limit") else []
     for name in [*(option.name for option in described(function)), *limit]:

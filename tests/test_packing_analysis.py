@@ -1,4 +1,6 @@
-"""Sharing fixed servers, metrics, audits, sweeps, the simulation, drawing and the paper's experiments."""
+"""Sharing fixed servers, metrics, audits, sweeps, the simulation, drawing and the paper's
+experiments.
+"""
 
 # mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
 
@@ -31,13 +33,19 @@ RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
 
 
 def test_the_printed_payoffs_are_sums_of_absolute_values_by_hand() -> None:
-    """Users get (4, 8, 40), (2, 2, 20), (2, 2, 10) of (8, 14, 90); lambda is 8/23; the servers use 1, 7/8, 1 and 1, 1, 5/6."""
+    """Users get (4, 8, 40), (2, 2, 20), (2, 2, 10) of (8, 14, 90); lambda is 8/23; the servers use
+    1, 7/8, 1 and 1, 1, 5/6.
+    """
     total, got = (8, 14, 90), ((4, 8, 40), (2, 2, 20), (2, 2, 10))
     demand = ((7 / 8, 1, 7 / 9), (1, 4 / 7, 8 / 9), (1, 4 / 7, 4 / 9))
     variance = sum(
-        abs(x / c - 8 / 23 * d) for row, own in zip(got, demand, strict=True) for x, c, d in zip(row, total, own, strict=True)
+        abs(x / c - 8 / 23 * d)
+        for row, own in zip(got, demand, strict=True)
+        for x, c, d in zip(row, total, own, strict=True)
     )
-    uneven = [sum(abs(u / (sum(used) / 3) - 1) for u in used) for used in ((1, 7 / 8, 1), (1, 1, 5 / 6))]
+    uneven = [
+        sum(abs(u / (sum(used) / 3) - 1) for u in used) for used in ((1, 7 / 8, 1), (1, 1, 5 / 6))
+    ]
     told = {one.what: one.cause for one in experiment_named("packing-figure-2").run().findings}
     causes = {told[f"U({server}), both choose their second combination"] for server in (1, 2)}
     assert causes == {
@@ -52,10 +60,19 @@ def test_max_min_share_is_the_leximin_of_everything_that_fits(brute, capped: boo
     for _ in range(25):
         instance = brute.random_cluster(rng, capped)
         unit = FairShare.of(instance).unit
-        best = max(sorted(n * u for n, u in zip(total, unit, strict=True)) for total in brute.totals_possible(instance))
+        best = max(
+            sorted(n * u for n, u in zip(total, unit, strict=True))
+            for total in brute.totals_possible(instance)
+        )
         outcome = max_min_share(instance)
         check(instance, outcome.solution)
-        assert sorted(n * u for n, u in zip(outcome.solution.totals(instance.types).tolist(), unit, strict=True)) == best
+        assert (
+            sorted(
+                n * u
+                for n, u in zip(outcome.solution.totals(instance.types).tolist(), unit, strict=True)
+            )
+            == best
+        )
         assert outcome.status is Status.OPTIMAL
         assert outcome.bound == float(best[0])
         assert outcome.certificate["leximin"]
@@ -73,7 +90,10 @@ def test_max_utilization_is_the_most_of_everything_that_fits(brute, capped: bool
         number = instance.available
         space = instance.start.T @ number
         busy = (instance.start - instance.capacity).T @ number
-        best = max(float(np.mean((busy + np.array(t) @ instance.demand) / space)) for t in brute.totals_possible(instance))
+        best = max(
+            float(np.mean((busy + np.array(t) @ instance.demand) / space))
+            for t in brute.totals_possible(instance)
+        )
         outcome = max_utilization(instance)
         check(instance, outcome.solution)
         assert metrics(instance, outcome.solution)["utilization"] == pytest.approx(best, abs=1e-9)
@@ -102,7 +122,8 @@ def test_drf_serves_the_textbook_example() -> None:
 
 def test_fair_slots_counts_slots_of_the_smallest_demand() -> None:
     instance = Packing(capacity=[[4, 8]], demand=[[1, 1], [2, 4]], servers=[1.0])
-    # a slot is (1, 1); the server has 4; the second type takes 4 of them and never fits beside the first
+    # a slot is (1, 1); the server has 4; the second type takes 4 of them and never fits beside the
+    # first
     assert fair_slots(instance).totals(2).tolist() == [4, 0]
 
 
@@ -142,7 +163,9 @@ def test_audits_measure_what_they_say() -> None:
     found = audit(instance, lopsided, eta=20)
     assert found.below_pooled_split == (0,)
     assert found.below_server_split == (0,)
-    assert found.enviers == (0,)  # 10 CPUs and 5 of the other resource would hold 5 of its VMs; it has 2
+    assert found.enviers == (
+        0,
+    )  # 10 CPUs and 5 of the other resource would hold 5 of its VMs; it has 2
     assert found.still_fits == ()
     assert found.disutility == pytest.approx(metrics(instance, lopsided)["disutility"])
     assert found.price_of_anarchy >= 1
@@ -161,10 +184,18 @@ def test_the_nash_audit_is_what_trying_every_deviation_gives(brute) -> None:
         game = game_of(instance, eta=3)
         gain = 0.0
         kinds = brute.server_kinds(instance)
-        rows = {c: placement.count[placement.server_class == c].tolist() for c in range(instance.classes)}
+        rows = {
+            c: placement.count[placement.server_class == c].tolist()
+            for c in range(instance.classes)
+        }
         profile = [rows[c].pop(0) if rows[c] else [0] * instance.types for c in kinds]
 
-        def worth(counts: list[list[int]], player: int, instance: Packing = instance, kinds: list[int] = kinds) -> float:
+        def worth(
+            counts: list[list[int]],
+            player: int,
+            instance: Packing = instance,
+            kinds: list[int] = kinds,
+        ) -> float:
             total = FairShare.of(instance).variance(np.sum(counts, axis=0))
             own = Placement([counts[player]], [kinds[player]])
             alone = instance.replace(servers=np.eye(instance.classes)[kinds[player]])
@@ -181,8 +212,15 @@ def test_the_nash_audit_is_what_trying_every_deviation_gives(brute) -> None:
 def test_sweeps_over_alpha_and_size_give_a_row_each() -> None:
     instance = vm_types(rng=np.random.default_rng(0))
     rows = alpha_sweep(instance, ("FUGA", "joint-optimum", "DRF"), alphas=(2.0, 5.0), eta=3)
-    assert [(row["alpha"], row["method"]) for row in rows[:3]] == [(2.0, "FUGA"), (2.0, "joint-optimum"), (2.0, "DRF")]
-    assert all(rows[place]["metrics"]["disutility"] >= rows[place + 1]["metrics"]["disutility"] - 1e-6 for place in (0, 3))
+    assert [(row["alpha"], row["method"]) for row in rows[:3]] == [
+        (2.0, "FUGA"),
+        (2.0, "joint-optimum"),
+        (2.0, "DRF"),
+    ]
+    assert all(
+        rows[place]["metrics"]["disutility"] >= rows[place + 1]["metrics"]["disutility"] - 1e-6
+        for place in (0, 3)
+    )
     sizes = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=(8, 50), eta=3)
     assert len(sizes) == 6
     assert all("error" not in row for row in sizes)
@@ -194,15 +232,23 @@ def test_sweeps_over_alpha_and_size_give_a_row_each() -> None:
 
 def trace(start: list[float], end: list[float]) -> VmTrace:
     return VmTrace(
-        np.array([[2, 2]]), np.zeros(len(start), dtype=int), np.array(start), np.array(end), ("CPU", "memory"), ("vm",), "made up"
+        np.array([[2, 2]]),
+        np.zeros(len(start), dtype=int),
+        np.array(start),
+        np.array(end),
+        ("CPU", "memory"),
+        ("vm",),
+        "made up",
     )
 
 
 def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None:
     made = trace([0, 1, 2, 15], [25, 26, 27, 100])
     done = simulate(made, np.array([[4, 4]]), np.array([1]), "first-fit", slot=10.0, slots=5)
-    # slot at 10: three ask, two fit (until 35 and 35); 20: one more asks; at 40 both have left and the two waiting are served
-    assert [(slot.time, slot.arrived, slot.placed, slot.waiting, slot.running) for slot in done.slots] == [
+    # slot at 10: three ask, two fit (until 35 and 35); 20: one more asks; at 40 both have left and
+    # the two waiting are served
+    assert [(slot.time, slot.arrived, slot.placed, slot.waiting,
+    slot.running) for slot in done.slots] == [
         (10, 3, 2, 1, 2), (20, 1, 0, 2, 2), (30, 0, 0, 2, 2), (40, 0, 2, 0, 2), (50, 0, 0, 0, 2),
     ]  # fmt: skip
     assert [slot.utilization[0] for slot in done.slots] == [1.0] * 5
@@ -211,7 +257,10 @@ def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None
     assert done.mean_waiting == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("policy", [method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")])
+@pytest.mark.parametrize(
+    "policy",
+    [method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")],
+)
 def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
     rng = np.random.default_rng(2)
     start = np.sort(rng.uniform(0, 100, 60))
@@ -224,7 +273,9 @@ def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
         ("a", "b"),
         "",
     )
-    done = simulate(made, np.array([[4, 8], [8, 16]]), np.array([2, 1]), policy, slot=20.0, rounds=3, eta=3)
+    done = simulate(
+        made, np.array([[4, 8], [8, 16]]), np.array([2, 1]), policy, slot=20.0, rounds=3, eta=3
+    )
     assert len(done.slots) == 6
     assert sum(slot.arrived for slot in done.slots) == 60
     assert sum(slot.placed for slot in done.slots) + done.slots[-1].waiting == 60
@@ -273,7 +324,10 @@ def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
 
 
 def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
-    verdicts = {finding.what: finding.verdict for finding in experiment_named("packing-figure-2").run().findings}
+    verdicts = {
+        finding.what: finding.verdict
+        for finding in experiment_named("packing-figure-2").run().findings
+    }
     assert verdicts["dominant share"] == "reproduced"
     assert verdicts["combinations of server 1"] == "differs"
     assert (verdicts["O(1)"], verdicts["O(2)"]) == ("reproduced", "differs")
@@ -308,7 +362,10 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves(monkeypatch: pytest.Mon
                 {
                     "method": policy,
                     "machines": size,
-                    "metrics": {"utilization:CPU cores": cpu[policy] + shake, "utilization:memory [MB]": 0.6 + shake},
+                    "metrics": {
+                        "utilization:CPU cores": cpu[policy] + shake,
+                        "utilization:memory [MB]": 0.6 + shake,
+                    },
                 }
                 for place, size in enumerate(sizes)
                 for policy in policies
@@ -320,17 +377,29 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves(monkeypatch: pytest.Mon
     def verdicts() -> set[str]:
         return {finding.verdict for finding in experiment_named("packing-figure-6").run().findings}
 
-    monkeypatch.setattr(cluster_experiments, "size_sweep", rows({"FUGA": 0.7, "first-fit": 0.65, "FUGA-algorithm-1": 0.7}, 0.05))
+    monkeypatch.setattr(
+        cluster_experiments,
+        "size_sweep",
+        rows({"FUGA": 0.7, "first-fit": 0.65, "FUGA-algorithm-1": 0.7}, 0.05),
+    )
     assert verdicts() == {"reproduced"}
-    monkeypatch.setattr(cluster_experiments, "size_sweep", rows({"FUGA": 0.9, "first-fit": 0.9, "FUGA-algorithm-1": 0.9}, 0.0))
-    found = {finding.what: finding.verdict for finding in experiment_named("packing-figure-6").run().findings}
+    monkeypatch.setattr(
+        cluster_experiments,
+        "size_sweep",
+        rows({"FUGA": 0.9, "first-fit": 0.9, "FUGA-algorithm-1": 0.9}, 0.0),
+    )
+    found = {
+        finding.what: finding.verdict
+        for finding in experiment_named("packing-figure-6").run().findings
+    }
     assert found["FUGA: more CPU than first fit"] == "differs"
     assert found["first fit: CPU allocated changes irregularly"] == "differs"
     assert found["FUGA: CPU allocated from 450 servers"] == "differs"
 
 
 def test_drf_takes_equal_shares_for_equal() -> None:
-    # three VMs of the first user and one of the second are 3/10 each (3 x 0.1 > 0.3 in floats): the first is next
+    # three VMs of the first user and one of the second are 3/10 each (3 x 0.1 > 0.3 in floats): the
+    # first is next
     instance = Packing(capacity=[[9], [1]], servers=[1, 1], demand=[[1], [3]])
     assert drf(instance).totals(2).tolist() == [7, 1]
 
@@ -349,6 +418,8 @@ def test_the_price_of_anarchy_is_a_metric_when_it_is_asked_for() -> None:
     instance = cotenant.read("packing/vm-types-8")
     play = cotenant.solve(instance, "FUGA", eta=3, anarchy=True)
     best = cotenant.solve(instance, "joint-optimum", eta=3)
-    assert play.metrics["price_of_anarchy"] == pytest.approx(play.metrics["disutility"] / best.bound)
+    assert play.metrics["price_of_anarchy"] == pytest.approx(
+        play.metrics["disutility"] / best.bound
+    )
     assert play.metrics["price_of_anarchy"] >= 1 - 1e-9
     assert "price_of_anarchy" not in cotenant.solve(instance, "FUGA", eta=3).metrics

@@ -1,4 +1,6 @@
-"""The numbers a proof about servers rests on, each against trying everything, and what an engine cut short may claim."""
+"""The numbers a proof about servers rests on, each against trying everything, and what an engine
+cut short may claim.
+"""
 
 # mypy: disable-error-code="union-attr,index,no-any-return"
 
@@ -37,8 +39,14 @@ def classes_of(brute: Any, rng: np.random.Generator) -> Reduced:
 
 def dearest(brute: Any, problem: Reduced, kind: int, profit: np.ndarray) -> int:
     """The most profit of a pattern of a class, by trying all."""
-    plain = Packing(capacity=problem.capacity[[kind]], demand=problem.demand, request=problem.request.astype(float))
-    return max(sum(int(p) * n for p, n in zip(profit, row, strict=True)) for row in brute.fitting(plain, 0))
+    plain = Packing(
+        capacity=problem.capacity[[kind]],
+        demand=problem.demand,
+        request=problem.request.astype(float),
+    )
+    return max(
+        sum(int(p) * n for p, n in zip(profit, row, strict=True)) for row in brute.fitting(plain, 0)
+    )
 
 
 def search_with(problem: Reduced, prices: Prices, lower: int) -> Search:
@@ -53,16 +61,21 @@ def test_prices_leave_no_pattern_worth_more_than_its_server() -> None:
         price, limit = rng.integers(1, 9, 2), rng.integers(1, 4, 2)
         limit[rng.random(2) < 0.5] = UNLIMITED
         instance = Packing(
-            capacity=[[9], [9]], demand=[[2], [3]], request=rng.integers(1, 6, 2).astype(float), cost=price,  # type: ignore[arg-type]
+            capacity=[[9], [9]], demand=[[2], [3]], request=rng.integers(1, 6, 2).astype(float),
+            cost=price,  # type: ignore[arg-type]
             servers=np.where(limit == UNLIMITED, np.inf, limit),
         )  # fmt: skip
         problem = reduce(instance, costs=True)
         tops, profit = rng.integers(1, 60, 2).tolist(), rng.integers(0, 30, 2)
         found = prices_of(problem, profit, tops, int(rng.integers(1, 12)))
-        for top, rent, cost, number in zip(tops, found.rent, price.tolist(), limit.tolist(), strict=True):
+        for top, rent, cost, number in zip(
+            tops, found.rent, price.tolist(), limit.tolist(), strict=True
+        ):
             assert top <= cost * found.scale + rent  # or the bound is none
             assert rent == 0 or number != UNLIMITED
-        paid = sum(rent * number for rent, number in zip(found.rent, limit.tolist(), strict=True) if rent)
+        paid = sum(
+            rent * number for rent, number in zip(found.rent, limit.tolist(), strict=True) if rent
+        )
         assert found.value == Fraction(int(profit @ problem.request) - paid, found.scale)
 
 
@@ -99,8 +112,11 @@ def test_a_list_of_patterns_is_whole_or_none(brute: Any) -> None:
 
 
 def test_listing_by_reduced_cost_counts_the_rents_of_limited_classes() -> None:
-    # One large server for 4, small ones for 3. Prices 4 and 4 are worth 8 on the large one, 4 above its cost: its rent.
-    instance = Packing(capacity=[[10], [6]], demand=[[5], [4]], request=[1, 1], servers=[1, np.inf], cost=[4, 3])  # type: ignore[arg-type]
+    # One large server for 4, small ones for 3. Prices 4 and 4 are worth 8 on the large one, 4 above
+    # its cost: its rent.
+    instance = Packing(
+        capacity=[[10], [6]], demand=[[5], [4]], request=[1, 1], servers=[1, np.inf], cost=[4, 3]
+    )  # type: ignore[arg-type]
     problem = reduce(instance, costs=True)
     order = [problem.members[place][0] for place in range(2)]
     search = search_with(problem, Prices(np.array([4, 4])[order], 1, (4, 1), Fraction(3)), lower=4)
@@ -117,8 +133,12 @@ def middling() -> tuple[Reduced, Search]:
     return problem, search_with(problem, Prices(profit, 10, (0,), Fraction(42, 10)), lower=5)
 
 
-@pytest.mark.parametrize("part", [exhaustion.by_enumeration, exhaustion.by_assignment, exhaustion.by_master])
-def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(part: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "part", [exhaustion.by_enumeration, exhaustion.by_assignment, exhaustion.by_master]
+)
+def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
+    part: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("solve_program", "solve_apart", "solve_cp_sat"):
         monkeypatch.setattr(exhaustion, name, lambda *_, **__: _unknown())
     _, search = middling()
@@ -144,15 +164,21 @@ def test_an_engine_that_says_impossible_raises_it_by_one(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("bound", "servers"), [(9.0, 9), (9.0 + 1e-9, 9), (8.4, 9), (9.01, 10)])
-def test_a_bound_of_arc_flow_is_rounded_up_and_no_further(bound: float, servers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arc_flow_module, "solve_apart", lambda *_, **__: replace(CUT_SHORT, bound=bound))
+def test_a_bound_of_arc_flow_is_rounded_up_and_no_further(
+    bound: float, servers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        arc_flow_module, "solve_apart", lambda *_, **__: replace(CUT_SHORT, bound=bound)
+    )
     problem, _ = middling()
     assert solve_graph(problem, flow_graph(problem, most=1000), time_limit=1.0) == (None, servers)
 
 
 def test_one_server_less_than_the_bound_is_no_proof() -> None:
     _, search = middling()
-    search.offer((np.array([[1, 1, 0]] * 3 + [[0, 0, 3]] * 2), np.zeros(5, dtype=np.int64)), "by hand")
+    search.offer(
+        (np.array([[1, 1, 0]] * 3 + [[0, 0, 3]] * 2), np.zeros(5, dtype=np.int64)), "by hand"
+    )
     search.lower = 4
     cut = minimum._outcome(search, None, None, Stop.FINISHED)
     assert (cut.bound, cut.status, cut.stop) == (4.0, Status.FEASIBLE, Stop.TIME_LIMIT)
@@ -161,7 +187,9 @@ def test_one_server_less_than_the_bound_is_no_proof() -> None:
 
 
 @pytest.mark.parametrize("method", [max_utilization, max_min_share])
-def test_shares_cut_short_rest_on_the_engines_bound(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_cut_short_rest_on_the_engines_bound(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instance = Packing(capacity=[[7, 9]], demand=[[2, 3], [3, 1]], servers=[2])  # type: ignore[arg-type]
     best = method(instance)
     assert best.status is Status.OPTIMAL

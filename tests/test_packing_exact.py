@@ -1,4 +1,6 @@
-"""Utilities of the game are compared exactly: roots, ties, plays against full enumeration, and the games both ratios share."""
+"""Utilities of the game are compared exactly: roots, ties, plays against full enumeration, and the
+games both ratios share.
+"""
 
 # mypy: disable-error-code="union-attr,index,no-any-return"
 
@@ -30,13 +32,22 @@ ALIKE = Packing([[4]], [[4], [4], [4]], servers=[1.0])  # type: ignore[arg-type]
 """One server that holds one VM of any of three equal users."""
 
 CAPPED = Packing(
-    capacity=[[2, 2], [8, 8], [2, 2]], demand=[[2, 2], [1, 2], [1, 2]], request=[3, 1, 2], partial=True, servers=[1, 1, 1]
+    capacity=[[2, 2], [8, 8], [2, 2]],
+    demand=[[2, 2], [1, 2], [1, 2]],
+    request=[3, 1, 2],
+    partial=True,
+    servers=[1, 1, 1],
 )  # type: ignore[arg-type]
-"""A server that stays empty although it need not lowers the total disutility from 1.96 to 1.65 (eta 3, alpha 3)."""
+"""A server that stays empty although it need not lowers the total disutility from 1.96 to 1.65 (eta
+3, alpha 3).
+"""
 
 
 def radicals(*terms: tuple[int, int, str]) -> list[Radical]:
-    return [Radical(Fraction(times), Fraction(base), Fraction(exponent)) for times, base, exponent in terms]
+    return [
+        Radical(Fraction(times), Fraction(base), Fraction(exponent))
+        for times, base, exponent in terms
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +65,9 @@ def radicals(*terms: tuple[int, int, str]) -> list[Radical]:
 )
 def test_the_sign_of_a_sum_of_radicals(terms: list[Radical], expected: int) -> None:
     assert sign(terms) == expected
-    assert sign([Radical(-term.coefficient, term.base, term.exponent) for term in terms]) == -expected
+    assert (
+        sign([Radical(-term.coefficient, term.base, term.exponent) for term in terms]) == -expected
+    )
 
 
 def test_a_sum_that_is_0_to_forty_digits_is_still_told_from_0() -> None:
@@ -65,9 +78,17 @@ def test_a_sum_that_is_0_to_forty_digits_is_still_told_from_0() -> None:
 
 def test_powers_too_long_for_the_algebra_are_decided_by_digits_or_said_to_be_open() -> None:
     exponent = Fraction(123456789, 1000)
-    assert ratio(Radical(Fraction(1), Fraction(8), exponent), Radical(Fraction(1), Fraction(3), exponent)) is None
+    assert (
+        ratio(
+            Radical(Fraction(1), Fraction(8), exponent), Radical(Fraction(1), Fraction(3), exponent)
+        )
+        is None
+    )
     long = Fraction(10**9)
-    assert sign([Radical(Fraction(1), Fraction(3), long), Radical(Fraction(-1), Fraction(2), long)]) == 1
+    assert (
+        sign([Radical(Fraction(1), Fraction(3), long), Radical(Fraction(-1), Fraction(2), long)])
+        == 1
+    )
     equal = [Radical(Fraction(2), Fraction(9), long / 2), Radical(Fraction(-2), Fraction(3), long)]
     assert sign(equal) is None
 
@@ -119,13 +140,18 @@ def test_every_solver_of_the_game_answers_as_full_enumeration_does(brute, capped
                 continue
             games += 1
             play, first, (least, best) = game.equilibrium(), game.algorithm_1(), game.joint()
-            worth = [-float(game.disutility(tuple(map(sum, zip(*play, strict=True))), p, row)) for p, row in enumerate(play)]
+            worth = [
+                -float(game.disutility(tuple(map(sum, zip(*play, strict=True))), p, row))
+                for p, row in enumerate(play)
+            ]
         for method in (fuga, fuga_tree):
             told = method(instance, **options).certificate
             assert (told["order"], told["choices"]) == (game.order, [list(row) for row in play])
             assert told["utilities"] == pytest.approx(worth, abs=1e-12)
             assert "ties" not in told
-        assert fuga_algorithm_1(instance, **options).certificate["choices"] == [list(row) for row in first]
+        assert fuga_algorithm_1(instance, **options).certificate["choices"] == [
+            list(row) for row in first
+        ]
         counts = joint_optimum(instance, engine="counts", **options)
         assert counts.certificate["choices"] == [list(row) for row in best]
         assert counts.bound == pytest.approx(float(least), abs=1e-12)
@@ -134,13 +160,17 @@ def test_every_solver_of_the_game_answers_as_full_enumeration_does(brute, capped
             check(instance, joint.solution)
             assert joint.status is Status.OPTIMAL
             assert joint.bound <= float(least) + 1e-12
-            assert metrics(instance, joint.solution, alpha=alpha)["disutility"] == pytest.approx(float(least), abs=1e-6)
+            assert metrics(instance, joint.solution, alpha=alpha)["disutility"] == pytest.approx(
+                float(least), abs=1e-6
+            )
             assert game_of(instance, **options).is_play(joint.solution)
 
 
 @pytest.mark.parametrize("alpha", [2.0, 2.5, 5.0])
 def test_without_floats_the_play_is_the_same(brute, alpha: float) -> None:
-    """Every comparison is forced through whole numbers, and where they do not decide through roots."""
+    """Every comparison is forced through whole numbers, and where they do not decide through
+    roots.
+    """
     rng = np.random.default_rng(81)
     for _ in range(25):
         instance = brute.random_game(rng, bool(rng.integers(2)))
@@ -155,7 +185,9 @@ def test_without_floats_the_play_is_the_same(brute, alpha: float) -> None:
 
 
 def test_disutilities_whose_parts_oppose_are_compared_as_radicals() -> None:
-    """At alpha 2 v is sqrt(|n / 8 - 1|): sqrt(1/2) + sqrt(1/8) = 0 + sqrt(9/8), and 1e-30 more under a root is seen."""
+    """At alpha 2 v is sqrt(|n / 8 - 1|): sqrt(1/2) + sqrt(1/8) = 0 + sqrt(9/8), and 1e-30 more
+    under a root is seen.
+    """
     game = game_of(Packing([[4], [4]], [[1]], servers=[1.0, 1.0]), alpha=2.0, eta=9)  # type: ignore[arg-type]
     half, nothing = game.fair.deviations(0, 4), game.fair.deviations(0, 8)
     assert (half, nothing) == ([Fraction(1, 2)], [Fraction(0)])
@@ -177,13 +209,20 @@ def test_combinations_whose_utilizations_are_one_float_are_ranked_by_the_fractio
 
 def test_an_overload_of_three_tenths_keeps_a_server_used_to_three_tenths() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [1]], servers=[1.0])  # type: ignore[arg-type]
-    rows = {tuple(row) for row in game_of(instance, eta=9, overload=0.3).strategies[0].combination.tolist()}
+    rows = {
+        tuple(row)
+        for row in game_of(instance, eta=9, overload=0.3).strategies[0].combination.tolist()
+    }
     assert rows == {(1, 0), (0, 1), (0, 2), (0, 3)}
 
 
 @pytest.mark.parametrize("alpha", [200.0, 1000.0, 1000.5, 1e6])
-def test_powers_below_what_floats_hold_do_not_make_all_allocations_fair(brute, alpha: float) -> None:
-    instance = Packing(capacity=[[7, 6], [5, 8]], demand=[[2, 1], [1, 2], [3, 3]], servers=[2.0, 1.0])  # type: ignore[arg-type]
+def test_powers_below_what_floats_hold_do_not_make_all_allocations_fair(
+    brute, alpha: float
+) -> None:
+    instance = Packing(
+        capacity=[[7, 6], [5, 8]], demand=[[2, 1], [1, 2], [3, 3]], servers=[2.0, 1.0]
+    )  # type: ignore[arg-type]
     with decimal.localcontext(prec=80):
         game = brute.ExactGame(instance, 2, alpha)
         play = game.equilibrium()
@@ -223,7 +262,9 @@ def test_the_joint_optimum_of_a_capped_game_is_the_least_of_the_games_own_plays(
     freely = joint_optimum(CAPPED, eta=3, alpha=3.0, over="all")
     assert freely.bound < float(least) - 0.3
     play = cotenant.solve(CAPPED, "FUGA", eta=3, alpha=3.0, anarchy=True)
-    assert play.metrics["price_of_anarchy"] == pytest.approx(play.metrics["disutility"] / float(least), rel=1e-6)
+    assert play.metrics["price_of_anarchy"] == pytest.approx(
+        play.metrics["disutility"] / float(least), rel=1e-6
+    )
 
 
 def test_a_price_of_anarchy_is_given_for_plays_of_the_game_only() -> None:

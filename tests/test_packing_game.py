@@ -1,4 +1,6 @@
-"""The fairness-utilization game: the paper's example to the digit, tree and dynamic program, Algorithm 1, the joint optimum."""
+"""The fairness-utilization game: the paper's example to the digit, tree and dynamic program,
+Algorithm 1, the joint optimum.
+"""
 
 # mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
 
@@ -20,12 +22,20 @@ from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.game.play import equilibrium, fuga
 from cotenant.solvers.packing.game.states import OutOfTime
-from cotenant.solvers.packing.game.strategies import Game, game_of, pre_combination, shrunk_eta, with_strategies
+from cotenant.solvers.packing.game.strategies import (
+    Game,
+    game_of,
+    pre_combination,
+    shrunk_eta,
+    with_strategies,
+)
 from cotenant.solvers.packing.game.tree import fuga_tree, game_tree
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
-"""The strategy sets the paper prints: d, e, f of server 1, and a, b, c of server 2 (c is not in the true top three)."""
+"""The strategy sets the paper prints: d, e, f of server 1, and a, b, c of server 2 (c is not in the
+true top three).
+"""
 
 D, E, F = ((2, 0, 0), (1, 2, 0), (1, 0, 1))
 A, B, C = ((1, 2, 0), (1, 0, 1), (0, 0, 2))
@@ -41,25 +51,39 @@ PAYOFFS = {
     (C, E): (-1.0454, -0.9504),
     (C, F): (-1.5547, -1.4544),
 }
-"""(server 2's choice, server 1's) -> their utilities by eq. 14 at alpha 2, recomputed apart from this package."""
+"""(server 2's choice, server 1's) -> their utilities by eq. 14 at alpha 2, recomputed apart from
+this package.
+"""
 
 
 def printed_game() -> Game:
     return with_strategies(game_of(EXAMPLE, eta=3), PRINTED)
 
 
-def utility_by_hand(instance: Packing, choices: list[tuple[int, tuple[int, ...]]], player: int, alpha: float) -> float:
+def utility_by_hand(
+    instance: Packing, choices: list[tuple[int, tuple[int, ...]]], player: int, alpha: float
+) -> float:
     """Eq. 14 in plain Python: choices are (class, combination) of every server."""
     users, resources = range(instance.types), range(instance.capacity.shape[1])
     total = [sum(int(instance.capacity[c, j]) for c, _ in choices) for j in resources]
     psi = [[int(instance.demand[i, j]) / total[j] for j in resources] for i in users]
     d = [[psi[i][j] / max(psi[i]) for j in resources] for i in users]
     share = 1 / max(sum(d[i][j] for i in users) for j in resources)
-    x = [[sum(counts[i] for _, counts in choices) * int(instance.demand[i, j]) for j in resources] for i in users]
-    v = sum(abs(x[i][j] / total[j] - share * d[i][j]) ** (alpha - 1) for i in users for j in resources) ** (1 / alpha)
+    x = [
+        [sum(counts[i] for _, counts in choices) * int(instance.demand[i, j]) for j in resources]
+        for i in users
+    ]
+    v = sum(
+        abs(x[i][j] / total[j] - share * d[i][j]) ** (alpha - 1) for i in users for j in resources
+    ) ** (1 / alpha)
     c, counts = choices[player]
     start, free = instance.start[c], instance.capacity[c]
-    used = [1 - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users)) / int(start[j]) for j in resources]
+    used = [
+        1
+        - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users))
+        / int(start[j])
+        for j in resources
+    ]
     mean = sum(used) / len(used)
     return -v - (math.sqrt(sum((u / mean - 1) ** 2 for u in used)) if mean > 1e-12 else 0.0)
 
@@ -68,8 +92,12 @@ def test_the_papers_fair_share_is_8_23() -> None:
     fair = FairShare.of(EXAMPLE)
     assert fair.total.tolist() == [8, 14, 90]
     assert fair.share == pytest.approx(8 / 23, abs=1e-15)
-    assert fair.normalized == pytest.approx(np.array([[1 / 4, 2 / 7, 2 / 9], [1 / 8, 1 / 14, 1 / 9], [1 / 4, 1 / 7, 1 / 9]]))
-    assert fair.demand == pytest.approx(np.array([[7 / 8, 1, 7 / 9], [1, 4 / 7, 8 / 9], [1, 4 / 7, 4 / 9]]))
+    assert fair.normalized == pytest.approx(
+        np.array([[1 / 4, 2 / 7, 2 / 9], [1 / 8, 1 / 14, 1 / 9], [1 / 4, 1 / 7, 1 / 9]])
+    )
+    assert fair.demand == pytest.approx(
+        np.array([[7 / 8, 1, 7 / 9], [1, 4 / 7, 8 / 9], [1, 4 / 7, 4 / 9]])
+    )
 
 
 def test_server_1_has_13_combinations_not_12() -> None:
@@ -102,11 +130,16 @@ def test_the_true_top_three_and_the_order_of_moves() -> None:
     assert second.least.tolist() == [11 / 12, 0.9, 5 / 6]
     at_five_sixths = [
         tuple(row)
-        for row in pre_combination(EXAMPLE.demand, EXAMPLE.capacity[1], np.full(3, UNCAPPED)).tolist()
-        if min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(row) @ EXAMPLE.demand) == 5 / 6
+        for row in pre_combination(
+            EXAMPLE.demand, EXAMPLE.capacity[1], np.full(3, UNCAPPED)
+        ).tolist()
+        if min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(row) @ EXAMPLE.demand)
+        == 5 / 6
     ]
     assert len(at_five_sixths) == 4
-    assert min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(C) @ EXAMPLE.demand) == 0.75
+    assert (
+        min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(C) @ EXAMPLE.demand) == 0.75
+    )
     assert game.player.tolist() == [1, 0]
 
 
@@ -122,9 +155,13 @@ def test_the_papers_allocation_has_variance_1_0154_and_utilities_1_1219_and_1_15
 def test_the_nine_payoff_pairs_of_figure_3(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     tree = game_tree(printed_game())
     second = next(child for child in tree.successors(0) if tree.nodes[child]["action"] == pair[0])
-    leaf = next(child for child in tree.successors(second) if tree.nodes[child]["action"] == pair[1])
+    leaf = next(
+        child for child in tree.successors(second) if tree.nodes[child]["action"] == pair[1]
+    )
     assert tuple(round(value, 4) for value in tree.nodes[leaf]["payoffs"]) == PAYOFFS[pair]
-    by_hand = [utility_by_hand(EXAMPLE, [(0, pair[1]), (1, pair[0])], player, 2.0) for player in (1, 0)]
+    by_hand = [
+        utility_by_hand(EXAMPLE, [(0, pair[1]), (1, pair[0])], player, 2.0) for player in (1, 0)
+    ]
     assert tree.nodes[leaf]["payoffs"] == pytest.approx(by_hand, abs=1e-12)
 
 
@@ -141,14 +178,20 @@ def test_best_replies_are_f_e_e_and_the_equilibrium_is_c_e() -> None:
 
 
 def test_on_the_true_strategy_sets_tree_and_dynamic_program_agree() -> None:
-    one, two, three = fuga(EXAMPLE, eta=3), fuga_tree(EXAMPLE, eta=3), fuga_algorithm_1(EXAMPLE, eta=3)
+    one, two, three = (
+        fuga(EXAMPLE, eta=3),
+        fuga_tree(EXAMPLE, eta=3),
+        fuga_algorithm_1(EXAMPLE, eta=3),
+    )
     assert one.certificate["choices"] == two.certificate["choices"] == three.certificate["choices"]
     assert one.solution == two.solution
     assert one.certificate["utilities"] == two.certificate["utilities"]
 
 
 @pytest.mark.parametrize("capped", [False, True])
-def test_the_dynamic_program_equals_the_tree_on_hundreds_of_random_games(brute, capped: bool) -> None:
+def test_the_dynamic_program_equals_the_tree_on_hundreds_of_random_games(
+    brute, capped: bool
+) -> None:
     rng = np.random.default_rng(11 + capped)
     games = 0
     while games < 200:
@@ -168,9 +211,16 @@ THREE = Packing(capacity=[[6, 5], [5, 4], [4, 3]], demand=[[1, 1], [1, 3]], serv
 
 def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on() -> None:
     right, wrong = fuga(THREE, eta=3), fuga_algorithm_1(THREE, eta=3)
-    assert right.certificate["choices"] == fuga_tree(THREE, eta=3).certificate["choices"] == [[3, 0], [1, 1], [2, 1]]
+    assert (
+        right.certificate["choices"]
+        == fuga_tree(THREE, eta=3).certificate["choices"]
+        == [[3, 0], [1, 1], [2, 1]]
+    )
     assert wrong.certificate["choices"] == [[0, 1], [4, 0], [2, 1]]
-    played = [(int(c), tuple(move)) for c, move in zip((2, 1, 0), wrong.certificate["choices"], strict=True)]
+    played = [
+        (int(c), tuple(move))
+        for c, move in zip((2, 1, 0), wrong.certificate["choices"], strict=True)
+    ]
     gained = [(2, (3, 0)), (1, (1, 1)), (0, (2, 1))]
     assert utility_by_hand(THREE, gained, 0, 2.0) > utility_by_hand(THREE, played, 0, 2.0) + 0.6
 
@@ -183,7 +233,10 @@ def test_algorithm_1_is_the_equilibrium_for_one_or_two_servers(brute) -> None:
         if instance.available.sum() > 2:
             continue
         games += 1
-        assert fuga(instance, eta=4).certificate["choices"] == fuga_algorithm_1(instance, eta=4).certificate["choices"]
+        assert (
+            fuga(instance, eta=4).certificate["choices"]
+            == fuga_algorithm_1(instance, eta=4).certificate["choices"]
+        )
 
 
 def test_over_all_combinations_the_joint_optimum_is_no_worse(brute) -> None:
@@ -200,11 +253,17 @@ def test_pygambit_finds_the_same_equilibrium_payoffs_on_the_papers_tree() -> Non
     pygambit = pytest.importorskip("pygambit")
     tree = game_tree(printed_game())
     game = pygambit.Game.new_tree(players=["second", "first"])
-    game.append_move(game.root, "second", [str(tree.nodes[n]["action"]) for n in tree.successors(0)])
+    game.append_move(
+        game.root, "second", [str(tree.nodes[n]["action"]) for n in tree.successors(0)]
+    )
     for node, own in zip(game.root.children, tree.successors(0), strict=True):
-        game.append_move(node, "first", [str(tree.nodes[n]["action"]) for n in tree.successors(own)])
+        game.append_move(
+            node, "first", [str(tree.nodes[n]["action"]) for n in tree.successors(own)]
+        )
         for leaf, mine in zip(node.children, tree.successors(own), strict=True):
-            game.set_outcome(leaf, game.add_outcome([float(x) for x in tree.nodes[mine]["payoffs"]]))
+            game.set_outcome(
+                leaf, game.add_outcome([float(x) for x in tree.nodes[mine]["payoffs"]])
+            )
     found = pygambit.nash.enumpure_solve(game, use_strategic=False).equilibria
     assert any(abs(profile.payoff("second") - PAYOFFS[C, E][0]) < 1e-3 for profile in found)
 
@@ -216,7 +275,10 @@ def test_renaming_users_changes_no_payoff(brute) -> None:
         instance = brute.random_cluster(rng)
         order = rng.permutation(instance.types)
         other = instance.replace(demand=instance.demand[order], names=())
-        one, two = joint_optimum(instance, over="all", engine="counts"), joint_optimum(other, over="all", engine="counts")
+        one, two = (
+            joint_optimum(instance, over="all", engine="counts"),
+            joint_optimum(other, over="all", engine="counts"),
+        )
         assert one.bound == pytest.approx(two.bound, abs=1e-9)
 
 
@@ -258,13 +320,18 @@ def test_a_tree_too_large_is_refused_with_the_cure() -> None:
 def test_eta_shrinks_as_servers_become_more() -> None:
     assert [shrunk_eta(players) for players in (1, 5, 6, 8, 12, 700)] == [10, 10, 6, 4, 2, 2]
     instance = vm_types(rng=np.random.default_rng(0))
-    assert fuga(instance, eta="shrinking").certificate["choices"] == fuga(instance, eta=4).certificate["choices"]
+    assert (
+        fuga(instance, eta="shrinking").certificate["choices"]
+        == fuga(instance, eta=4).certificate["choices"]
+    )
 
 
 def test_the_overload_threshold_rejects_full_combinations() -> None:
     game = game_of(EXAMPLE, eta=50, overload=0.9)
     for c, entry in enumerate(game.strategies):
-        used = (EXAMPLE.start[c] - EXAMPLE.capacity[c] + entry.combination @ EXAMPLE.demand) / EXAMPLE.start[c]
+        used = (
+            EXAMPLE.start[c] - EXAMPLE.capacity[c] + entry.combination @ EXAMPLE.demand
+        ) / EXAMPLE.start[c]
         assert used.max() <= 0.9
     nothing = game_of(EXAMPLE, overload=0.01)
     assert all(entry.combination.tolist() == [[0, 0, 0]] for entry in nothing.strategies)
@@ -304,14 +371,23 @@ def test_a_hundred_servers_of_four_classes_are_played_exactly() -> None:
 def test_more_strategies_than_16_bits_number_are_played_and_summed_right() -> None:
     instance = Packing(capacity=[[33_000]], servers=[1], demand=[[1]])
     assert fuga(instance, eta=33_000).solution.totals(1).tolist() == [33_000]
-    assert joint_optimum(instance, eta=33_000, engine="counts").solution.totals(1).tolist() == [33_000]
+    assert joint_optimum(instance, eta=33_000, engine="counts").solution.totals(1).tolist() == [
+        33_000
+    ]
 
 
-def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_value(monkeypatch) -> None:
+def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_value(
+    monkeypatch,
+) -> None:
     monkeypatch.setattr(joint, "scale", lambda *_, **__: 1e-4)
     outcome = joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]))
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
-    assert outcome.bound <= joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]), engine="counts").bound
+    assert (
+        outcome.bound
+        <= joint_optimum(
+            Packing(capacity=[[1003]], servers=[10], demand=[[100]]), engine="counts"
+        ).bound
+    )
 
 
 def test_an_interrupt_of_the_joint_optimum_is_told_and_not_raised() -> None:

@@ -1,4 +1,6 @@
-"""Packing instances: what is refused and how, files, foreign formats, generators, and the checker."""
+"""Packing instances: what is refused and how, files, foreign formats, generators, and the
+checker.
+"""
 
 # mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
 
@@ -24,7 +26,12 @@ from cotenant.instances.problem import (
     write,
 )
 
-GOOD = {"capacity": [[4, 8], [6, 6]], "demand": [[1, 2], [3, 1]], "request": [2.0, 1.0], "servers": [np.inf, 2.0]}
+GOOD = {
+    "capacity": [[4, 8], [6, 6]],
+    "demand": [[1, 2], [3, 1]],
+    "request": [2.0, 1.0],
+    "servers": [np.inf, 2.0],
+}
 
 BAD = {
     "a negative size": ({"demand": [[1, -2], [3, 1]]}, "demand[0, 1] is -2"),
@@ -33,14 +40,26 @@ BAD = {
         {"demand": [[1, 2], [9, 1]], "names": ("web", "batch")},
         "larger than every server for VM type 'batch'",
     ),
-    "a VM that fits no single server": ({"demand": [[1, 2], [5, 7]]}, "no single server has all of it"),
-    "a server without anything": ({"capacity": [[4, 8], [0, 0]]}, "capacity[1] is zero in every resource"),
-    "a resource nowhere": ({"capacity": [[4, 0], [6, 0]], "demand": [[1, 0], [3, 0]]}, "capacity[:, 1] is zero of '1'"),
+    "a VM that fits no single server": (
+        {"demand": [[1, 2], [5, 7]]},
+        "no single server has all of it",
+    ),
+    "a server without anything": (
+        {"capacity": [[4, 8], [0, 0]]},
+        "capacity[1] is zero in every resource",
+    ),
+    "a resource nowhere": (
+        {"capacity": [[4, 0], [6, 0]], "demand": [[1, 0], [3, 0]]},
+        "capacity[:, 1] is zero of '1'",
+    ),
     "mismatched resources": ({"demand": [[1, 2, 3], [3, 1, 1]]}, "demand is given for 3 resources"),
     "no server classes": ({"capacity": np.zeros((0, 2))}, "capacity is empty"),
     "no servers": ({"servers": [0.0, 0.0]}, "servers is zero in every class"),
     "no VM types": ({"demand": np.zeros((0, 2))}, "demand is empty"),
-    "a VM that takes nothing": ({"demand": [[0, 0], [3, 1]]}, "demand[0] is zero in every resource"),
+    "a VM that takes nothing": (
+        {"demand": [[0, 0], [3, 1]]},
+        "demand[0] is zero in every resource",
+    ),
     "no VMs": ({"request": [0.0, 0.0]}, "request is zero for every type"),
     "half a VM": ({"request": [1.5, 1.0]}, "request[0] is 1.5"),
     "a negative request": ({"request": [-1.0, 1.0]}, "request[0] is -1"),
@@ -67,7 +86,11 @@ def test_bad_input_is_refused_naming_field_value_and_cure(case: str) -> None:
 FROM_FILE = {
     "negative sizes": ("demand", [[-1, 2], [3, 1]], "demand[0, 0] is -1"),
     "fractional sizes": ("demand", [[1.5, 2], [3, 1]], "demand[0][0] is 1.5"),
-    "an item larger than every server": ("demand", [[40, 2], [3, 1]], "larger than every server for VM type '0'"),
+    "an item larger than every server": (
+        "demand",
+        [[40, 2], [3, 1]],
+        "larger than every server for VM type '0'",
+    ),
     "zero capacity": ("capacity", [[0, 0], [6, 6]], "capacity[0] is zero"),
     "mismatched resources": ("demand", [[1], [3]], "given for 1 resources"),
     "an empty cluster": ("servers", [0, 0], "at least one server"),
@@ -127,7 +150,10 @@ def test_placements_of_equal_content_are_equal_whatever_the_order_of_servers() -
 BROKEN = {
     "over capacity": (Placement([[2, 1], [0, 0]], [0, 0]), "holds 5 of"),
     "a request not met": (Placement([[2, 0]], [0]), "0 VMs of type '1' are placed"),
-    "too many servers of a class": (Placement([[1, 0], [1, 0], [0, 1]], [1, 1, 1]), "3 servers of class 1"),
+    "too many servers of a class": (
+        Placement([[1, 0], [1, 0], [0, 1]], [1, 1, 1]),
+        "3 servers of class 1",
+    ),
     "a class that is not there": (Placement([[2, 0], [0, 1]], [0, 7]), "class 7"),
     "a negative count": (Placement([[2, -1], [0, 2]], [0, 1]), "holds -1"),
     "the wrong number of types": (Placement([[2]], [0]), "1 columns"),
@@ -190,7 +216,9 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
     with pytest.raises(InvalidOption, match=r"no VM of azure\.csv is alive"):
         azure_vm(path, at=5000)
     path.write_text(AZURE.replace("0.75", "0.3333", 1))
-    with pytest.raises(InvalidFile, match=r"column 'mem_gb' is '0\.3333'; expected a whole number below"):
+    with pytest.raises(
+        InvalidFile, match=r"column 'mem_gb' is '0\.3333'; expected a whole number below"
+    ):
         azure_vm(path)
     path.write_text(AZURE.replace("cpu_cores", "cores"))
     with pytest.raises(InvalidFile, match="no column 'cpu_cores'"):
@@ -199,7 +227,9 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
 
 def test_the_alibaba_lists_are_read_into_classes_of_equal_nodes(tmp_path) -> None:
     nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
-    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,32000,1000,0,\nb,32000,1000,0,\nc,8000,500,2,T4\n")
+    nodes.write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\na,32000,1000,0,\nb,32000,1000,0,\nc,8000,500,2,T4\n"
+    )
     pods.write_text(
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
         "p,4000,100,1,500,0,10\nq,4000,100,1,500,5,20\nr,1000,100,0,0,0,\n"
@@ -217,8 +247,14 @@ def test_the_real_lists_convert(packing_data) -> None:
     folder = packing_data
     trace = azure_trace(folder / "azure_v1_vm_requests_dev_20k.csv")
     assert len(trace.kind) == 20042
-    assert azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").wanted.sum() == trace.alive(trace.densest()).sum() == 3324
-    whole = alibaba_openb(folder / "openb_pod_list_default.csv", nodes=str(folder / "openb_node_list_all_node.csv"))
+    assert (
+        azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").wanted.sum()
+        == trace.alive(trace.densest()).sum()
+        == 3324
+    )
+    whole = alibaba_openb(
+        folder / "openb_pod_list_default.csv", nodes=str(folder / "openb_node_list_all_node.csv")
+    )
     assert (whole.available.sum(), whole.wanted.sum()) == (1523, 8152)
 
 
@@ -226,14 +262,26 @@ def test_the_papers_cluster_has_eight_nodes_and_scales_in_proportion() -> None:
     rng = np.random.default_rng(0)
     assert vm_types(rng=rng).available.tolist() == [1, 3, 4]
     assert vm_types(machines=700, rng=rng).available.tolist() == [88, 262, 350]
-    assert vm_types(types="Tiny,X large", resources=2, rng=rng).demand.tolist() == [[1, 1024], [8, 24576]]
+    assert vm_types(types="Tiny,X large", resources=2, rng=rng).demand.tolist() == [
+        [1, 1024],
+        [8, 24576],
+    ]
     for options in ({"machines": 0}, {"types": "Huge"}, {"resources": 4}, {"vms": 0}):
         with pytest.raises(InvalidOption):
             vm_types(rng=rng, **options)
 
 
-CLASSES = {1: (100, 400), 2: (1, 1000), 3: (200, 800), 4: (50, 200), 5: (25, 100), 6: (20, 100), 7: (20, 100), 8: (20, 100),
-           9: (100, 400)}  # fmt: skip
+CLASSES = {
+    1: (100, 400),
+    2: (1, 1000),
+    3: (200, 800),
+    4: (50, 200),
+    5: (25, 100),
+    6: (20, 100),
+    7: (20, 100),
+    8: (20, 100),
+    9: (100, 400),
+}
 
 
 @pytest.mark.parametrize("number", range(1, 11))
@@ -245,7 +293,9 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
     if number in CLASSES:
         assert (first.min(), first.max()) == pytest.approx(CLASSES[number], abs=1)
     apart = {7: second - first, 8: first + second}.get(number, second)
-    assert (apart.min(), apart.max()) == {7: (-10, 10), 8: (110, 130), 10: (0, 50)}.get(number, (second.min(), second.max()))
+    assert (apart.min(), apart.max()) == {7: (-10, 10), 8: (110, 130), 10: (0, 50)}.get(
+        number, (second.min(), second.max())
+    )
     if number not in (7, 8, 10):
         assert (second.min(), second.max()) == pytest.approx(CLASSES[number], abs=1)
         assert abs(np.corrcoef(first, second)[0, 1]) < 0.1
@@ -253,7 +303,9 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
         fewest = -(-int(instance.demand.sum(axis=0).max()) // 1000)
         assert instance.capacity[0].tolist() == (-(-instance.demand.sum(axis=0) // fewest)).tolist()
     else:
-        assert instance.capacity.tolist() == [[{6: 150, 7: 150, 8: 150, 10: 100}.get(number, 1000)] * 2]
+        assert instance.capacity.tolist() == [
+            [{6: 150, 7: 150, 8: 150, 10: 100}.get(number, 1000)] * 2
+        ]
     if number == 10:
         assert (instance.demand.reshape(1000, 3, 2).sum(axis=1) == 100).all()
         assert ((instance.demand >= 25).all(axis=1)).sum() >= 2000
@@ -262,7 +314,9 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
 @pytest.mark.parametrize("number", [9, 10])
 def test_the_smallest_of_the_tight_classes_can_be_packed(number: int) -> None:
     for seed in range(40):
-        instance = caprara_toth(number=number, items=3 + seed % 2 * 3, rng=np.random.default_rng(seed))
+        instance = caprara_toth(
+            number=number, items=3 + seed % 2 * 3, rng=np.random.default_rng(seed)
+        )
         assert (instance.demand <= instance.capacity).all()
         assert (instance.demand > 0).any(axis=1).all()
 
@@ -328,7 +382,9 @@ def test_options_of_readers_and_generators_of_the_wrong_kind_are_refused(tmp_pat
     vms, nodes, pods = tmp_path / "a.csv", tmp_path / "n.csv", tmp_path / "p.csv"
     vms.write_text("cpu_cores,mem_gb,start_s,end_s_lo\n2,4,0,10\n")
     nodes.write_text("cpu_milli,memory_mib,gpu\n1000,2000,1\n1000,2000,0\n")
-    pods.write_text("cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n100,200,1,500,0,10\n")
+    pods.write_text(
+        "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n100,200,1,500,0,10\n"
+    )
     for options in ({"memory": np.inf}, {"at": "x"}, {"at": np.nan}):
         with pytest.raises(CotenantError, match=r"memory|at is"):
             azure_vm(vms, **options)
@@ -336,7 +392,12 @@ def test_options_of_readers_and_generators_of_the_wrong_kind_are_refused(tmp_pat
         with pytest.raises(InvalidOption, match="expected"):
             alibaba_openb(pods, nodes=str(nodes), **options)
     rng = np.random.default_rng(0)
-    for make, options in ((vm_types, {"machines": 2.5}), (vm_types, {"types": 3}), (vm_types, {"machines": 10**15}),
-                          (caprara_toth, {"items": 2.5}), (few_types, {"types": 1.5})):  # fmt: skip
+    for make, options in (
+        (vm_types, {"machines": 2.5}),
+        (vm_types, {"types": 3}),
+        (vm_types, {"machines": 10**15}),
+        (caprara_toth, {"items": 2.5}),
+        (few_types, {"types": 1.5}),
+    ):
         with pytest.raises(InvalidOption, match=next(iter(options))):
             make(rng=rng, **options)

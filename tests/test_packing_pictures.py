@@ -1,4 +1,6 @@
-"""Pictures and frontiers of packing: shares guaranteed against brute force, what records hold, and game trees kept as lists."""
+"""Pictures and frontiers of packing: shares guaranteed against brute force, what records hold, and
+game trees kept as lists.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def least_share(instance: Packing, total: tuple[int, ...]) -> float:
 
 
 @pytest.mark.parametrize("capped", [False, True])
-def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(brute: ModuleType, capped: bool) -> None:
+def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(
+    brute: ModuleType, capped: bool
+) -> None:
     rng = np.random.default_rng(31 + capped)
     impossible = 0
     for _ in range(10):
@@ -57,7 +61,11 @@ def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(brute
             outcome = max_utilization(instance, least_share=share)
             if not allowed:
                 impossible += 1
-                assert (outcome.status, outcome.solution, outcome.bound) == (Status.INFEASIBLE, None, None)
+                assert (outcome.status, outcome.solution, outcome.bound) == (
+                    Status.INFEASIBLE,
+                    None,
+                    None,
+                )
                 continue
             check(instance, outcome.solution)
             measured = metrics(instance, outcome.solution)
@@ -109,7 +117,11 @@ def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped:
         assert frontier.stop is Stop.FINISHED
         assert len(frontier.points) <= 5
         for point in frontier.points:
-            allowed = [total for total in totals if point.limit is None or least_share(instance, total) >= point.limit - 1e-12]
+            allowed = [
+                total
+                for total in totals
+                if point.limit is None or least_share(instance, total) >= point.limit - 1e-12
+            ]
             best = max(utilization(instance, total) for total in allowed)
             assert point.value == pytest.approx(best, abs=1e-9)
             assert point.bound == pytest.approx(best, abs=1e-9)
@@ -121,7 +133,9 @@ def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped:
 
 
 def test_the_limits_are_what_whole_vms_make() -> None:
-    """One server of 10, VMs of 2 and of 3: five of 2 use all of it, as do two of each (shares 0.4 and 0.6), the fairest."""
+    """One server of 10, VMs of 2 and of 3: five of 2 use all of it, as do two of each (shares 0.4
+    and 0.6), the fairest.
+    """
     instance = Packing(capacity=[[10]], demand=[[2], [3]], servers=[1.0])
     (frontier,) = price_frontiers(instance, points=20)
     assert [point.limit for point in frontier.points] == [0.4, pytest.approx(0.3), 0.2, None]
@@ -132,7 +146,9 @@ def test_the_limits_are_what_whole_vms_make() -> None:
 
 def test_where_every_request_is_served_there_is_nothing_to_trade() -> None:
     assert price_frontiers(cotenant.read("packing/tiny")) == ()
-    assert price_frontiers(Packing(capacity=[[4]], demand=[[1]], servers=[2.0], request=[3.0])) == ()
+    assert (
+        price_frontiers(Packing(capacity=[[4]], demand=[[1]], servers=[2.0], request=[3.0])) == ()
+    )
 
 
 def test_too_many_combinations_are_said_in_the_note(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +171,9 @@ def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
         assert point.value is None or point.value <= best + 1e-9
 
 
-def test_an_interrupt_keeps_the_points_done_and_starts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_keeps_the_points_done_and_starts_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     instance, asked = cotenant.read("packing/vm-types-8"), []
     real = module.max_utilization
 
@@ -181,8 +199,16 @@ def test_points_that_are_no_number_are_refused(points: Any) -> None:
 
 
 def test_a_record_holds_each_servers_utilization_sorted() -> None:
-    """Two servers of 10 CPU, 2 of them in use before; one holds two VMs of 3 CPU, the other nothing."""
-    instance = Packing(capacity=[[8, 4]], initial=[[10, 4]], demand=[[3, 1]], servers=[2.0], resources=("CPU", "disk"))
+    """Two servers of 10 CPU, 2 of them in use before; one holds two VMs of 3 CPU, the other
+    nothing.
+    """
+    instance = Packing(
+        capacity=[[8, 4]],
+        initial=[[10, 4]],
+        demand=[[3, 1]],
+        servers=[2.0],
+        resources=("CPU", "disk"),
+    )
     kept = record(instance, Placement(np.array([[2]]), np.array([0])))
     assert kept["fill"] == {"CPU": [0.8, 0.2], "disk": [0.5, 0.0]}
     assert (kept["servers"], kept["of_servers"]) == (1, 2)
@@ -223,7 +249,15 @@ def test_a_large_cluster_leaves_a_small_record() -> None:
 
 def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
     """A row of a comparison, as far as pictures look at it."""
-    return {"problem": "packing", "kind": "run", "method": method, "seed": seed, "record": kept, "options": {}, "metrics": {}}
+    return {
+        "problem": "packing",
+        "kind": "run",
+        "method": method,
+        "seed": seed,
+        "record": kept,
+        "options": {},
+        "metrics": {},
+    }
 
 
 def test_only_the_play_of_a_small_game_keeps_its_tree() -> None:
@@ -240,7 +274,9 @@ def test_a_tree_survives_as_lists() -> None:
     tree = game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=3))
     again = tree_from_lists(json.loads(json.dumps(tree_lists(tree))))
     assert again.number_of_nodes() == tree.number_of_nodes()
-    moves = [[graph.nodes[node]["action"] for node in equilibrium_path(graph)] for graph in (tree, again)]
+    moves = [
+        [graph.nodes[node]["action"] for node in equilibrium_path(graph)] for graph in (tree, again)
+    ]
     assert moves[0] == moves[1]
     rows = [sorted(tree_table(graph).rows) for graph in (tree, again)]
     assert len(rows[0]) == 81
@@ -253,7 +289,12 @@ def test_a_tree_survives_as_lists() -> None:
 def test_the_tree_is_drawn_from_rows_alone() -> None:
     pytest.importorskip("matplotlib")
     rows = json.loads(
-        json.dumps([row("DRF", record(EXAMPLE, drf(EXAMPLE))), row("FUGA", record(EXAMPLE, fuga(EXAMPLE).solution))])
+        json.dumps(
+            [
+                row("DRF", record(EXAMPLE, drf(EXAMPLE))),
+                row("FUGA", record(EXAMPLE, fuga(EXAMPLE).solution)),
+            ]
+        )
     )
     (tree,) = (picture for picture in pictures(rows) if isinstance(picture, Drawing))
     assert "FUGA plays" in tree.alt
@@ -265,7 +306,9 @@ def test_the_tree_is_drawn_from_rows_alone() -> None:
 
 
 def test_methods_that_fill_alike_share_a_line() -> None:
-    full, half = (record(EXAMPLE, placement) for placement in (drf(EXAMPLE), fuga(EXAMPLE).solution))
+    full, half = (
+        record(EXAMPLE, placement) for placement in (drf(EXAMPLE), fuga(EXAMPLE).solution)
+    )
     rows = [row("a", full), row("b", half), row("c", full)]
     chart = next(picture for picture in pictures(rows) if picture.name == "fill-cpu")
     assert isinstance(chart, Chart)
@@ -274,27 +317,42 @@ def test_methods_that_fill_alike_share_a_line() -> None:
 
 
 def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
-    instance = Packing(capacity=[[4]], demand=[[1], [2]], request=[9.0, 1.0], servers=[1.0], partial=True)
+    instance = Packing(
+        capacity=[[4]], demand=[[1], [2]], request=[9.0, 1.0], servers=[1.0], partial=True
+    )
     kept = record(instance, first_fit(instance))
     drawn = {picture.name: picture for picture in pictures([row("first-fit", kept)])}
     chart = drawn["vms-placed"]
     assert isinstance(chart, HeatMap)
     assert chart.y_names == ("wanted", "first-fit")
     assert chart.values[0] == (9, 1)
-    served = record(Packing(capacity=[[4]], demand=[[1]], request=[3.0]), Placement(np.array([[3]]), np.array([0])))
+    served = record(
+        Packing(capacity=[[4]], demand=[[1]], request=[3.0]),
+        Placement(np.array([[3]]), np.array([0])),
+    )
     assert "vms-placed" not in {picture.name for picture in pictures([row("FF", served)])}
 
 
-def test_an_unfinished_program_bounds_what_is_busy_already_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfinished_program_bounds_what_is_busy_already_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from cotenant.solvers.packing import shares
 
     whole = shares.solve_program
 
     def unfinished(*given: Any, **options: Any) -> Any:
-        return replace(whole(*given, **options), status=Status.UNKNOWN, stop=Stop.TIME_LIMIT, point=None, objective=None)
+        return replace(
+            whole(*given, **options),
+            status=Status.UNKNOWN,
+            stop=Stop.TIME_LIMIT,
+            point=None,
+            objective=None,
+        )
 
     monkeypatch.setattr(shares, "solve_program", unfinished)
     busy = Packing([[6]], [[2]], servers=[1], initial=[[10]])  # type: ignore[arg-type]
     outcome = max_utilization(busy, start=Placement([[1]], [0]))  # type: ignore[arg-type]
-    assert outcome.bound == pytest.approx(1.0, abs=1e-9)  # 4 of 10 are busy, three VMs take the rest
+    assert outcome.bound == pytest.approx(
+        1.0, abs=1e-9
+    )  # 4 of 10 are busy, three VMs take the rest
     assert outcome.status is Status.FEASIBLE

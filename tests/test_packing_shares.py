@@ -1,4 +1,6 @@
-"""Dominant shares and utilizations are compared as rationals, also where floats or an engine cannot tell them apart."""
+"""Dominant shares and utilizations are compared as rationals, also where floats or an engine cannot
+tell them apart.
+"""
 
 # mypy: disable-error-code="union-attr,index,arg-type"
 
@@ -27,12 +29,19 @@ NEARLY_EQUAL = Packing(
 
 def shares(instance: Packing, placement: Any) -> list[Fraction]:
     unit = FairShare.of(instance).unit
-    return sorted(n * u for n, u in zip(placement.totals(instance.types).tolist(), unit, strict=True))
+    return sorted(
+        n * u for n, u in zip(placement.totals(instance.types).tolist(), unit, strict=True)
+    )
 
 
 def test_a_share_that_is_rounded_down_does_not_hide_the_better_second_level() -> None:
     """6 x .075 is .44999999999999996 in floats, below 9 x .05, and both are .45."""
-    instance = Packing(capacity=[[20, 80, 20]], initial=[[20, 83, 21]], servers=[2.0], demand=[[2, 0, 1], [3, 2, 1]])
+    instance = Packing(
+        capacity=[[20, 80, 20]],
+        initial=[[20, 83, 21]],
+        servers=[2.0],
+        demand=[[2, 0, 1], [3, 2, 1]],
+    )
     outcome = max_min_share(instance)
     assert shares(instance, outcome.solution) == [Fraction(9, 20), Fraction(11, 20)]
     assert outcome.status is Status.OPTIMAL
@@ -40,11 +49,16 @@ def test_a_share_that_is_rounded_down_does_not_hide_the_better_second_level() ->
 
 def test_levels_that_differ_by_less_than_an_engines_tolerance_are_settled(brute) -> None:
     unit = FairShare.of(NEARLY_EQUAL).unit
-    best = max(sorted(n * u for n, u in zip(total, unit, strict=True)) for total in brute.totals_possible(NEARLY_EQUAL))
+    best = max(
+        sorted(n * u for n, u in zip(total, unit, strict=True))
+        for total in brute.totals_possible(NEARLY_EQUAL)
+    )
     outcome = max_min_share(NEARLY_EQUAL)
     check(NEARLY_EQUAL, outcome.solution)
     assert shares(NEARLY_EQUAL, outcome.solution) == best
-    assert [level["bound"] for level in outcome.certificate["levels"]] == [float(sum(best[: k + 1])) for k in range(3)]
+    assert [level["bound"] for level in outcome.certificate["levels"]] == [
+        float(sum(best[: k + 1])) for k in range(3)
+    ]
     assert outcome.certificate["leximin"]
 
 
@@ -57,7 +71,10 @@ def test_leximin_with_nearly_equal_vms_is_that_of_everything_that_fits(brute, un
         demand = np.minimum(demand, small.capacity[0] * unit)
         instance = Packing(capacity=small.capacity * unit, demand=demand, servers=small.servers)
         own = FairShare.of(instance).unit
-        best = max(sorted(n * u for n, u in zip(total, own, strict=True)) for total in brute.totals_possible(instance))
+        best = max(
+            sorted(n * u for n, u in zip(total, own, strict=True))
+            for total in brute.totals_possible(instance)
+        )
         outcome = max_min_share(instance)
         assert shares(instance, outcome.solution) == best
         assert outcome.status is Status.OPTIMAL
@@ -65,7 +82,11 @@ def test_leximin_with_nearly_equal_vms_is_that_of_everything_that_fits(brute, un
 
 
 def test_utilizations_that_differ_by_less_than_an_engines_tolerance_are_told_apart() -> None:
-    instance = Packing(capacity=[[3 * 10**9, 3 * 10**9]], demand=[[2 * 10**9, 2 * 10**9 + 1], [10**9, 3 * 10**9]], servers=[1.0])
+    instance = Packing(
+        capacity=[[3 * 10**9, 3 * 10**9]],
+        demand=[[2 * 10**9, 2 * 10**9 + 1], [10**9, 3 * 10**9]],
+        servers=[1.0],
+    )
     outcome = max_utilization(instance)
     assert outcome.solution.totals(2).tolist() == [1, 0]
     assert outcome.status is Status.OPTIMAL
@@ -74,6 +95,8 @@ def test_utilizations_that_differ_by_less_than_an_engines_tolerance_are_told_apa
 
 def test_a_least_share_is_met_by_the_vms_whose_share_rounds_to_it() -> None:
     tenths = Packing(capacity=[[10]], demand=[[1]], servers=[1.0])
-    assert [int(vms_owed(tenths, share)[0]) for share in (0.0, 0.1, 0.3, 0.30000001, 0.7, 1.0, 1.1)] == [0, 1, 3, 4, 7, 10, 11]
+    assert [
+        int(vms_owed(tenths, share)[0]) for share in (0.0, 0.1, 0.3, 0.30000001, 0.7, 1.0, 1.1)
+    ] == [0, 1, 3, 4, 7, 10, 11]
     sevenths = Packing(capacity=[[7]], demand=[[1]], servers=[1.0])
     assert [int(vms_owed(sevenths, vms / 7)[0]) for vms in range(8)] == list(range(8))

@@ -35,7 +35,9 @@ QUICK = {
 """For each problem a method that takes no time, and the larger bundled instances to run it on."""
 
 SMALL = {"packing": "packing/paper-example"}
-"""The instance that all methods run on, where it is not the problem's tiny one (whose requests leave nothing to trade)."""
+"""The instance that all methods run on, where it is not the problem's tiny one (whose requests
+leave nothing to trade).
+"""
 
 SAME = 1e-6
 """Relative: a policy's value and a bound are both rounded on their way."""
@@ -54,10 +56,15 @@ def function(problem: str, place: str) -> Callable[..., Any]:
 
 @cache
 def compared(problem: str) -> tuple[Row, ...]:
-    """Every method of the catalogue with two seeds on a small instance, and the problem's frontiers if it has them."""
+    """Every method of the catalogue with two seeds on a small instance, and the problem's frontiers
+    if it has them.
+    """
     frontier = problem in having("frontier")
     found = cotenant.compare(
-        [cotenant.read(SMALL.get(problem, f"{problem}/tiny"))], seeds=(0, 1), time_limit=20, frontier=frontier
+        [cotenant.read(SMALL.get(problem, f"{problem}/tiny"))],
+        seeds=(0, 1),
+        time_limit=600,
+        frontier=frontier,
     )
     return tuple(found.rows)
 
@@ -89,11 +96,16 @@ def valid(picture: Picture) -> None:
             assert len(series.x) == len(series.y) > 0, (picture.name, series.name)
             for beside in (series.labels, series.tips, series.low, series.high):
                 assert len(beside) in (0, len(series.x)), (picture.name, series.name)
-            assert all(value is None or value == value for value in series.y), (picture.name, series.name)
+            assert all(value is None or value == value for value in series.y), (
+                picture.name,
+                series.name,
+            )
     elif isinstance(picture, HeatMap):
         assert len(picture.values) == len(picture.y_names) > 0
         assert all(len(row) == len(picture.x_names) > 0 for row in picture.values), picture.name
-        assert all(value is None or value == value for row in picture.values for value in row), picture.name
+        assert all(value is None or value == value for row in picture.values for value in row), (
+            picture.name
+        )
     else:
         assert isinstance(picture, Drawing)
     table = picture.table()
@@ -108,7 +120,9 @@ def problem(request: pytest.FixtureRequest) -> str:
 
 
 def drawn(problem: str, rows: list[Row]) -> list[Picture]:
-    """The pictures of these rows, each of them valid, as they come after a detour through a file."""
+    """The pictures of these rows, each of them valid, as they come after a detour through a
+    file.
+    """
     found: list[Picture] = function(problem, "pictures:pictures")(json.loads(json.dumps(rows)))
     for picture in found:
         valid(picture)
@@ -118,7 +132,9 @@ def drawn(problem: str, rows: list[Row]) -> list[Picture]:
 
 def test_every_method_of_the_catalogue_leaves_a_record_on_a_small_instance(problem: str) -> None:
     missing = {
-        row["method"]: row["record"] for row in runs(problem) if not row.get("error") and row.get("status") != "infeasible"
+        row["method"]: row["record"]
+        for row in runs(problem)
+        if not row.get("error") and row.get("status") != "infeasible"
     }
     assert missing
     for method, record in missing.items():
@@ -160,7 +176,14 @@ def test_pictures_of_many_seeds_are_valid(problem: str) -> None:
 def test_rows_without_a_record_are_left_out_of_pictures(problem: str) -> None:
     good = runs(problem)
     bad: list[Row] = [
-        good[0] | {"method": "failed", "error": "it broke", "status": "error", "metrics": {}, "record": None},
+        good[0]
+        | {
+            "method": "failed",
+            "error": "it broke",
+            "status": "error",
+            "metrics": {},
+            "record": None,
+        },
         good[0] | {"method": "no record", "record": None},
         good[0] | {"method": "old", "record": {}},
         good[0] | {"method": "unmeasured", "record": {"error": "ValueError: no"}},
@@ -172,7 +195,10 @@ def test_rows_without_a_record_are_left_out_of_pictures(problem: str) -> None:
 
 
 def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str) -> None:
-    names = [[picture.name for picture in drawn(problem, rows)] for rows in (runs(problem), runs(problem)[:1] * 2)]
+    names = [
+        [picture.name for picture in drawn(problem, rows)]
+        for rows in (runs(problem), runs(problem)[:1] * 2)
+    ]
     assert set(names[1]) <= set(names[0])
     assert drawn(problem, runs(problem)) == drawn(problem, runs(problem))
 
@@ -181,7 +207,10 @@ def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str)
 def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
-        assert senses[frontier.fairness] in ("min", "max") or (problem, frontier.fairness) == ("numa", "served_rate")
+        assert senses[frontier.fairness] in ("min", "max") or (problem, frontier.fairness) == (
+            "numa",
+            "served_rate",
+        )
         better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
         tighter = 1.0 if senses[frontier.fairness] == "min" else -1.0
         limits = [point.limit for point in frontier.points]
@@ -189,12 +218,18 @@ def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
         known = [tighter * limit for limit in limits if limit is not None]
         assert known == sorted(set(known))
         for of in ("value", "bound"):
-            found = [better * getattr(point, of) for point in frontier.points if getattr(point, of) is not None]
+            found = [
+                better * getattr(point, of)
+                for point in frontier.points
+                if getattr(point, of) is not None
+            ]
             assert found == sorted(found), (frontier.efficiency, frontier.fairness, of)
 
 
 @pytest.mark.parametrize("problem", having("frontier"))
-def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(problem: str) -> None:
+def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(
+    problem: str,
+) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
         assert frontier.points
@@ -218,7 +253,9 @@ def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> Non
     for frontier in frontiers(problem):
         better = {"min": -1.0, "max": 1.0}[senses[frontier.efficiency]]
         for row in runs(problem):
-            value, fairness = (row["metrics"].get(name) for name in (frontier.efficiency, frontier.fairness))
+            value, fairness = (
+                row["metrics"].get(name) for name in (frontier.efficiency, frontier.fairness)
+            )
             if value is None or fairness is None or row["options"]:
                 continue
             for point in frontier.points:
@@ -227,7 +264,10 @@ def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> Non
                 assert point.status is not Status.INFEASIBLE, (row["method"], point)
                 if point.bound is not None:
                     held += 1
-                    assert better * (point.bound - value) >= -SAME * max(1.0, abs(value)), (row["method"], point)
+                    assert better * (point.bound - value) >= -SAME * max(1.0, abs(value)), (
+                        row["method"],
+                        point,
+                    )
     assert held
 
 
@@ -235,7 +275,12 @@ def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> Non
 def test_the_loosest_point_of_a_frontier_is_the_optimum(problem: str) -> None:
     for frontier in frontiers(problem):
         done = [row for row in runs(problem) if not row.get("error")]
-        best = [row["objective"] for row in done if row["objective_name"] == frontier.efficiency if row["gap"] == 0]
+        best = [
+            row["objective"]
+            for row in done
+            if row["objective_name"] == frontier.efficiency
+            if row["gap"] == 0
+        ]
         if best and frontier.status is Status.OPTIMAL:
             assert frontier.points[-1].value == pytest.approx(best[0], rel=1e-5)
 

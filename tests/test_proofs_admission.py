@@ -1,4 +1,6 @@
-"""Proofs of admission: prices of jobs and rents of cores bound what enumeration finds, whatever they are."""
+"""Proofs of admission: prices of jobs and rents of cores bound what enumeration finds, whatever
+they are.
+"""
 
 from __future__ import annotations
 

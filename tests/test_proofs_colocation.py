@@ -1,4 +1,6 @@
-"""Proofs of colocation: what the checkers accept is true of every answer, and what is forged is refused."""
+"""Proofs of colocation: what the checkers accept is true of every answer, and what is forged is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,9 @@ def test_the_program_without_blocking_pairs_has_exactly_the_answers_without(
 def _columns(
     program: verify.Program, given: verify.Colocation, gains: verify.Gains, shown: Any
 ) -> dict[int, int] | None:
-    """The columns of pairs and of agents alone, in the order in which they are made; None when a pair is left out."""
+    """The columns of pairs and of agents alone, in the order in which they are made; None when a
+    pair is left out.
+    """
     left = _left_pairs(given, gains)
     if any(pair not in left for pair in shown):
         return None
@@ -173,7 +177,9 @@ def _left_pairs(given: verify.Colocation, gains: verify.Gains) -> list[tuple[int
 
 
 def _holds(program: verify.Program, fixed: dict[int, int]) -> bool:
-    """Whether something is left of the program when these columns are fixed; the others follow from the rows."""
+    """Whether something is left of the program when these columns are fixed; the others follow from
+    the rows.
+    """
     low = [fixed.get(j, least) for j, least in enumerate(program.low)]
     high = [fixed.get(j, most) for j, most in enumerate(program.high)]
     program.of = [
@@ -256,7 +262,9 @@ def test_cooper_1000_is_proved_stable_and_the_cheapest_of_those() -> None:
 
 
 def drawn_without_stability(seed: int) -> dict[str, Any]:
-    """Fourteen different agents that any pairing leaves with blocking pairs; penalties near each other's."""
+    """Fourteen different agents that any pairing leaves with blocking pairs; penalties near each
+    other's.
+    """
     rng = random.Random(seed)
     score = [rng.random() for _ in range(14)]
     rows = [[round(0.2 + 0.6 * s + 0.15 * rng.random(), 6) for s in score] for _ in score]
@@ -290,7 +298,8 @@ def proof_with_a_tree() -> tuple[bytes, dict[str, Any]]:
 def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
     """Accepted proofs of every kind of step."""
     odd = {
-        "cotenant": 1, "problem": "colocation", "name": "odd", "count": [1, 1, 1, 1, 1, 1], "bandwidth": [1, 1, 2, 2, 3, 3],
+        "cotenant": 1, "problem": "colocation", "name": "odd", "count": [1, 1, 1, 1, 1, 1],
+        "bandwidth": [1, 1, 2, 2, 3, 3],
         "penalty": [[0.9 if (a < 3) != (b < 3) else 0.1 for b in range(6)] for a in range(6)],
     }  # fmt: skip
     made = {}

@@ -1,4 +1,6 @@
-"""Proofs of long-run flows: prices of processors' time bound what linear programs find, whatever they are."""
+"""Proofs of long-run flows: prices of processors' time bound what linear programs find, whatever
+they are.
+"""
 
 from __future__ import annotations
 

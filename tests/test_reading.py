@@ -1,4 +1,6 @@
-"""One reader for every path that takes a file: bounded, of regular files and standard input, one error for what is wrong."""
+"""One reader for every path that takes a file: bounded, of regular files and standard input, one
+error for what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,13 @@ from cotenant.instances.scheduling.log import read_mapping
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of Unix")
 
-TINY = {"cotenant": 1, "problem": "colocation", "penalty": [[0.1, 0.2], [0.3, 0.4]], "count": [2, 2]}
-NEEDED = {"alibaba-openb": {"nodes": "nodes.csv"}}
+TINY = {
+    "cotenant": 1,
+    "problem": "colocation",
+    "penalty": [[0.1, 0.2], [0.3, 0.4]],
+    "count": [2, 2],
+}
+NEEDED = {"alibaba-openb": {"nodes": "nodes.csv"}, "classes-csv": {"rate": 1.0}}
 """Options that a format cannot do without."""
 
 FORMATS = {
@@ -65,21 +72,34 @@ READERS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_every_reader_stops_at_the_limit(reader: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_reader_stops_at_the_limit(
+    reader: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "1kB")
-    for name, content in (("x.json", b"1 " * 501), ("x.json.gz", gzip.compress(b" " * 1001)), ("x", gzip.compress(b" " * 5000))):
+    for name, content in (
+        ("x.json", b"1 " * 501),
+        ("x.json.gz", gzip.compress(b" " * 1001)),
+        ("x", gzip.compress(b" " * 5000)),
+    ):
         path = tmp_path / name
         path.write_bytes(content)
-        with pytest.raises(InvalidFile, match=r"holds more than 0.001 MB, the most that is read; set COTENANT_FILE_LIMIT"):
+        with pytest.raises(
+            InvalidFile,
+            match=r"holds more than 0.001 MB, the most that is read; set COTENANT_FILE_LIMIT",
+        ):
             reader(path)
 
 
 @pytest.mark.parametrize(("name", "reader"), READERS.items(), ids=READERS)
-def test_every_reader_refuses_what_is_no_regular_file(name: str, reader: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_every_reader_refuses_what_is_no_regular_file(
+    name: str, reader: Callable[[Path], Any], tmp_path: Path
+) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     for path, kind in ((pipe, "pipe"), (Path("/dev/null"), "device")):
-        if name == "rows to go on with":  # rows are added to a pipe or a device, and nothing is read of it
+        if (
+            name == "rows to go on with"
+        ):  # rows are added to a pipe or a device, and nothing is read of it
             assert finished_rows(path) == {}
         else:
             with pytest.raises(InvalidFile, match=f"is a {kind}; only regular files are read"):
@@ -87,12 +107,17 @@ def test_every_reader_refuses_what_is_no_regular_file(name: str, reader: Callabl
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_every_reader_says_of_a_name_that_is_too_long_that_there_is_no_such_file(reader: Callable[[Path], Any]) -> None:
+def test_every_reader_says_of_a_name_that_is_too_long_that_there_is_no_such_file(
+    reader: Callable[[Path], Any],
+) -> None:
     if reader is finished_rows:
         assert finished_rows("x" * 300) == {}
         return
     for name in ("x" * 300, "x/" + "y" * 300, "x" * 5000):
-        with pytest.raises((InvalidFile, UnknownName), match=r"does not exist|File name too long|no file or bundled instance"):
+        with pytest.raises(
+            (InvalidFile, UnknownName),
+            match=r"does not exist|File name too long|no file or bundled instance",
+        ):
             reader(Path(name))
 
 
@@ -105,9 +130,19 @@ def test_the_limit_holds_for_a_file_that_claims_to_be_endless(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("5", 5), ("5 B", 5), ("64kB", 64_000), ("500MB", 500 * 10**6), ("2GB", 2 * 10**9), ("2g", 2 * 10**9)]
+    ("text", "size"),
+    [
+        ("5", 5),
+        ("5 B", 5),
+        ("64kB", 64_000),
+        ("500MB", 500 * 10**6),
+        ("2GB", 2 * 10**9),
+        ("2g", 2 * 10**9),
+    ],
 )
-def test_the_limit_is_raised_by_a_variable(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_raised_by_a_variable(
+    text: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", text)
     assert reading.file_limit() == size
 
@@ -115,7 +150,10 @@ def test_the_limit_is_raised_by_a_variable(text: str, size: int, monkeypatch: py
 @pytest.mark.parametrize("text", ["0", "many", "-5", "1e9", "5TB", "1.5GB"])
 def test_a_limit_that_is_none_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", text)
-    with pytest.raises(InvalidOption, match=r"COTENANT_FILE_LIMIT is .*expected a number of bytes above 0, such as 500MB"):
+    with pytest.raises(
+        InvalidOption,
+        match=r"COTENANT_FILE_LIMIT is .*expected a number of bytes above 0, such as 500MB",
+    ):
         cotenant.read("colocation/tiny")
 
 
@@ -123,7 +161,10 @@ def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
     page = " ".join((Path(__file__).parents[1] / "SECURITY.md").read_text().split())
     share = {what: reading.FILE_LIMIT // size / 10**6 for what, size in reading._BYTES.items()}
     assert f"{reading.FILE_LIMIT / 10**6:.0f} MB, counted after it is gunzipped" in page
-    assert f"{share['lists and objects']:.0f} million lists and objects, {reading.MOST_NESTED} levels deep" in page
+    assert (
+        f"{share['lists and objects']:.0f} million lists and objects, {reading.MOST_NESTED} "
+        "levels deep" in page
+    )
     assert f"numbers of {reading._MOST_DIGITS} digits; in tables a million lines" in page
     assert share["lines"] == 1
     assert f"comes within {reading.STDIN_SECONDS:.0f} s" in page
@@ -138,7 +179,9 @@ def piped(content: bytes) -> str:
     return f"/dev/fd/{reader}"
 
 
-def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     text = json.dumps(TINY).encode()
     for content in (text, gzip.compress(text)):
         assert cotenant.read(piped(content)) == cotenant.read(piped(text))
@@ -150,7 +193,9 @@ def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(monkeyp
 def test_a_pipe_that_nothing_is_written_to_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "STDIN_SECONDS", 0.01)
     reader, writer = os.pipe()
-    with pytest.raises(InvalidFile, match=r"nothing came within 0.01 s; is something written to it\?"):
+    with pytest.raises(
+        InvalidFile, match=r"nothing came within 0.01 s; is something written to it\?"
+    ):
         read_text(f"/dev/fd/{reader}")
     os.close(reader)
     os.close(writer)
@@ -158,7 +203,9 @@ def test_a_pipe_that_nothing_is_written_to_is_given_up(monkeypatch: pytest.Monke
 
 def test_nobody_is_asked_to_type_a_file() -> None:
     master, slave = pty.openpty()
-    with pytest.raises(InvalidFile, match="is a terminal; pipe a file into the command, or name one"):
+    with pytest.raises(
+        InvalidFile, match="is a terminal; pipe a file into the command, or name one"
+    ):
         read_text(f"/dev/fd/{slave}")
     os.close(master)
     os.close(slave)
@@ -168,7 +215,10 @@ def test_the_command_reads_standard_input(tmp_path: Path) -> None:
     document = json.dumps(TINY).encode()
     for name in ("-", "/dev/stdin"):
         done = subprocess.run(
-            [sys.executable, "-m", "cotenant.cli", "show", name], input=document, capture_output=True, check=False
+            [sys.executable, "-m", "cotenant.cli", "show", name],
+            input=document,
+            capture_output=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         assert b"agents" in done.stdout
@@ -177,17 +227,33 @@ def test_the_command_reads_standard_input(tmp_path: Path) -> None:
 JSON: list[tuple[str, str, str]] = [
     ("a number of 400 digits", "9" * 400, "holds 99999999999999999999..., a number of 400 digits"),
     ("a number of 5000 digits", "-" + "9" * 5000, "a number of 5001 digits"),
-    ("a number beyond every float", "1e400", "holds 1e400, which is beyond every number here; write null"),
-    ("a long number beyond every float", "9" * 400 + ".5", r"holds 99999999999999999999\.\.\., which is beyond"),
+    (
+        "a number beyond every float",
+        "1e400",
+        "holds 1e400, which is beyond every number here; write null",
+    ),
+    (
+        "a long number beyond every float",
+        "9" * 400 + ".5",
+        r"holds 99999999999999999999\.\.\., which is beyond",
+    ),
     ("20,000 levels", "[" * 20_000 + "]" * 20_000, "nested more than 100 levels deep"),
     ("120 levels", "[" * 120 + "]" * 120, "nested more than 100 levels deep"),
     ("objects in objects", '{"a":' * 120 + "1" + "}" * 120, "nested more than 100 levels deep"),
-    ("a field twice among many", "{" + ", ".join(f'"a{n}": 0' for n in range(5000)) + ', "a7": 1}', "the field 'a7' twice"),
+    (
+        "a field twice among many",
+        "{" + ", ".join(f'"a{n}": 0' for n in range(5000)) + ', "a7": 1}',
+        "the field 'a7' twice",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), [case[1:] for case in JSON], ids=[case[0] for case in JSON])
-def test_json_that_would_break_what_reads_it_is_refused(text: str, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"), [case[1:] for case in JSON], ids=[case[0] for case in JSON]
+)
+def test_json_that_would_break_what_reads_it_is_refused(
+    text: str, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidFile, match=words):
         parse_json(f'{{"a": {text}}}', "x.json")
     rows = tmp_path / "rows.jsonl"
@@ -202,9 +268,21 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "64kB")
     path = tmp_path / "x"
     path.write_text("1\n" * 1001)
-    many = {"a mapping of users", "a profile", "a pool of fractions", "rows", "swf", "accounting-csv", "jobs-csv", "azure-vm"}
+    many = {
+        "a mapping of users",
+        "a profile",
+        "a pool of fractions",
+        "rows",
+        "swf",
+        "accounting-csv",
+        "jobs-csv",
+        "azure-vm",
+    }
     for name in many:
-        with pytest.raises(InvalidFile, match="holds more than 1000 lines, the most that are read; set COTENANT_FILE_LIMIT"):
+        with pytest.raises(
+            InvalidFile,
+            match="holds more than 1000 lines, the most that are read; set COTENANT_FILE_LIMIT",
+        ):
             READERS[name](path)
     path.write_text("1 " * 8001)
     with pytest.raises(InvalidFile, match="holds more than 8000 numbers"):
@@ -217,14 +295,22 @@ def test_preference_lists_of_very_many_agents_are_refused_before_their_matrix_is
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "4kB")
     path = tmp_path / "x.json"
     path.write_text(json.dumps({f"a{place}": [] for place in range(33)}))
-    with pytest.raises(InvalidFile, match="names 33 agents, whose matrix of penalties is more than is read; set COTENANT"):
+    with pytest.raises(
+        InvalidFile,
+        match="names 33 agents, whose matrix of penalties is more than is read; set COTENANT",
+    ):
         FORMATS["preferences"](path)
 
 
-def test_json_of_very_many_lists_is_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_of_very_many_lists_is_refused_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "160kB")
     assert parse_json('{"a": [' + "[]," * 9_000 + "[]]}", "x.json")
-    with pytest.raises(InvalidFile, match="holds more than 10000 lists and objects, the most that are read; set COTENANT"):
+    with pytest.raises(
+        InvalidFile,
+        match="holds more than 10000 lists and objects, the most that are read; set COTENANT",
+    ):
         parse_json('{"a": [' + "[]," * 10_000 + "[]]}", "x.json")
 
 
@@ -240,29 +326,52 @@ def test_of_very_many_wrong_entries_the_first_is_told(problem: str) -> None:
             return {key: spoilt(entry) for key, entry in value.items()}
         return [[{}] * 1000] * 10 if isinstance(value, list) else value
 
-    content = spoilt(json.loads(read_text(Path(cotenant.__path__[0]) / "instances" / "data" / problem / "tiny.json")))
+    content = spoilt(
+        json.loads(
+            read_text(Path(cotenant.__path__[0]) / "instances" / "data" / problem / "tiny.json")
+        )
+    )
     with pytest.raises(pydantic.ValidationError) as caught:
         document.model_validate(content, strict=True)
     assert caught.value.error_count() < 20, "at most one for each field"
 
 
 def test_an_unknown_field_of_a_document_in_a_document_is_named(tmp_path: Path) -> None:
-    content = json.loads(read_text(Path(cotenant.__path__[0]) / "instances" / "data" / "market" / "tiny.json"))
+    content = json.loads(
+        read_text(Path(cotenant.__path__[0]) / "instances" / "data" / "market" / "tiny.json")
+    )
     content["job"]["uzer"] = []
     (tmp_path / "x.json").write_text(json.dumps(content))
-    with pytest.raises(InvalidInstance, match=r"field 'uzer' is unknown; expected one of user, server, .* did you mean user"):
+    with pytest.raises(
+        InvalidInstance,
+        match=r"field 'uzer' is unknown; expected one of user, server, .* did you mean user",
+    ):
         cotenant.read(tmp_path / "x.json")
 
 
 CSV = [
-    ("a cell of 131,073 letters", "job,a\na," + "x" * 131_073 + "\n", "line 2 is not CSV: field larger than field limit"),
-    ("ends of lines of three kinds", "job,a\r\ra,1\n", "line 1 is not CSV: new-line character seen in unquoted field"),
+    (
+        "a cell of 131,073 letters",
+        "job,a\na," + "x" * 131_073 + "\n",
+        "line 2 is not CSV: field larger than field limit",
+    ),
+    (
+        "ends of lines of three kinds",
+        "job,a\r\ra,1\n",
+        "line 1 is not CSV: new-line character seen in unquoted field",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), [case[1:] for case in CSV], ids=[case[0] for case in CSV])
-@pytest.mark.parametrize("form", [name for name in FORMATS if name not in ("swf", "vbp", "gavel", "preferences")])
-def test_a_table_that_is_no_csv_is_refused_with_its_line(form: str, text: str, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"), [case[1:] for case in CSV], ids=[case[0] for case in CSV]
+)
+@pytest.mark.parametrize(
+    "form", [name for name in FORMATS if name not in ("swf", "vbp", "gavel", "preferences")]
+)
+def test_a_table_that_is_no_csv_is_refused_with_its_line(
+    form: str, text: str, words: str, tmp_path: Path
+) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text, newline="")
     with pytest.raises(InvalidFile, match=words):
@@ -302,7 +411,9 @@ def test_a_file_that_is_replaced_keeps_its_mode(mode: int, tmp_path: Path) -> No
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_a_new_file_has_the_mode_of_every_new_file_and_no_file_takes_over_setuid(tmp_path: Path) -> None:
+def test_a_new_file_has_the_mode_of_every_new_file_and_no_file_takes_over_setuid(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "plain").touch()
     write_bytes(tmp_path / "made", b"")
     assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
@@ -311,7 +422,9 @@ def test_a_new_file_has_the_mode_of_every_new_file_and_no_file_takes_over_setuid
     assert stat.S_IMODE((tmp_path / "plain").stat().st_mode) == 0o755
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
+)
 def test_a_file_that_is_replaced_keeps_its_owner_and_group(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.touch()

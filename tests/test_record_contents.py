@@ -12,7 +12,14 @@ from cotenant.analysis.admission import pictures as admission
 from cotenant.analysis.colocation import pictures as colocation
 from cotenant.analysis.market import pictures as market
 from cotenant.analysis.report.picture import Chart, HeatMap, Picture
-from cotenant.analysis.report.records import curves, evenly, extremes, over_seeds, records_by_method, rounded
+from cotenant.analysis.report.records import (
+    curves,
+    evenly,
+    extremes,
+    over_seeds,
+    records_by_method,
+    rounded,
+)
 from cotenant.analysis.run.rows import Row
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
@@ -22,7 +29,8 @@ DIGITS = 1e-3
 
 
 def row(method: str, record: Any, **fields: Any) -> Row:
-    return {"method": method, "kind": "run", "record": record, "options": {}, "predict": None, **fields}  # type: ignore[typeddict-item]
+    given = {"method": method, "kind": "run", "record": record, "options": {}, "predict": None}
+    return {**given, **fields}  # type: ignore[typeddict-item]
 
 
 def named(pictures: list[Picture], name: str) -> Any:
@@ -31,7 +39,13 @@ def named(pictures: list[Picture], name: str) -> Any:
 
 
 def test_records_are_gathered_by_method_in_order_of_the_rows() -> None:
-    rows = [row("a", {"x": 1}), row("b", {"x": 2}), row("a", {"x": 3}), row("c", {"y": 1}), row("d", None)]
+    rows = [
+        row("a", {"x": 1}),
+        row("b", {"x": 2}),
+        row("a", {"x": 3}),
+        row("c", {"y": 1}),
+        row("d", None),
+    ]
     assert records_by_method(rows, "x") == {"a": [{"x": 1}, {"x": 3}], "b": [{"x": 2}]}
 
 
@@ -42,16 +56,27 @@ def test_predictions_and_several_sets_of_options_stand_apart() -> None:
         row("b", {"x": 3}, options={"alpha": 0.1}),
         row("b", {"x": 4}, options={"alpha": 0.1}, predict=0.25),
     ]
-    assert list(records_by_method(rows, "x")) == ["a (alpha=0.1)", "a (alpha=0.2)", "b", "b on 25 % sampled"]
+    assert list(records_by_method(rows, "x")) == [
+        "a (alpha=0.1)",
+        "a (alpha=0.2)",
+        "b",
+        "b on 25 % sampled",
+    ]
 
 
-@pytest.mark.parametrize(("number", "places"), [(0, []), (1, [0]), (3, [0, 1, 2]), (4, [0, 2, 3]), (100, [0, 50, 99])])
+@pytest.mark.parametrize(
+    ("number", "places"), [(0, []), (1, [0]), (3, [0, 1, 2]), (4, [0, 2, 3]), (100, [0, 50, 99])]
+)
 def test_at_most_so_many_places_are_spaced_evenly(number: int, places: list[int]) -> None:
     assert evenly(number, 3).tolist() == places
 
 
 def test_rows_that_failed_and_frontiers_hold_no_records() -> None:
-    rows = [row("a", {"x": 1}, error="no"), row("b", {"x": 1}, kind="frontier"), row("c", {"error": "no", "x": 1})]
+    rows = [
+        row("a", {"x": 1}, error="no"),
+        row("b", {"x": 1}, kind="frontier"),
+        row("c", {"error": "no", "x": 1}),
+    ]
     assert list(records_by_method(rows, "x")) == ["c"]
 
 
@@ -61,8 +86,15 @@ def test_seeds_are_joined_place_by_place() -> None:
 
 
 def test_methods_with_the_same_numbers_over_their_seeds_share_a_curve() -> None:
-    kept = {"a": [{"x": [1.0]}], "b": [{"x": [1.0]}, {"x": [1.0]}], "c": [{"x": [0.0]}, {"x": [2.0]}]}
-    found = [(group.methods, mean, low, high) for group, mean, low, high in curves(kept, lambda record: record["x"])]
+    kept = {
+        "a": [{"x": [1.0]}],
+        "b": [{"x": [1.0]}, {"x": [1.0]}],
+        "c": [{"x": [0.0]}, {"x": [2.0]}],
+    }
+    found = [
+        (group.methods, mean, low, high)
+        for group, mean, low, high in curves(kept, lambda record: record["x"])
+    ]
     assert found == [(("a", "b"), (1.0,), (), ()), (("c",), (1.0,), (0.0,), (2.0,))]
 
 
@@ -84,11 +116,17 @@ def test_a_pairings_record_agrees_with_its_metrics() -> None:
         record = colocation.record(instance, result.solution)
         assert record["blocking"][0] == result.metrics["blocking_pairs"]
         at = record["alphas"].index(0.05)
-        assert record["blocking"][at] == cotenant.solve(instance, method, alpha=0.05).metrics["blocking_pairs"]
+        assert (
+            record["blocking"][at]
+            == cotenant.solve(instance, method, alpha=0.05).metrics["blocking_pairs"]
+        )
         assert record["blocking"] == sorted(record["blocking"], reverse=True)
         assert record["quantiles"][-1] == pytest.approx(result.metrics["worst_penalty"], rel=DIGITS)
         assert record["quantiles"] == sorted(record["quantiles"])
-        shares = instance.count[[instance.names.index(name) for name in record["names"]]] / instance.agents
+        shares = (
+            instance.count[[instance.names.index(name) for name in record["names"]]]
+            / instance.agents
+        )
         assert shares @ record["penalty"] == pytest.approx(result.metrics["penalty"], rel=DIGITS)
         assert record["bandwidth"] == sorted(record["bandwidth"])
 
@@ -113,10 +151,20 @@ def test_without_bandwidths_there_is_no_picture_against_bandwidth() -> None:
 
 
 def test_ranks_of_a_fair_pairing_are_all_right() -> None:
-    record = {"quantiles": [0.0] * 26, "alphas": [0.0], "alpha_mode": "penalty-points", "blocking": [0], "types": 3,
-              "names": ["a", "b", "c"], "bandwidth": [1.0, 2.0, 3.0], "penalty": [0.1, 0.2, 0.3]}  # fmt: skip
+    record = {
+        "quantiles": [0.0] * 26,
+        "alphas": [0.0],
+        "alpha_mode": "penalty-points",
+        "blocking": [0],
+        "types": 3,
+        "names": ["a", "b", "c"],
+        "bandwidth": [1.0, 2.0, 3.0],
+        "penalty": [0.1, 0.2, 0.3],
+    }
     heat = named(
-        colocation.pictures([row("fair", record), row("unfair", record | {"penalty": [0.3, 0.2, 0.1]})]),
+        colocation.pictures(
+            [row("fair", record), row("unfair", record | {"penalty": [0.3, 0.2, 0.1]})]
+        ),
         "colocation-penalty-ranks",
     )
     assert isinstance(heat, HeatMap)
@@ -133,11 +181,16 @@ def test_an_assignments_record_agrees_with_its_metrics() -> None:
         assert sum(record["speeds"]) == pytest.approx(result.metrics["total_speed"], rel=DIGITS)
         assert record["refused"] == sum(speed == 0 for speed in record["speeds"])
         assert np.mean(record["vm_fill"]) == pytest.approx(result.metrics["cores_used"], rel=1e-2)
-        assert all(speed <= best * (1 + DIGITS) for speed, best in zip(record["speeds"], record["alone"], strict=True))
+        assert all(
+            speed <= best * (1 + DIGITS)
+            for speed, best in zip(record["speeds"], record["alone"], strict=True)
+        )
 
 
 def test_vms_without_cores_leave_holes() -> None:
-    instance = cotenant.instances.admission.Admission([[2, 0], [0, 0]], [1, 1], [[1.0, 1.0], [1.0, 1.0]])
+    instance = cotenant.instances.admission.Admission(
+        [[2, 0], [0, 0]], [1, 1], [[1.0, 1.0], [1.0, 1.0]]
+    )
     record = admission.record(instance, cotenant.solve(instance, "DA1").solution)  # one job a VM
     assert record["vm_fill"] == [0.5, -1.0]
     heat = named(admission.pictures([row("DA1", record)]), "admission-fill-vms")
@@ -150,8 +203,12 @@ def test_an_allocations_record_agrees_with_its_metrics() -> None:
     for method in ("ES", "XC", "utilitarian"):
         result = cotenant.solve(instance, method)
         record = market.record(instance, result.solution)
-        assert record["sharing"]["endowment"][0] == pytest.approx(result.metrics["sharing_index"], rel=DIGITS)
-        assert record["sharing"]["tenants"][0] == pytest.approx(result.metrics["sharing_index_tenants"], rel=DIGITS)
+        assert record["sharing"]["endowment"][0] == pytest.approx(
+            result.metrics["sharing_index"], rel=DIGITS
+        )
+        assert record["sharing"]["tenants"][0] == pytest.approx(
+            result.metrics["sharing_index_tenants"], rel=DIGITS
+        )
         assert record["envy"][0] == pytest.approx(result.metrics["envy_index"], rel=DIGITS)
         worst = np.array(record["envy_matrix"]).min() / 100
         assert worst <= result.metrics["envy_index"] + 1e-6 < worst + 0.0101
@@ -180,7 +237,10 @@ def test_other_families_have_their_own_utilities_and_no_envy() -> None:
     record = market.record(instance, result.solution, utility="linear")  # type: ignore[arg-type]
     assert "envy" not in record
     assert "sharing" not in record
-    assert next(picture.name for picture in market.pictures([row("nash-welfare", record)])) == "market-utility"
+    assert (
+        next(picture.name for picture in market.pictures([row("nash-welfare", record)]))
+        == "market-utility"
+    )
 
 
 def test_a_market_without_useful_jobs_has_nothing_to_draw() -> None:

@@ -1,4 +1,6 @@
-"""The page and what goes into it: rows gathered and told apart, commands, the map of fairness, sections, escapes, refusals."""
+"""The page and what goes into it: rows gathered and told apart, commands, the map of fairness,
+sections, escapes, refusals.
+"""
 
 from __future__ import annotations
 
@@ -68,30 +70,59 @@ class Reader(HTMLParser):
 def test_of_rows_with_one_key_the_last_is_taken_and_files_are_joined(tmp_path: Path) -> None:
     one = written(tmp_path / "1.jsonl", [failed("GR", key="k"), row("SMR")])
     two = written(tmp_path / "2.jsonl", [row("GR", key="k")])
-    assert [(each["method"], each["status"]) for each in gather([one, two])] == [("SMR", "feasible"), ("GR", "feasible")]
+    assert [(each["method"], each["status"]) for each in gather([one, two])] == [
+        ("SMR", "feasible"),
+        ("GR", "feasible"),
+    ]
 
 
 BAD_FILES: list[tuple[str, str, str]] = [
     ("empty", "", "no rows"),
-    ("only failures", json.dumps(failed("GR", error="no memory")) + "\n", "none of 1 runs gave an answer.*no memory"),
+    (
+        "only failures",
+        json.dumps(failed("GR", error="no memory")) + "\n",
+        "none of 1 runs gave an answer.*no memory",
+    ),
     ("another file", "<html>\n", "line 1 is not a row"),
     ("a key and nothing else", '{"key": "k"}\n', "problem is missing, expected a value"),
     ("a strange problem", json.dumps(row(problem="tsp")) + "\n", "problem is 'tsp'"),
-    ("a strange metric", json.dumps(row(objective_name="beauty")) + "\n", "'beauty', which is no metric"),
-    ("metrics of words", json.dumps(row(metrics={"penalty": "low"})) + "\n", "metrics.penalty is 'low', expected a valid number"),
+    (
+        "a strange metric",
+        json.dumps(row(objective_name="beauty")) + "\n",
+        "'beauty', which is no metric",
+    ),
+    (
+        "metrics of words",
+        json.dumps(row(metrics={"penalty": "low"})) + "\n",
+        "metrics.penalty is 'low', expected a valid number",
+    ),
     ("no seconds", json.dumps(row(seconds=None)) + "\n", "seconds is None"),
-    ("a broken frontier", json.dumps(frontier(frontiers=[{"points": []}])) + "\n", r"frontiers\[0\]\.efficiency is missing"),
-    ("a strange frontier", json.dumps(frontier(frontiers=[{"efficiency": "x", "fairness": "slack", "points": []}])) + "\n",
-     "frontier is of 'x'"),
-]  # fmt: skip
+    (
+        "a broken frontier",
+        json.dumps(frontier(frontiers=[{"points": []}])) + "\n",
+        r"frontiers\[0\]\.efficiency is missing",
+    ),
+    (
+        "a strange frontier",
+        json.dumps(frontier(frontiers=[{"efficiency": "x", "fairness": "slack", "points": []}]))
+        + "\n",
+        "frontier is of 'x'",
+    ),
+]
 
 
-@pytest.mark.parametrize(("text", "message"), [entry[1:] for entry in BAD_FILES], ids=[entry[0] for entry in BAD_FILES])
-def test_a_file_that_has_nothing_to_show_is_refused_and_nothing_is_written(tmp_path: Path, text: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [entry[1:] for entry in BAD_FILES], ids=[entry[0] for entry in BAD_FILES]
+)
+def test_a_file_that_has_nothing_to_show_is_refused_and_nothing_is_written(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "runs.jsonl").write_text(text)
     with pytest.raises(InvalidFile, match=message):
         gather([tmp_path / "runs.jsonl"])
-    found = CliRunner().invoke(app, ["report", str(tmp_path / "runs.jsonl"), "--out", str(tmp_path / "p.html")])
+    found = CliRunner().invoke(
+        app, ["report", str(tmp_path / "runs.jsonl"), "--out", str(tmp_path / "p.html")]
+    )
     assert isinstance(found.exception, InvalidFile)
     assert not (tmp_path / "p.html").exists()
 
@@ -123,7 +154,11 @@ def test_names_stay_as_they_are_where_nothing_differs() -> None:
 
 
 def test_an_option_of_one_method_does_not_part_another() -> None:
-    rows = [row("optimal", options={"engine": "highs"}), row("GR"), row("optimal", "two", options={"engine": "highs"})]
+    rows = [
+        row("optimal", options={"engine": "highs"}),
+        row("GR"),
+        row("optimal", "two", options={"engine": "highs"}),
+    ]
     assert {each["method"] for each in distinguish(rows)} == {"optimal", "GR"}
 
 
@@ -132,8 +167,13 @@ def test_an_option_of_one_method_does_not_part_another() -> None:
 
 def test_the_command_of_a_run_is_quoted_and_does_it_again() -> None:
     made = row("SMR", seed=3, time_limit=2.5, options={"alpha": 0.05}, file="my runs/a b.json")
-    assert run_command(made) == "cotenant solve 'my runs/a b.json' -m SMR --seed 3 --time-limit 2.5 -o alpha=0.05"
-    command = run_command(row("stable", file="colocation/tiny", options={"alpha": 0.05}, time_limit=5.0))
+    assert (
+        run_command(made)
+        == "cotenant solve 'my runs/a b.json' -m SMR --seed 3 --time-limit 2.5 -o alpha=0.05"
+    )
+    command = run_command(
+        row("stable", file="colocation/tiny", options={"alpha": 0.05}, time_limit=5.0)
+    )
     found = CliRunner().invoke(app, [*shlex.split(command)[1:], "--json"])
     assert found.exit_code == 0
     assert json.loads(found.stdout)["result"]["options"] == {"alpha": 0.05}
@@ -143,15 +183,22 @@ def test_commands_of_what_is_no_plain_run() -> None:
     assert run_command(row("GR", file=None, time_limit=None)) == "cotenant solve FILE -m GR"
     assert "--predict 0.25" in run_command(row("SMR", predict=0.25, seed=1))
     assert run_command(frontier()).startswith("cotenant compare colocation/one --frontier")
-    own = row("mine", key=json.dumps(["run", "colocation", "one", "m", "mine", "my_module.mine", 0]))
+    own = row(
+        "mine", key=json.dumps(["run", "colocation", "one", "m", "mine", "my_module.mine", 0])
+    )
     assert run_command(own) == ""
     assert compare_commands([own]) == []
 
 
 def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:
-    rows = [*two_instances(), row("GR", seed=1), row("fisher", problem="market", instance="m", time_limit=5.0)]
+    rows = [
+        *two_instances(),
+        row("GR", seed=1),
+        row("fisher", problem="market", instance="m", time_limit=5.0),
+    ]
     assert compare_commands(rows) == [
-        "cotenant compare colocation/one colocation/two -m optimal -m SMR -m GR --seeds 2 --time-limit 60",
+        "cotenant compare colocation/one colocation/two -m optimal -m SMR -m GR --seeds 2 "
+        "--time-limit 60",
         "cotenant compare colocation/m -m fisher --time-limit 5",
     ]
 
@@ -165,11 +212,20 @@ def test_what_takes_several_comparisons_is_one_command_line() -> None:
 # The map of fairness
 
 
-def map_of(points: list[tuple[Any, ...]], efficiency: str = "penalty", fairness: str = "blocking_pairs") -> dict[str, Any]:
-    made = tuple(PricePoint(values[0], values[1], values[2], values[3], Status(values[4])) for values in points)
-    lines = Comparison([row("GR", metrics={"penalty": 0.05, "blocking_pairs": 20.0, "within_tolerance": 0.1})]).summary()
+def map_of(
+    points: list[tuple[Any, ...]], efficiency: str = "penalty", fairness: str = "blocking_pairs"
+) -> dict[str, Any]:
+    made = tuple(
+        PricePoint(values[0], values[1], values[2], values[3], Status(values[4]))
+        for values in points
+    )
+    lines = Comparison(
+        [row("GR", metrics={"penalty": 0.05, "blocking_pairs": 20.0, "within_tolerance": 0.1})]
+    ).summary()
     drawn = price_chart(PriceFrontier(efficiency, fairness, made, "so"), lines, METRICS, "m", "t")
-    return {series.name.partition(":")[0].partition(",")[0]: series for series in drawn.series} | {"note": drawn.note}
+    return {series.name.partition(":")[0].partition(",")[0]: series for series in drawn.series} | {
+        "note": drawn.note
+    }
 
 
 def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
@@ -181,13 +237,20 @@ def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
     assert (found["proved"].x, found["proved"].y) == ((20.0, 5.0, 0.0), (0.02, 0.025, 0.04))
     assert found["proved"].strong
     assert found["found and proved best"].x == (0.0, 9.0)
-    assert (found["methods"].labels, found["methods"].x, found["methods"].y) == (("GR",), (20.0,), (0.05,))
+    assert (found["methods"].labels, found["methods"].x, found["methods"].y) == (
+        ("GR",),
+        (20.0,),
+        (0.05,),
+    )
     assert "2 of 4 points of the frontier are proved" in str(found["note"])
     assert "For 1 nothing was found" in str(found["note"])
 
 
 def test_the_map_turns_round_where_more_is_fairer() -> None:
-    found = map_of([(0.9, 0.04, 0.04, 0.95, "optimal"), (None, 0.02, 0.02, 0.3, "optimal")], fairness="within_tolerance")
+    found = map_of(
+        [(0.9, 0.04, 0.04, 0.95, "optimal"), (None, 0.02, 0.02, 0.3, "optimal")],
+        fairness="within_tolerance",
+    )
     assert found["found"].x == (0.95, 0.3)
     assert found["proved"].x == (0.1, 0.9, 0.95)
 
@@ -198,7 +261,13 @@ def test_a_bound_without_limits_holds_over_the_whole_map() -> None:
 
 
 def test_a_bound_is_not_given_up_for_a_worse_one_at_a_tighter_limit() -> None:
-    found = map_of([(0.0, None, 0.015, None, "unknown"), (5.0, None, 0.02, None, "unknown"), (None, 0.05, 0.01, 9.0, "feasible")])
+    found = map_of(
+        [
+            (0.0, None, 0.015, None, "unknown"),
+            (5.0, None, 0.02, None, "unknown"),
+            (None, 0.05, 0.01, 9.0, "feasible"),
+        ]
+    )
     assert found["proved"].y == (0.01, 0.02, 0.02)
 
 
@@ -206,18 +275,37 @@ def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are
     points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
     metrics = {metric.name: metric for metric in analysis_of("numa").metric_table}
     drawn = price_chart(PriceFrontier("link_power", "served_rate", points), [], metrics, "m", "t")
-    assert [series.x for series in drawn.series] == [(10.0, 20.0, 30.0), (30.0, 20.0, 10.0), (30.0, 20.0, 10.0)]
+    assert [series.x for series in drawn.series] == [
+        (10.0, 20.0, 30.0),
+        (30.0, 20.0, 10.0),
+        (30.0, 20.0, 10.0),
+    ]
 
 
 def test_methods_that_coincide_are_one_point_with_all_names() -> None:
-    rows = [row(name, metrics={"penalty": 0.05, "blocking_pairs": 2.0}) for name in ("GR", "CO", "SR", "SMR")]
-    drawn = price_chart(PriceFrontier("penalty", "blocking_pairs", ()), Comparison(rows).summary(), METRICS, "m", "t")
+    rows = [
+        row(name, metrics={"penalty": 0.05, "blocking_pairs": 2.0})
+        for name in ("GR", "CO", "SR", "SMR")
+    ]
+    drawn = price_chart(
+        PriceFrontier("penalty", "blocking_pairs", ()),
+        Comparison(rows).summary(),
+        METRICS,
+        "m",
+        "t",
+    )
     assert drawn.series[0].labels == ("GR, CO, SR,\nSMR",)
 
 
-def test_an_answer_that_another_beats_in_both_is_not_on_the_line_and_the_impossible_is_said() -> None:
+def test_an_answer_that_another_beats_in_both_is_not_on_the_line_and_the_impossible_is_said() -> (
+    None
+):
     found = map_of(
-        [(0.0, None, None, None, "infeasible"), (2.0, 0.03, None, 2.0, "feasible"), (5.0, 0.035, None, 4.0, "feasible")]
+        [
+            (0.0, None, None, None, "infeasible"),
+            (2.0, 0.03, None, 2.0, "feasible"),
+            (5.0, 0.035, None, 4.0, "feasible"),
+        ]
     )
     assert (found["found"].x, found["found"].y) == ((2.0,), (0.03,))
     assert "proved" not in found
@@ -236,19 +324,35 @@ def fake_pictures(monkeypatch: pytest.MonkeyPatch, pictures: Any) -> None:
 def one_bar(rows: list[dict[str, Any]]) -> list[Chart]:
     values = tuple(each["record"]["value"] for each in rows)
     names = tuple(each["method"] for each in rows)
-    return [Chart("bars", f"Bars of {rows[0]['instance']}", "method", "value", (Series("value", names, values, "bars"),), "bars")]
+    return [
+        Chart(
+            "bars",
+            f"Bars of {rows[0]['instance']}",
+            "method",
+            "value",
+            (Series("value", names, values, "bars"),),
+            "bars",
+        )
+    ]
 
 
 def test_pictures_of_a_problem_stand_with_their_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_pictures(monkeypatch, one_bar)
-    made = content([row("GR", record={"value": 3}), row("SMR", record={"error": "Boom: <b>"}), row("CO", "two")])
+    made = content(
+        [
+            row("GR", record={"value": 3}),
+            row("SMR", record={"error": "Boom: <b>"}),
+            row("CO", "two"),
+        ]
+    )
     one, two = made.problems[0].instances
     assert [shown.picture.title for shown in one.pictures] == ["Bars of one"]
     assert one.notes == ("No picture of SMR: Boom: <b>",)
     assert two.pictures == ()
     assert (
         one.pictures[0].command
-        == "cotenant compare colocation/one colocation/two -m GR -m SMR -m CO --time-limit 60 --report REPORT.html"
+        == "cotenant compare colocation/one colocation/two -m GR -m SMR -m CO --time-limit 60 "
+        "--report REPORT.html"
     )
 
 
@@ -260,37 +364,63 @@ def test_pictures_that_cannot_be_made_are_said_and_take_nothing_with_them(
 
     fake_pictures(monkeypatch, broken)
     made = content([row("GR", record={"value": 3})])
-    assert made.problems[0].instances[0].notes == ("The pictures of colocation could not be made: KeyError: 'value'",)
-    fake_pictures(monkeypatch, lambda rows: [Chart("c", "c", "x", "y", (Series("s", (object(),), (1,)),), "alt")])
+    assert made.problems[0].instances[0].notes == (
+        "The pictures of colocation could not be made: KeyError: 'value'",
+    )
+    fake_pictures(
+        monkeypatch,
+        lambda rows: [Chart("c", "c", "x", "y", (Series("s", (object(),), (1,)),), "alt")],
+    )
     text = write_report([row("GR", record={})], tmp_path / "p.html")[0].read_text()
     assert "This picture cannot be drawn: TypeError" in text
 
 
-def test_of_very_many_instances_the_first_are_pictured_and_all_have_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_instances_the_first_are_pictured_and_all_have_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fake_pictures(monkeypatch, one_bar)
-    rows = [row("GR", f"i{number}", record={"value": number}) for number in range(MOST_PICTURED + 5)]
+    rows = [
+        row("GR", f"i{number}", record={"value": number}) for number in range(MOST_PICTURED + 5)
+    ]
     problem = content(rows).problems[0]
-    assert [bool(each.pictures) for each in problem.instances] == [True] * MOST_PICTURED + [False] * 5
+    assert [bool(each.pictures) for each in problem.instances] == [True] * MOST_PICTURED + [
+        False
+    ] * 5
     assert all(each.table is not None for each in problem.instances)
     assert any(f"first {MOST_PICTURED} of {len(rows)} instances" in note for note in problem.notes)
 
 
 def test_a_frontier_stands_with_the_runs_of_the_same_reading_only() -> None:
-    rows = [row("GR"), row("GR", options={"alpha": 0.05}), frontier(options={"alpha": 0.05}), frontier("three")]
+    rows = [
+        row("GR"),
+        row("GR", options={"alpha": 0.05}),
+        frontier(options={"alpha": 0.05}),
+        frontier("three"),
+    ]
     plain, other, alone = content(rows).problems[0].instances
     assert plain.pictures == ()
-    assert [series.name for series in other.pictures[0].picture.series][-1] == "methods, mean over seeds"  # type: ignore[union-attr]
+    assert [series.name for series in other.pictures[0].picture.series][
+        -1
+    ] == "methods, mean over seeds"  # type: ignore[union-attr]
     assert alone.table is None
     assert "Only a frontier" in alone.notes[0]
-    assert other.pictures[0].command == "cotenant compare colocation/one --frontier --time-limit 60 -o alpha=0.05"
+    assert (
+        other.pictures[0].command
+        == "cotenant compare colocation/one --frontier --time-limit 60 -o alpha=0.05"
+    )
 
 
 def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -> None:
-    rows = [*two_instances(), failed("CO", error="no bandwidth"), failed("CO", "two", error="no bandwidth")]
+    rows = [
+        *two_instances(),
+        failed("CO", error="no bandwidth"),
+        failed("CO", "two", error="no bandwidth"),
+    ]
     said = content(rows).problems[0].sentences
     assert said[0] == "2 instances, 4 methods, 8 runs; 2 of them failed."
     assert said[1] == (
-        "Mean penalty: optimal reaches the best proved bound on every instance it answered; of the others SMR is closest "
+        "Mean penalty: optimal reaches the best proved bound on every instance it answered; "
+        "of the others SMR is closest "
         "(6.14 % from it in the mean), GR farthest (50.24 % from it)."
     )
     assert said[2] == "Failed 2 times (CO): no bandwidth"
@@ -299,14 +429,23 @@ def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -
 
 def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
     alike = [row(method, instance) for method in ("GR", "CO") for instance in ("one", "two")]
-    proof = [row("optimal", instance, bound=0.01, metrics={"penalty": 0.01}) for instance in ("one", "two")]
+    proof = [
+        row("optimal", instance, bound=0.01, metrics={"penalty": 0.01})
+        for instance in ("one", "two")
+    ]
     reached = "Mean penalty: optimal reaches the best proved bound on every instance it answered; "
-    assert content([*proof, *alike]).problems[0].sentences[1] == f"{reached}GR and CO are 100 % from it in the mean."
+    assert (
+        content([*proof, *alike]).problems[0].sentences[1]
+        == f"{reached}GR and CO are 100 % from it in the mean."
+    )
     nobody = [row("optimal", bound=0.01), row("optimal", "two", bound=0.01), *alike]
     assert content(nobody).problems[0].sentences[1] == (
-        "Mean penalty: nobody reaches the best proved bound; optimal, GR and CO are all 100 % from it in the mean."
+        "Mean penalty: nobody reaches the best proved bound; optimal, GR and CO are all 100 % "
+        "from it in the mean."
     )
-    several = [row(method, instance) for method in ("SR", "SMR", "SMP") for instance in ("one", "two")]
+    several = [
+        row(method, instance) for method in ("SR", "SMR", "SMP") for instance in ("one", "two")
+    ]
     worse = [row("threshold", metrics={"penalty": 0.15})]
     assert content([*proof, *alike, *several, *worse]).problems[0].sentences[1] == (
         f"{reached}of the others GR, CO, SR and 2 more are closest (100 % from it in the mean), "
@@ -318,11 +457,19 @@ def test_a_distance_too_small_for_its_digits_is_not_told_as_zero() -> None:
     proof = row("stable", metrics={"slack": 0.0})
     fair = row("fair", objective_name="slack", bound=0.0, metrics={"slack": 0.0})
     said = content([proof, fair, row("GR", metrics={"slack": 0.00002})]).problems[0].sentences
-    assert said[1] == "Attribution slack: stable and fair reach the best proved bound; GR is 2e-05 above it."
+    assert (
+        said[1]
+        == "Attribution slack: stable and fair reach the best proved bound; GR is 2e-05 above it."
+    )
 
 
 def test_each_reason_of_failures_is_counted_for_itself() -> None:
-    rows = [row("GR"), failed("CO", seed=0, error="a"), failed("CO", seed=1, error="b"), failed("CO", seed=2, error="b")]
+    rows = [
+        row("GR"),
+        failed("CO", seed=0, error="a"),
+        failed("CO", seed=1, error="b"),
+        failed("CO", seed=2, error="b"),
+    ]
     said = content(rows).problems[0].sentences
     assert said[1:] == ("Failed 2 times (CO): b", "Failed 1 time (CO): a")
 
@@ -339,11 +486,21 @@ def test_what_was_run_counts_runs_as_the_summary_does_and_frontiers_apart() -> N
 
 
 def page(tmp_path: Path, rows: list[dict[str, Any]]) -> str:
-    return write_report(rows, tmp_path / "page.html", command="cotenant report 'my runs.jsonl' --out page.html")[0].read_text()
+    return write_report(
+        rows, tmp_path / "page.html", command="cotenant report 'my runs.jsonl' --out page.html"
+    )[0].read_text()
 
 
 def test_the_page_is_whole_ordered_and_loads_nothing(tmp_path: Path) -> None:
-    text = page(tmp_path, [*two_instances(), frontier(), failed("CO"), row("fisher", problem="market", metrics={"regret": 0.1})])
+    text = page(
+        tmp_path,
+        [
+            *two_instances(),
+            frontier(),
+            failed("CO"),
+            row("fisher", problem="market", metrics={"regret": 0.1}),
+        ],
+    )
     found = Reader(text)
     assert found.all("html")[0]["lang"] == "en"
     levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)]
@@ -356,14 +513,20 @@ def test_the_page_is_whole_ordered_and_loads_nothing(tmp_path: Path) -> None:
     named = [attributes["href"] for attributes in found.all("a")]
     assert all(href and href[1:] in ids for href in named)
     addresses = [
-        value for _, attributes in found.tags for name, value in attributes.items() if name in ("href", "src", "xlink:href")
+        value
+        for _, attributes in found.tags
+        for name, value in attributes.items()
+        if name in ("href", "src", "xlink:href")
     ]
     assert all(value and value.startswith(("#", "data:")) for value in addresses)
     assert not re.search(r"@import|url\((?!#)", text)
     for attributes in found.all("svg"):
         assert all(name in ids for name in str(attributes["aria-labelledby"]).split())
-    assert all(attributes.get("tabindex") == "0" and attributes.get("aria-label") for attributes in found.all("div")
-               if attributes.get("class") == "scroll")  # fmt: skip
+    assert all(
+        attributes.get("tabindex") == "0" and attributes.get("aria-label")
+        for attributes in found.all("div")
+        if attributes.get("class") == "scroll"
+    )
     assert len(text) < 2_000_000
 
 
@@ -371,16 +534,29 @@ def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_else(tmp_pat
     text = page(tmp_path, [row()])
     script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(script) == 1
-    policy = next(a["content"] for a in Reader(text).all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"]
+        for a in Reader(text).all("meta")
+        if a.get("http-equiv") == "Content-Security-Policy"
+    )
     digest = base64.b64encode(sha256(script[0].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in str(policy)
     assert "default-src 'none'" in str(policy)
 
 
-def test_names_and_errors_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_and_errors_are_shown_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     series = Series(NASTY, (1, 2), (1, 2), "points", (NASTY, "b"), (NASTY, ""))
-    fake_pictures(monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (series,), NASTY, note=NASTY)])
-    rows = [row("GR", NASTY, record={}, file=NASTY), failed("CO", NASTY, error=NASTY), row(NASTY, NASTY), frontier(NASTY)]
+    fake_pictures(
+        monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (series,), NASTY, note=NASTY)]
+    )
+    rows = [
+        row("GR", NASTY, record={}, file=NASTY),
+        failed("CO", NASTY, error=NASTY),
+        row(NASTY, NASTY),
+        frontier(NASTY),
+    ]
     rows += [row("GR", "half \ud800", record={"error": NASTY})]
     text = page(tmp_path, rows)
     assert text.count("<script>") == 1
@@ -407,7 +583,9 @@ def test_the_page_is_the_same_every_time(tmp_path: Path) -> None:
 
 def luminance(color: str) -> float:
     parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -418,7 +596,9 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_text_and_series_stand_out_from_the_paper_in_both_schemes(scheme: int) -> None:
-    pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", (PAGE / "style.css").read_text())
+    pairs = re.findall(
+        r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", (PAGE / "style.css").read_text()
+    )
     colors = {name: values[scheme] for name, *values in pairs}
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for name in ("ink", "quiet", "link", "alarm"):
@@ -430,18 +610,30 @@ def test_text_and_series_stand_out_from_the_paper_in_both_schemes(scheme: int) -
 
 
 def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
-    rows = [each | {"metrics": {"penalty": each["metrics"]["penalty"]}} for each in two_instances()] + [frontier()]
+    rows = [
+        each | {"metrics": {"penalty": each["metrics"]["penalty"]}} for each in two_instances()
+    ] + [frontier()]
     made = content(rows)
     found = write_report(rows, tmp_path / "p.html", figures=tmp_path / "f", tables=tmp_path / "t")
     assert len(found) == len(set(found)) == 1 + 2 * len(made.pictures()) + 2 * len(made.tables())
     assert (tmp_path / "f" / "colocation-profile-penalty.pdf").read_bytes().startswith(b"%PDF")
-    assert (tmp_path / "t" / "colocation-mean-gaps.csv").read_text().startswith("method,answered,proved")
+    assert (
+        (tmp_path / "t" / "colocation-mean-gaps.csv")
+        .read_text()
+        .startswith("method,answered,proved")
+    )
     assert (tmp_path / "t" / "colocation-mean-gaps.tex").read_text().startswith(r"\begin{table}")
 
 
 def test_a_wheel_carries_every_part_of_the_page() -> None:
-    settings = tomllib.loads((PAGE.parents[2] / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
-    carried = {path for pattern in settings["cotenant.analysis.report"] for path in PAGE.parent.glob(pattern)}
+    settings = tomllib.loads((PAGE.parents[2] / "pyproject.toml").read_text())["tool"][
+        "setuptools"
+    ]["package-data"]
+    carried = {
+        path
+        for pattern in settings["cotenant.analysis.report"]
+        for path in PAGE.parent.glob(pattern)
+    }
     assert set(PAGE.iterdir()) <= carried
 
 
@@ -449,11 +641,16 @@ def test_a_wheel_carries_every_part_of_the_page() -> None:
 
 
 def test_report_writes_the_page_from_several_files(tmp_path: Path) -> None:
-    one, two = written(tmp_path / "1.jsonl", two_instances()), written(tmp_path / "2.jsonl", [row("CO")])
+    one, two = (
+        written(tmp_path / "1.jsonl", two_instances()),
+        written(tmp_path / "2.jsonl", [row("CO")]),
+    )
     out = tmp_path / "page.html"
     found = CliRunner().invoke(app, ["report", str(one), str(two), "--out", str(out)])
     assert found.exit_code == 0, found.exception
-    assert shlex.join(["cotenant", "report", str(one), str(two), "--out", str(out)]) in out.read_text()
+    assert (
+        shlex.join(["cotenant", "report", str(one), str(two), "--out", str(out)]) in out.read_text()
+    )
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
@@ -472,9 +669,22 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: P
     assert len(runs.read_text().splitlines()) == 1
 
 
-def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_was(
+    tmp_path: Path,
+) -> None:
     out, report = tmp_path / "runs.jsonl", tmp_path / "page.html"
-    command = ["compare", "colocation/tiny", "-m", "optimal", "-m", "GR", "--time-limit", "5", "--out", str(out)]
+    command = [
+        "compare",
+        "colocation/tiny",
+        "-m",
+        "optimal",
+        "-m",
+        "GR",
+        "--time-limit",
+        "5",
+        "--out",
+        str(out),
+    ]
     for _ in range(2):
         found = CliRunner().invoke(app, [*command, "--report", str(report)])
         assert found.exit_code == 0, found.exception
@@ -487,9 +697,15 @@ def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_w
 def test_a_page_without_frontiers_on_request_or_where_the_problem_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, command = tmp_path / "runs.jsonl", ["compare", "colocation/tiny", "-m", "GR", "--report", str(tmp_path / "page.html")]
+    out, command = (
+        tmp_path / "runs.jsonl",
+        ["compare", "colocation/tiny", "-m", "GR", "--report", str(tmp_path / "page.html")],
+    )
     asked = CliRunner().invoke(app, [*command, "--no-frontier", "--out", str(out)])
-    monkeypatch.setattr("cotenant.analysis.colocation.ANALYSIS", replace(analysis_of("colocation"), frontiers_at=None))
+    monkeypatch.setattr(
+        "cotenant.analysis.colocation.ANALYSIS",
+        replace(analysis_of("colocation"), frontiers_at=None),
+    )
     none = CliRunner().invoke(app, [*command, "--out", str(out)])
     assert (asked.exit_code, none.exit_code) == (0, 0)
     assert [each["kind"] for each in gather([out])] == ["run"]
@@ -501,7 +717,9 @@ def test_without_the_libraries_a_page_is_refused_before_any_run(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     out = tmp_path / "runs.jsonl"
-    found = CliRunner().invoke(app, ["compare", "colocation/tiny", "--out", str(out), "--report", str(tmp_path / "p.html")])
+    found = CliRunner().invoke(
+        app, ["compare", "colocation/tiny", "--out", str(out), "--report", str(tmp_path / "p.html")]
+    )
     assert isinstance(found.exception, InvalidOption)
     assert "pip install 'cotenant[plot]'" in str(found.exception)
     assert not out.exists()
@@ -510,15 +728,17 @@ def test_without_the_libraries_a_page_is_refused_before_any_run(
 def test_compare_refuses_a_page_that_cannot_be_written_before_any_run(tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
     for report in (tmp_path / "no" / "p.html", out):
-        found = CliRunner().invoke(app, ["compare", "colocation/tiny", "--out", str(out), "--report", str(report)])
+        found = CliRunner().invoke(
+            app, ["compare", "colocation/tiny", "--out", str(out), "--report", str(report)]
+        )
         assert isinstance(found.exception, InvalidFile)
     assert not out.exists()
 
 
 def test_the_rows_of_a_real_comparison_make_a_page(tmp_path: Path) -> None:
     market, scheduling = cotenant.read("market/tiny"), cotenant.read("scheduling/tiny")
-    rows = cotenant.compare([market], ["fisher", "PRD"], time_limit=5, seeds=range(2)).rows
-    rows += cotenant.compare([scheduling], ["REF", "FIFO"], time_limit=5, seeds=range(2)).rows
+    rows = cotenant.compare([market], ["fisher", "PRD"], time_limit=600, seeds=range(2)).rows
+    rows += cotenant.compare([scheduling], ["REF", "FIFO"], time_limit=600, seeds=range(2)).rows
     text = page(tmp_path, rows)
     assert 'id="market"' in text
     assert 'id="scheduling"' in text

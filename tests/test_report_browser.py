@@ -1,4 +1,6 @@
-"""The page in a real browser: no error, tables that sort, two color schemes, narrow screens, and no need of scripts."""
+"""The page in a real browser: no error, tables that sort, two color schemes, narrow screens, and no
+need of scripts.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ pytest.importorskip("selenium", reason="selenium is not installed (it is in the 
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not at hand (Debian: chromium-driver)"
+    not (CHROMIUM and DRIVER),
+    reason="chromium or chromedriver is not at hand (Debian: chromium-driver)",
 )
 
 ARGUMENTS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--disable-extensions",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--disable-extensions",
 )  # fmt: skip
 Browser = Any
 
@@ -32,10 +37,19 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a page with tables, profiles, a map and failures."""
     from cotenant.analysis.report.page import write_report
 
-    rows = [*two_instances(), frontier(), failed("CO", error="no bandwidth"), row("SMP", metrics={"penalty": 0.005})]
-    rows.append(row("a policy of a very long name that nobody would ever give", metrics={"penalty": 0.5}))
+    rows = [
+        *two_instances(),
+        frontier(),
+        failed("CO", error="no bandwidth"),
+        row("SMP", metrics={"penalty": 0.005}),
+    ]
+    rows.append(
+        row("a policy of a very long name that nobody would ever give", metrics={"penalty": 0.5})
+    )
     rows.append(row("SR", metrics={"penalty": 0.2}))
-    return write_report(rows, tmp_path_factory.mktemp("page") / "page.html", command="cotenant report x")[0].as_uri()
+    return write_report(
+        rows, tmp_path_factory.mktemp("page") / "page.html", command="cotenant report x"
+    )[0].as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +68,14 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Br
         for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
             options.add_argument(argument)
         if not scripts:
-            options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+            options.add_experimental_option(
+                "prefs", {"profile.managed_default_content_settings.javascript": 2}
+            )
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         try:
-            browser = webdriver.Chrome(options=options, service=Service(DRIVER, log_output=subprocess.DEVNULL))
+            browser = webdriver.Chrome(
+                options=options, service=Service(DRIVER, log_output=subprocess.DEVNULL)
+            )
         except WebDriverException as error:
             pytest.skip(f"chromium does not start here: {str(error).splitlines()[0]}")
         begun.append(browser)
@@ -85,7 +103,10 @@ def browser(shared: Browser, page: str) -> Browser:
 
 
 def shape(browser: Browser, width: int, scheme: str) -> None:
-    media = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+    media = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -101,7 +122,8 @@ def colors(browser: Browser) -> list[str]:
 def column(browser: Browser, place: int) -> list[str]:
     """The texts of a column of the first table that sorts by several numbers: mean gaps."""
     script = (
-        "const table = [...document.querySelectorAll('table')].find(t => t.caption.textContent.includes('mean gaps'));"
+        "const table = [...document.querySelectorAll('table')].find(t => "
+        "t.caption.textContent.includes('mean gaps'));"
         "return [...table.tBodies[0].rows].map(r => r.cells[arguments[0]].textContent)"
     )
     found: list[str] = browser.execute_script(script, place)
@@ -110,7 +132,9 @@ def column(browser: Browser, place: int) -> list[str]:
 
 def test_the_page_opens_without_an_error_and_asks_nobody_for_anything(browser: Browser) -> None:
     assert browser.get_log("browser") == []
-    asked = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    asked = browser.execute_script(
+        "return performance.getEntriesByType('resource').map(e => e.name)"
+    )
     assert [name for name in asked if not name.startswith("data:")] == []
     assert "Sharing a datacentre" in browser.title
 
@@ -122,13 +146,18 @@ def test_a_table_sorts_by_number_from_the_keyboard_and_says_so(browser: Browser)
     before = column(browser, 4)
     assert before == ["0 %", "6.14 %", "50.24 %", "-", "0 %*", "24 times", "900 %"]
     heading = next(
-        each for each in browser.find_elements(By.CSS_SELECTOR, "th") if each.text.startswith("mean penalty: gap")
+        each for each in browser.find_elements(By.CSS_SELECTOR,
+        "th") if each.text.startswith("mean penalty: gap")
     )  # fmt: skip
     button = heading.find_element(By.TAG_NAME, "button")
     button.send_keys(Keys.ENTER)
     up = column(browser, 4)
     assert heading.get_attribute("aria-sort") == "ascending"
-    assert browser.find_element(By.ID, "said").get_attribute("textContent").startswith("Sorted by mean penalty: gap, ascending")
+    assert (
+        browser.find_element(By.ID, "said")
+        .get_attribute("textContent")
+        .startswith("Sorted by mean penalty: gap, ascending")
+    )
     button.send_keys(Keys.SPACE)
     down = column(browser, 4)
     assert heading.get_attribute("aria-sort") == "descending"
@@ -156,7 +185,9 @@ def test_words_sort_too(browser: Browser) -> None:
     assert names == sorted(names, key=str.lower)
 
 
-def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(browser: Browser, page: str) -> None:
+def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(
+    browser: Browser, page: str
+) -> None:
     from selenium.webdriver.common.by import By
 
     light = colors(browser)
@@ -176,7 +207,10 @@ def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(browser: B
 def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
-    denied = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('denied', 'SecurityError') }})"
+    denied = (
+        "Object.defineProperty(window, 'localStorage', {get() { throw new "
+        "DOMException('denied', 'SecurityError') }})"
+    )
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": denied})
     try:
         browser.get(page)
@@ -191,10 +225,17 @@ def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page
 @pytest.mark.parametrize("width", [360, 800, 1280])
 def test_only_tables_and_pictures_scroll_sideways(browser: Browser, width: int) -> None:
     shape(browser, width, "light")
-    browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    widths = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach(each => { each.open = true })"
+    )
+    widths = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert widths[0] <= widths[1] <= width
-    wider = "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    wider = (
+        "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > "
+        "e.clientWidth).length"
+    )
     assert (browser.execute_script(wider) > 0) or width > 360
 
 
@@ -203,7 +244,10 @@ def test_what_is_seen_is_not_blank(browser: Browser) -> None:
 
     browser.execute_script("document.querySelector('.pictures').scrollIntoView()")
     pixels = imread(io.BytesIO(browser.get_screenshot_as_png()))
-    seen = {tuple(pixel) for pixel in (pixels[::3, ::3, :3].reshape(-1, 3) * 15).round().astype(int).tolist()}
+    seen = {
+        tuple(pixel)
+        for pixel in (pixels[::3, ::3, :3].reshape(-1, 3) * 15).round().astype(int).tolist()
+    }
     assert pixels.shape[:2] == (900, 1280)
     assert len(seen) > 20
 

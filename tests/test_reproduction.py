@@ -1,4 +1,6 @@
-"""`cotenant reproduce`: listing, one, several, all, rows that are kept, files, and the page that stays in step."""
+"""`cotenant reproduce`: listing, one, several, all, rows that are kept, files, and the page that
+stays in step.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,9 @@ from cotenant.analysis.papers.registry import (
     NOT_DETERMINED,
     Experiment,
     Finding,
-    claim,
+    compare,
     decided,
     experiment_named,
-    judged,
 )
 from cotenant.analysis.papers.run import Task, run_tasks, tasks
 from cotenant.analysis.papers.variations import Copy
@@ -44,14 +45,17 @@ def good(*, seed: int = 0, size: int = 3) -> list[Finding | Picture]:
     ran.append("good")
     line = Series("line", (1, 2), (1.0, float(size)))
     return [
-        Finding("size", "3", str(size), judged(size == 3), "drawn"),
+        compare("size", "3", str(size), size == 3, "drawn"),
         Chart("toy-good", "A toy", "x", "y", (line,), alt="A line that rises."),
     ]
 
 
 def other(*, seed: int = 0) -> list[Finding | Picture]:
     ran.append("other")
-    return [Finding("claim", "always", "never", judged(False)), Finding("beside it", "", "1", "not in the paper")]
+    return [
+        compare("claim", "always", "never", False),
+        Finding("beside it", "", "1", "not in the paper"),
+    ]
 
 
 def broken(*, seed: int = 0) -> list[Finding | Picture]:
@@ -66,7 +70,7 @@ def interrupted(*, seed: int = 0) -> list[Finding | Picture]:
 def reader(*, seed: int = 0, log: str | None = None) -> list[Finding | Picture]:
     ran.append("reader")
     text = Path(log or "").read_text() if log else "nothing"
-    return [Finding("what the file holds", "five", text, judged(text == "five"))]
+    return [compare("what the file holds", "five", text, text == "five")]
 
 
 class Toy(Experiment):
@@ -82,7 +86,15 @@ def make(name: str, **more: Any) -> Toy:
 
 GOOD, OTHER, BROKEN, INTERRUPTED = make("good"), make("other"), make("broken"), make("interrupted")
 READER = make("reader", data=(("log", "traces/log.txt"),))
-SUBSTITUTED = Toy("toy-sub", "numa", "Cooper fig. 9", "reader", "with a substitute", (("log", "traces/log.txt"),), "nothing")
+SUBSTITUTED = Toy(
+    "toy-sub",
+    "numa",
+    "Cooper fig. 9",
+    "reader",
+    "with a substitute",
+    (("log", "traces/log.txt"),),
+    "nothing",
+)
 
 
 @pytest.fixture
@@ -128,7 +140,9 @@ def test_an_unknown_name_names_the_near_ones(registry: Any) -> None:
         CliRunner().invoke(cli.app, ["reproduce", "toy-god"], catch_exceptions=False)
 
 
-def test_all_runs_every_experiment_and_keeps_a_failure_with_its_reason(registry: Any, tmp_path: Path) -> None:
+def test_all_runs_every_experiment_and_keeps_a_failure_with_its_reason(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(GOOD, BROKEN, OTHER)
     out = tmp_path / "rows.jsonl"
     done = call("all", "--out", out, "--format", "csv")
@@ -153,7 +167,9 @@ def test_verdicts_that_differ_are_no_failure(registry: Any) -> None:
     assert call("all").exit_code == 0
 
 
-def test_what_the_rows_hold_is_not_run_again_and_a_failure_is(registry: Any, tmp_path: Path) -> None:
+def test_what_the_rows_hold_is_not_run_again_and_a_failure_is(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(GOOD, BROKEN, OTHER)
     out = tmp_path / "rows.jsonl"
     call("all", "--out", out)
@@ -163,7 +179,9 @@ def test_what_the_rows_hold_is_not_run_again_and_a_failure_is(registry: Any, tmp
     ran.clear()
     call("all", "--out", out, "-o", "size=4")
     assert ran == ["good", "broken"]
-    assert {row["experiment"]: row for row in latest(read_rows(out))}["toy-good"]["options"] == {"size": 4}
+    assert {row["experiment"]: row for row in latest(read_rows(out))}["toy-good"]["options"] == {
+        "size": 4
+    }
 
 
 def test_a_row_cut_short_by_a_crash_is_run_again(registry: Any, tmp_path: Path) -> None:
@@ -189,12 +207,18 @@ def test_an_interrupt_keeps_what_is_done(registry: Any, tmp_path: Path) -> None:
 def test_figures_and_tables_are_written_in_every_form(registry: Any, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     registry(GOOD, OTHER)
-    figures, tables, out = tmp_path / "new" / "figures", tmp_path / "tables", tmp_path / "rows.jsonl"
+    figures, tables, out = (
+        tmp_path / "new" / "figures",
+        tmp_path / "tables",
+        tmp_path / "rows.jsonl",
+    )
     assert call("all", "--figures", figures, "--tables", tables, "--out", out).exit_code == 0
     assert sorted(path.name for path in figures.iterdir()) == ["toy-good.pdf", "toy-good.png"]
     assert (figures / "toy-good.pdf").read_bytes().startswith(b"%PDF")
     assert {path.name for path in tables.iterdir()} == {
-        f"{name}.{form}" for name in ("toy-good", "toy-good-numbers", "toy-other") for form in ("csv", "tex")
+        f"{name}.{form}"
+        for name in ("toy-good", "toy-good-numbers", "toy-other")
+        for form in ("csv", "tex")
     }
     assert (tables / "toy-good-numbers.csv").read_text() == "series,x,y\nline,1,1.0\nline,2,3.0\n"
     assert "claim,always,never,differs," in (tables / "toy-other.csv").read_text()
@@ -206,13 +230,17 @@ def test_figures_and_tables_are_written_in_every_form(registry: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("option", ["--figures", "--tables", "--out", "--page"])
-def test_an_output_that_cannot_be_written_is_refused_before_any_work(option: str, registry: Any, tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(
+    option: str, registry: Any, tmp_path: Path
+) -> None:
     registry(GOOD, OTHER)
     (tmp_path / "file").write_text("")
     more = ["--out", str(tmp_path / "rows.jsonl")] if option == "--page" else []
     with pytest.raises(InvalidFile, match="cannot be"):
         CliRunner().invoke(
-            cli.app, ["reproduce", "all", option, str(tmp_path / "file" / "within"), *more], catch_exceptions=False
+            cli.app,
+            ["reproduce", "all", option, str(tmp_path / "file" / "within"), *more],
+            catch_exceptions=False,
         )
     assert ran == []
 
@@ -229,12 +257,17 @@ def test_a_page_needs_rows_and_shows_the_latest(registry: Any, tmp_path: Path) -
     assert "| claim | always | never | differs | no cause was tested |" in text
     assert "Failed: ZeroDivisionError: division by zero." in text
     assert "Skipped: needs traces/log.txt" in text
-    assert f"| all | 4 | 1 | 1 | 0 | 1 | {sum(row['seconds'] for row in latest(read_rows(out))):.1f} |" in text
+    assert (
+        f"| all | 4 | 1 | 1 | 0 | 1 | {sum(row['seconds'] for row in latest(read_rows(out))):.1f} |"
+        in text
+    )
     for place, _ in NOT_DETERMINED:
         assert place in text
 
 
-def test_measured_files_are_read_where_they_are_and_skipped_with_a_word_where_not(registry: Any, tmp_path: Path) -> None:
+def test_measured_files_are_read_where_they_are_and_skipped_with_a_word_where_not(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(READER, SUBSTITUTED)
     out = tmp_path / "rows.jsonl"
     assert call("all", "--out", out).exit_code == 0
@@ -259,7 +292,9 @@ def test_measured_files_are_read_where_they_are_and_skipped_with_a_word_where_no
 
 
 def test_a_folder_without_the_files_is_refused(registry: Any, tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"holds none of the files that are read: traces/log\.txt"):
+    with pytest.raises(
+        InvalidFile, match=r"holds none of the files that are read: traces/log\.txt"
+    ):
         tasks([READER], data=tmp_path)
     with pytest.raises(InvalidFile, match="is not a folder"):
         tasks([READER], data=tmp_path / "nowhere")
@@ -273,7 +308,9 @@ def test_rows_of_a_comparison_are_no_experiments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
-def test_every_experiment_has_a_paper_a_place_and_options_for_its_data(experiment: Experiment) -> None:
+def test_every_experiment_has_a_paper_a_place_and_options_for_its_data(
+    experiment: Experiment,
+) -> None:
     from cotenant.instances.problem.options import accepts
 
     assert experiment.paper == papers.BEYOND or experiment.place
@@ -287,7 +324,9 @@ def test_the_names_of_experiments_are_different() -> None:
     assert len({one.name for one in EXPERIMENTS}) == len(EXPERIMENTS)
 
 
-stored_only = pytest.mark.skipif(not STORED.exists(), reason="docs/reproduction.jsonl is made after the parts are merged")
+stored_only = pytest.mark.skipif(
+    not STORED.exists(), reason="docs/reproduction.jsonl is made after the parts are merged"
+)
 QUICK = 1.0
 """Experiments that took fewer seconds when they were stored are run again."""
 
@@ -318,19 +357,25 @@ def test_pictures_and_tables_of_different_experiments_never_share_a_file() -> No
     assert len(set(names)) == len(names)
     for row in latest(stored()):
         assert all(
-            name == row["experiment"] or name.startswith(f"{row['experiment']}-") or name[:-1] == row["experiment"]
+            name == row["experiment"]
+            or name.startswith(f"{row['experiment']}-")
+            or name[:-1] == row["experiment"]
             for name in row["pictures"]
         )
 
 
 @stored_only
 @pytest.mark.parametrize(
-    "row", [row for row in latest(stored()) if row["seconds"] < QUICK and not row["data"]], ids=lambda row: row["experiment"]
+    "row",
+    [row for row in latest(stored()) if row["seconds"] < QUICK and not row["data"]],
+    ids=lambda row: row["experiment"],
 )
 def test_quick_experiments_give_the_stored_findings_again(row: dict[str, Any]) -> None:
     again = experiment_named(row["experiment"]).run(seed=row["seed"], **row["options"])
     again = explained(again, seed=row["seed"], **row["options"])
-    assert [asdict(finding) for finding in again.findings] == [asdict(finding) for finding in findings(row)]
+    assert [asdict(finding) for finding in again.findings] == [
+        asdict(finding) for finding in findings(row)
+    ]
     assert [picture.name for picture in again.pictures] == row["pictures"]
     assert all(picture.alt and picture.title and picture.command for picture in again.pictures)
 
@@ -342,20 +387,23 @@ def test_what_differs_has_a_cause_that_was_tested(row: dict[str, Any]) -> None:
 
 
 def test_a_difference_names_its_cause_or_says_that_none_was_tested() -> None:
-    assert claim("x", "1", "2", False, "counted twice", "1 counts nobody").why == "counted twice; cause: 1 counts nobody"
-    assert claim("x", "1", "2", False).why == "no cause was tested"
-    assert claim("x", "1", "1", True, "exact", "never shown").why == "exact"
+    assert (
+        compare("x", "1", "2", False, "counted twice", "1 counts nobody").why
+        == "counted twice; cause: 1 counts nobody"
+    )
+    assert compare("x", "1", "2", False).why == "no cause was tested"
+    assert compare("x", "1", "1", True, "exact", "never shown").why == "exact"
 
 
 def leaning(*, seed: int = 0, order: str = "given", size: float = 1.0) -> list[Finding | Picture]:
     ran.append(f"leaning {seed} {order} {size:g}")
     return [
-        claim("hangs on the draw", "yes", f"{seed}", seed == 2),
-        claim("hangs on the order", "yes", order, order == "other"),
-        claim("about 4", "about 4", f"{3 * size:g} of 9", False),
-        claim("hangs on nothing", "9", f"{0.5 + seed / 100:.2f} and {size:g}", False),
-        claim("moves by nothing", "9", "5; best 7" if size == 1 else "5", False),
-        claim("known", "9", "8", False, "", "counted twice"),
+        compare("hangs on the draw", "yes", f"{seed}", seed == 2),
+        compare("hangs on the order", "yes", order, order == "other"),
+        compare("about 4", "about 4", f"{3 * size:g} of 9", False),
+        compare("hangs on nothing", "9", f"{0.5 + seed / 100:.2f} and {size:g}", False),
+        compare("moves by nothing", "9", "5; best 7" if size == 1 else "5", False),
+        compare("known", "9", "8", False, "", "counted twice"),
         Finding("no claim", "", str(seed), "not in the paper"),
     ]
 
@@ -372,20 +420,29 @@ CAUSES = {
     "hangs on the draw": "the draw: reproduced with seed 2, not with seed 1",
     "hangs on the order": "the order: reproduced with order=other",
     "about 4": "the size: the paper's value lies within ours, 3 to 6 of 9",
-    "hangs on nothing": "tested and not the cause: the draw (0.51 to 0.52 and 1), the size (0.50 and 2)",
+    "hangs on nothing": "tested and not the cause: the draw (0.51 to 0.52 and 1), the size "
+    "(0.50 and 2)",
     "moves by nothing": "tested and not the cause: the draw, the order and the size (unchanged)",
     "known": "counted twice",
     "no claim": "",
 }
 
 
-def test_a_difference_is_run_again_under_each_variation_and_its_cause_is_what_they_show(registry: Any, tmp_path: Path) -> None:
+def test_a_difference_is_run_again_under_each_variation_and_its_cause_is_what_they_show(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(LEANING)
     out = tmp_path / "rows.jsonl"
     call("all", "--out", out)
     [row] = read_rows(out)
     assert {one.what: one.cause for one in findings(row)} == CAUSES
-    assert ran == ["leaning 0 given 1", "leaning 1 given 1", "leaning 2 given 1", "leaning 0 other 1", "leaning 0 given 2"]
+    assert ran == [
+        "leaning 0 given 1",
+        "leaning 1 given 1",
+        "leaning 2 given 1",
+        "leaning 0 other 1",
+        "leaning 0 given 2",
+    ]
     ran.clear()
     call("all", "--out", out)
     assert ran == []
@@ -393,11 +450,15 @@ def test_a_difference_is_run_again_under_each_variation_and_its_cause_is_what_th
 
 def test_a_variation_never_undoes_what_the_user_chose(registry: Any) -> None:
     registry(LEANING)
-    told = json.loads(call("toy-leaning", "--seed", "1", "-o", "order=mine", "--json").stdout)["findings"]
+    told = json.loads(call("toy-leaning", "--seed", "1", "-o", "order=mine", "--json").stdout)[
+        "findings"
+    ]
     assert ran == ["leaning 1 mine 1", "leaning 2 mine 1", "leaning 1 mine 2"]
     cause = {one["what"]: one["cause"] for one in told}
     assert cause["hangs on the draw"] == "the draw: reproduced with seed 2"
-    assert cause["hangs on the order"] == "tested and not the cause: the draw and the size (unchanged)"
+    assert (
+        cause["hangs on the order"] == "tested and not the cause: the draw and the size (unchanged)"
+    )
 
 
 def test_what_nothing_differs_in_or_has_no_variations_is_run_once(registry: Any) -> None:
@@ -407,7 +468,10 @@ def test_what_nothing_differs_in_or_has_no_variations_is_run_once(registry: Any)
 
 
 def test_a_variation_that_cannot_be_run_is_left_out(registry: Any) -> None:
-    refused = {"the size": {"none": {"size": None}}, "the file": {"theirs": {"log": Copy("traces/log.txt")}}}
+    refused = {
+        "the size": {"none": {"size": None}},
+        "the file": {"theirs": {"log": Copy("traces/log.txt")}},
+    }
     registry(make("refusing", variations=refused))
     assert json.loads(call("toy-refusing", "--json").stdout)["findings"][0]["cause"] == ""
     assert ran == ["refusing 1", "refusing None"]
@@ -417,10 +481,12 @@ def refusing(*, seed: int = 0, size: int | None = 1, log: str = "") -> list[Find
     ran.append(f"refusing {size}")
     if size is None:
         raise InvalidOption("size is None")
-    return [claim("claim", "yes", "no", False)]
+    return [compare("claim", "yes", "no", False)]
 
 
-def test_a_variation_reads_the_users_copy_and_the_row_says_so(registry: Any, tmp_path: Path) -> None:
+def test_a_variation_reads_the_users_copy_and_the_row_says_so(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(make("reader", variations={"the file": {"theirs": {"log": Copy("traces/log.txt")}}}))
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "log.txt").write_text("five")
@@ -439,12 +505,23 @@ def test_an_undecided_run_is_no_cure_but_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("paper", "within"),
-    [("as much as 41 %", True), ("41", True), ("50", False), ("the same when known and at 41 %", False), ("41 to 42", False)],
+    [
+        ("as much as 41 %", True),
+        ("41", True),
+        ("50", False),
+        ("the same when known and at 41 %", False),
+        ("41 to 42", False),
+    ],
 )
 def test_a_range_holds_the_paper_s_value_only_where_it_prints_one(paper: str, within: bool) -> None:
-    told = cause(Finding("x", paper, "40 %", "differs"), {"the draw": {"seed 1": Finding("x", paper, "45 %", "differs")}})
+    told = cause(
+        Finding("x", paper, "40 %", "differs"),
+        {"the draw": {"seed 1": Finding("x", paper, "45 %", "differs")}},
+    )
     assert told == (
-        "the draw: the paper's value lies within ours, 40 to 45 %" if within else "tested and not the cause: the draw (45 %)"
+        "the draw: the paper's value lies within ours, 40 to 45 %"
+        if within
+        else "tested and not the cause: the draw (45 %)"
     )
 
 
@@ -454,7 +531,10 @@ def test_a_range_holds_the_paper_s_value_only_where_it_prints_one(paper: str, wi
         (["4 of 9", "4 of 9"], "4 of 9"),
         (["P12 -0.5, IP-2 +3 %", "P12 1.5, IP-2 -2 %"], "P12 -0.5 to 1.5, IP-2 -2 to +3 %"),
         (["3 of 9; best A", "5 of 9; best B"], "3 to 5 of 9"),
-        (["in 3 of 9, at worst 0.9 (A)", "in 4 of 9, at worst 0.8 (B/C)"], "in 3 to 4 of 9, at worst 0.8 to 0.9"),
+        (
+            ["in 3 of 9, at worst 0.9 (A)", "in 4 of 9, at worst 0.8 (B/C)"],
+            "in 3 to 4 of 9, at worst 0.8 to 0.9",
+        ),
         (["SMR does: 1 %", "GR does: 2 %"], ""),
         (["within 0.5 to 0.6", "within 0.4 to 0.7"], "within 0.4-0.5 to 0.6-0.7"),
     ],
@@ -463,8 +543,12 @@ def test_several_texts_become_one_with_ranges(texts: list[str], merged: str) -> 
     assert span(texts) == merged
 
 
-@pytest.mark.parametrize("experiment", [one for one in EXPERIMENTS if one.variations], ids=lambda one: one.name)
-def test_every_variation_changes_an_option_that_the_experiment_takes(experiment: Experiment) -> None:
+@pytest.mark.parametrize(
+    "experiment", [one for one in EXPERIMENTS if one.variations], ids=lambda one: one.name
+)
+def test_every_variation_changes_an_option_that_the_experiment_takes(
+    experiment: Experiment,
+) -> None:
     from cotenant.instances.problem.options import accepts
 
     runs = [changes for ways in experiment.variations.values() for changes in ways.values()]

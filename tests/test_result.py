@@ -20,7 +20,10 @@ from cotenant.solvers.outcome import Status, Stop
 GIVEN = {
     "colocation": ("colocation/tiny",),
     "market": ("market/tiny",),
-    "packing": ("packing/tiny", "packing/paper-example"),  # requests to be served whole, or elastic ones
+    "packing": (
+        "packing/tiny",
+        "packing/paper-example",
+    ),  # requests to be served whole, or elastic ones
     "admission": ("admission/tiny",),
     "scheduling": ("scheduling/tiny",),
     "numa": ("numa/tiny",),
@@ -41,19 +44,30 @@ def measured_too_late(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None
     monkeypatch.setattr(module, "metrics", interrupted)
 
 
-def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with monkeypatch.context() as patch:
         measured_too_late(patch, [])
         kept = cotenant.solve(TINY, "optimal", start=START)
     cotenant.check(TINY, kept.solution)
-    assert (kept.stop, kept.status, kept.metrics, kept.objective, kept.gap) == (Stop.INTERRUPTED, Status.FEASIBLE, {}, None, None)
+    assert (kept.stop, kept.status, kept.metrics, kept.objective, kept.gap) == (
+        Stop.INTERRUPTED,
+        Status.FEASIBLE,
+        {},
+        None,
+        None,
+    )
     assert kept.bound == pytest.approx(0.0425)  # the method's own, proved before
     path = kept.write(tmp_path / "kept.json")
     again = cotenant.Result.read(path)
     assert recheck(TINY, again).broken == ()
     document = kept.document()
     document["result"]["bound"] = 0.5  # above what the answer is worth
-    assert any("contradicts" in claim for claim in recheck(TINY, cotenant.Result.from_document(document)).broken)
+    assert any(
+        "contradicts" in claim
+        for claim in recheck(TINY, cotenant.Result.from_document(document)).broken
+    )
 
 
 def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +78,9 @@ def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) 
     assert len(calls) == 1
 
 
-def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from cotenant.analysis.run import result
 
     checks: list[int] = []
@@ -82,7 +98,9 @@ def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
-def test_every_methods_result_can_be_printed_stored_and_judged_again(method: Method, tmp_path: Path) -> None:
+def test_every_methods_result_can_be_printed_stored_and_judged_again(
+    method: Method, tmp_path: Path
+) -> None:
     for name in GIVEN[method.problem]:
         instance = cotenant.read(name)
         try:
@@ -97,7 +115,9 @@ def test_every_methods_result_can_be_printed_stored_and_judged_again(method: Met
     assert recheck(instance, again).broken == ()
 
 
-def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from io import StringIO
 
     from rich.console import Console

@@ -91,7 +91,9 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path):
 
 
 def test_code_of_another_signature_is_not_taken_for_a_kernels_own(monkeypatch, tmp_path):
-    """Two processes that keep two signatures of one kernel at the same moment may give both the same file."""
+    """Two processes that keep two signatures of one kernel at the same moment may give both the
+    same file.
+    """
 
     def add(one):
         return one + 5
@@ -122,6 +124,9 @@ def test_a_folder_without_room_is_no_cache_and_the_reason_is_told(monkeypatch, t
     assert kernel_of(monkeypatch, tmp_path)(1) == 2
     assert cotenant.solvers.compiled.cache_folder() is None
     folder = tmp_path / "cotenant" / "numba" / cotenant.__version__
-    why = f"{folder} cannot be written: No space left on device; XDG_CACHE_HOME may name another place"
+    why = (
+        f"{folder} cannot be written: No space left on device; XDG_CACHE_HOME may name "
+        "another place"
+    )
     assert cotenant.solvers.compiled.why_uncached() == why
     assert not list(tmp_path.rglob("*.nbi"))

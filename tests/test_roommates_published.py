@@ -1,7 +1,8 @@
 """Instances printed in papers, books and other libraries, with the answers known for them.
 
-Each row: where it was printed; preference lists, best first, with the names used there; whether a stable matching exists; how
-many there are (all perfect matchings enumerated); and the matching printed beside it, if one is.
+Each row: where it was printed; preference lists, best first, with the names used there; whether a
+stable matching exists; how many there are (all perfect matchings enumerated); and the matching
+printed beside it, if one is.
 """
 
 import numpy as np
@@ -99,8 +100,12 @@ def test_the_printed_answer(source):
 
 
 def test_prosser_twenty_agents_have_two_stable_matchings():
-    """From the roommates data of P. Prosser (University of Glasgow); both matchings found by answer-set enumeration."""
-    rank = ranks_from_lists([[int(other) - 1 for other in liked.split()] for liked in PROSSER.split(";")])
+    """From the roommates data of P. Prosser (University of Glasgow); both matchings found by
+    answer-set enumeration.
+    """
+    rank = ranks_from_lists(
+        [[int(other) - 1 for other in liked.split()] for liked in PROSSER.split(";")]
+    )
     first = "1-8 2-4 3-9 5-17 6-14 7-13 10-16 11-15 12-18 19-20"
     second = "1-8 2-6 3-4 5-17 7-13 9-18 10-14 11-15 12-16 19-20"
     known = []

@@ -28,7 +28,9 @@ def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_insi
                 stable += 1
                 assert all(kept[i, j] for i, j in pairs)
             elif all(kept[i, j] for i, j in pairs):
-                assert len(blocking_pairs(restricted, partner)) > 0, "a matching stable inside is stable outside"
+                assert len(blocking_pairs(restricted, partner)) > 0, (
+                    "a matching stable inside is stable outside"
+                )
     assert stable > 50
 
 

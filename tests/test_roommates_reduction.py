@@ -1,4 +1,6 @@
-"""Ranks, Irving's algorithm, Tan's stable partition and blocking pairs, against all matchings of small instances."""
+"""Ranks, Irving's algorithm, Tan's stable partition and blocking pairs, against all matchings of
+small instances.
+"""
 
 import subprocess
 import sys
@@ -40,7 +42,12 @@ def random_ranks(rng, agents, density=1.0, one_sided=False):
     return rank
 
 
-SMALL = [(seed, size, density) for seed in range(3) for size in range(1, 9) for density in (0.4, 0.75, 1.0)]
+SMALL = [
+    (seed, size, density)
+    for seed in range(3)
+    for size in range(1, 9)
+    for density in (0.4, 0.75, 1.0)
+]
 
 
 @pytest.mark.parametrize(("seed", "size", "density"), SMALL)
@@ -62,12 +69,16 @@ def test_irving_and_the_partition_agree_with_all_matchings(seed, size, density):
         if table.stable:
             assert len(found) == 0
             stable = matchings[counts == 0]
-            assert ((stable < 0) == (table.partner < 0)).all(), "the same agents are single in every stable matching"
+            assert ((stable < 0) == (table.partner < 0)).all(), (
+                "the same agents are single in every stable matching"
+            )
             assert partition.singletons == tuple(table.unsettled.tolist())
         assert (rank == before).all()
 
 
-@pytest.mark.parametrize(("seed", "size"), [(seed, size) for seed in range(4) for size in (3, 5, 6, 7)])
+@pytest.mark.parametrize(
+    ("seed", "size"), [(seed, size) for seed in range(4) for size in (3, 5, 6, 7)]
+)
 def test_blocking_pairs_are_those_of_the_definition(seed, size):
     rng = np.random.default_rng([seed, size])
     for _ in range(20):
@@ -107,15 +118,21 @@ def test_relabelling_agents_relabels_the_odd_parties():
         name = rng.permutation(size)
         renamed = np.empty_like(rank)
         renamed[np.ix_(name, name)] = rank
-        odd = {frozenset(name[list(party)].tolist()) for party in stable_partition(rank).odd_parties}
+        odd = {
+            frozenset(name[list(party)].tolist()) for party in stable_partition(rank).odd_parties
+        }
         assert odd == {frozenset(party) for party in stable_partition(renamed).odd_parties}
 
 
 def test_the_independent_check_refuses_what_is_not_a_stable_partition():
     rank = ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]])
     assert is_stable_partition(rank, [1, 2, 0, 3])
-    assert not is_stable_partition(rank, [2, 0, 1, 3]), "the party turned round: predecessors are preferred"
-    assert not is_stable_partition(rank, [1, 0, 3, 2]), "1 and 2 prefer each other to their predecessors"
+    assert not is_stable_partition(rank, [2, 0, 1, 3]), (
+        "the party turned round: predecessors are preferred"
+    )
+    assert not is_stable_partition(rank, [1, 0, 3, 2]), (
+        "1 and 2 prefer each other to their predecessors"
+    )
     assert not is_stable_partition(rank, [1, 1, 0, 3]), "not a permutation"
     assert not is_stable_partition(rank, [1, 2, 0]), "too short"
     apart = ranks_from_lists([[], []])

@@ -1,4 +1,6 @@
-"""Lists with ties: the fewest blocking pairs over all matchings, under every tie-breaking, and what certifies them."""
+"""Lists with ties: the fewest blocking pairs over all matchings, under every tie-breaking, and what
+certifies them.
+"""
 
 from functools import partial
 
@@ -28,7 +30,9 @@ def lists_with(cost, least=0.0):
 
 
 def fewest_by_enumeration(cost, least):
-    """The fewest blocking pairs over any matching and over perfect ones (None if there are none), and all that block nobody."""
+    """The fewest blocking pairs over any matching and over perfect ones (None if there are none),
+    and all that block nobody.
+    """
     agents = len(cost)
     accepted = np.isfinite(cost) & np.isfinite(cost.T) & ~np.eye(agents, dtype=bool)
     matchings = every_matching(agents)
@@ -41,12 +45,16 @@ def fewest_by_enumeration(cost, least):
 
 
 def random_cost(rng):
-    """Up to eight agents, whole costs, some of them equal or one apart, complete or not; and the least gain."""
+    """Up to eight agents, whole costs, some of them equal or one apart, complete or not; and the
+    least gain.
+    """
     agents, family = int(rng.integers(2, 9)), int(rng.integers(4))
     if family == 0:
         cost = rng.permuted(np.tile(3.0 * np.arange(agents), (agents, 1)), axis=1)
     elif family == 1:  # who rank alike need the most
-        alike = np.outer(rng.random(agents), rng.random(agents)) + 0.1 * rng.random((agents, agents))
+        alike = np.outer(rng.random(agents), rng.random(agents)) + 0.1 * rng.random(
+            (agents, agents)
+        )
         cost = 3.0 * np.argsort(np.argsort(alike, axis=1), axis=1)
     else:
         cost = rng.integers(0, int(rng.choice([3, 8, 3 * agents])), (agents, agents)).astype(float)
@@ -63,10 +71,14 @@ def random_cost(rng):
 def assert_sound(lists, goal, found):
     """Everything a result says about itself, checked without the search."""
     assert found.feasible
-    assert found.blocking.tolist() == blocking_pairs(lists.place, found.partner, lists.better).tolist()
+    assert (
+        found.blocking.tolist() == blocking_pairs(lists.place, found.partner, lists.better).tolist()
+    )
     assert found.value == len(found.blocking)
     assert goal == "any" or (found.partner >= 0).all()
-    assert is_stable_partition(lists.place, found.partition.successor, lists.better, found.unsettled)
+    assert is_stable_partition(
+        lists.place, found.partition.successor, lists.better, found.unsettled
+    )
     certified = max(0, found.partition.bound(goal) - len(found.unsettled))
     assert found.bound == certified + len(found.finished) <= found.value
     assert list(found.finished) == list(range(certified, found.bound))
@@ -75,12 +87,16 @@ def assert_sound(lists, goal, found):
 
 
 def hold_against_enumeration(number, rng):
-    """The call and the proof alone, from two tie-breakings, for both goals; how many of what was met."""
+    """The call and the proof alone, from two tie-breakings, for both goals; how many of what was
+    met.
+    """
     met = {"tied": 0, "blocked": 0, "beyond the partition": 0, "branched": 0}
     for _ in range(number):
         cost, least = random_cost(rng)
         lists = lists_with(cost, least)
-        for goal, fewest in zip(("any", "perfect"), fewest_by_enumeration(cost, least)[:2], strict=True):
+        for goal, fewest in zip(
+            ("any", "perfect"), fewest_by_enumeration(cost, least)[:2], strict=True
+        ):
             found = fewest_with_ties(lists, goal, rng=rng)
             assert (found.value, found.feasible) == (fewest, fewest is not None)
             assert found.proved
@@ -128,11 +144,16 @@ def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_insi
         assert (kept == kept.T).all()
         inside = np.where(kept, cost, np.inf)
         refused += int((np.isfinite(cost) & ~kept).sum())
-        for every, some in ((cost, fewest_by_enumeration(cost, least)[2]), (inside, fewest_by_enumeration(inside, least)[2])):
+        for every, some in (
+            (cost, fewest_by_enumeration(cost, least)[2]),
+            (inside, fewest_by_enumeration(inside, least)[2]),
+        ):
             for partner in some:
                 paired = np.flatnonzero(partner >= 0)
                 assert kept[paired, partner[paired]].all()
-                assert len(blocking_pairs(lists.place, partner, lists.better)) == 0, "stable inside is stable outside"
+                assert len(blocking_pairs(lists.place, partner, lists.better)) == 0, (
+                    "stable inside is stable outside"
+                )
             stable += len(some) if every is cost else 0
     assert stable > 300 < refused
 
@@ -154,7 +175,10 @@ def test_a_tie_breaking_keeps_what_is_certain_and_favors_whom_it_is_told():
                     if i != j:
                         sure = (lists.place[i] < lists.better[i, j]) & (np.arange(12) != i)
                         assert (rank[i, sure] < rank[i, j]).all()
-            assert blocking_pairs(rank, partner).tolist() == blocking_pairs(lists.place, partner, lists.better).tolist()
+            assert (
+                blocking_pairs(rank, partner).tolist()
+                == blocking_pairs(lists.place, partner, lists.better).tolist()
+            )
 
 
 def test_ties_that_do_not_matter_need_no_branching():
@@ -193,7 +217,9 @@ def test_without_ties_it_is_the_plain_search():
 
 
 def test_a_partition_that_ties_could_unsettle_is_no_certificate_without_the_agents_that_could():
-    """0, 1 and 2 go round; but 0 likes 1 and 2 alike, and with 2 before 1 the pairs 0-2 and 1-3 block nobody."""
+    """0, 1 and 2 go round; but 0 likes 1 and 2 alike, and with 2 before 1 the pairs 0-2 and 1-3
+    block nobody.
+    """
     lists = lists_with([[0, 1, 1, 3], [2, 0, 1, 3], [1, 2, 0, 3], [1, 2, 3, 0]])
     partition = stable_partition(lists.place)
     assert partition.odd_parties == ((0, 1, 2),)
@@ -207,7 +233,9 @@ def test_a_partition_that_ties_could_unsettle_is_no_certificate_without_the_agen
 def hard():
     """Agents who rank almost alike, with ties: seconds of work, so that it can be cut short."""
     rng = np.random.default_rng(7)
-    return lists_with(np.round(np.outer(rng.random(200), rng.random(200)) * 3000 + 20 * rng.random((200, 200))))
+    return lists_with(
+        np.round(np.outer(rng.random(200), rng.random(200)) * 3000 + 20 * rng.random((200, 200)))
+    )
 
 
 @pytest.mark.parametrize("limit", [1e-9, 0.3])
@@ -250,7 +278,23 @@ def test_a_bound_that_is_known_is_not_proved_again():
 
 
 def test_runs_are_short_and_now_and_then_longer():
-    assert [_luby(number) for number in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+    assert [_luby(number) for number in range(1, 16)] == [
+        1,
+        1,
+        2,
+        1,
+        1,
+        2,
+        4,
+        1,
+        1,
+        2,
+        1,
+        1,
+        2,
+        4,
+        8,
+    ]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
@@ -264,11 +308,23 @@ def test_almost_nobody(size):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (partial(weak_lists, np.ones((3, 3)), lambda costs: np.arange(1, 3)), InvalidInstance, "better is"),
-        (partial(weak_lists, np.ones((4, 4)), lambda costs: np.array([0, 1, 0])), InvalidInstance, "of agent 0"),
+        (
+            partial(weak_lists, np.ones((3, 3)), lambda costs: np.arange(1, 3)),
+            InvalidInstance,
+            "better is",
+        ),
+        (
+            partial(weak_lists, np.ones((4, 4)), lambda costs: np.array([0, 1, 0])),
+            InvalidInstance,
+            "of agent 0",
+        ),
         (partial(weak_lists, np.ones((2, 3)), len), InvalidInstance, "cost is of shape"),
         (partial(fewest_with_ties, lists_with(np.ones((2, 2))), "most"), InvalidOption, "goal"),
-        (partial(fewest_with_ties, lists_with(np.ones((2, 2))), time_limit=-1), InvalidOption, "time_limit"),
+        (
+            partial(fewest_with_ties, lists_with(np.ones((2, 2))), time_limit=-1),
+            InvalidOption,
+            "time_limit",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named(call, error, words):

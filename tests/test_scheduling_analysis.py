@@ -1,4 +1,6 @@
-"""Metrics, windows of a trace, the strategy search, prices, audits, experiments and the command line."""
+"""Metrics, windows of a trace, the strategy search, prices, audits, experiments and the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from terminal import run
 
 import cotenant
 from cotenant.analysis.papers.fair_scheduling.printed import MACHINES, TABLE_1, TABLE_2
-from cotenant.analysis.papers.fair_scheduling.traces import _apart, _conclusions, _drawn_again, _rows, summaries
+from cotenant.analysis.papers.fair_scheduling.traces import (
+    _apart,
+    _conclusions,
+    _drawn_again,
+    _rows,
+    summaries,
+)
 from cotenant.analysis.papers.registry import experiment_named
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
 from cotenant.analysis.scheduling.metrics import METRICS, metrics
@@ -48,14 +56,20 @@ def made_log(jobs: int = 400, length: int = 4000, users: int = 12, seed: int = 0
     zeros = np.zeros(jobs, dtype=np.int64)
     names = tuple(f"user{number}" for number in range(users))
     return Log(
-        "made", submit, rng.integers(0, 60, jobs), run, np.ones(jobs, dtype=np.int64), user, zeros, names, ("g",),
+        "made", submit, rng.integers(0, 60, jobs), run, np.ones(jobs, dtype=np.int64), user, zeros,
+        names, ("g",),
         {"MaxProcs": "12"},
     )  # fmt: skip
 
 
 def swf_text(log: Log) -> str:
-    rows = zip(log.submit.tolist(), log.wait.tolist(), log.run.tolist(), log.user.tolist(), strict=True)
-    lines = [f"{n} {s} {w} {r} 1 -1 -1 1 -1 -1 1 {u} 0 -1 1 1 -1 -1" for n, (s, w, r, u) in enumerate(rows, start=1)]
+    rows = zip(
+        log.submit.tolist(), log.wait.tolist(), log.run.tolist(), log.user.tolist(), strict=True
+    )
+    lines = [
+        f"{n} {s} {w} {r} 1 -1 -1 1 -1 -1 1 {u} 0 -1 1 1 -1 -1"
+        for n, (s, w, r, u) in enumerate(rows, start=1)
+    ]
     return "\n".join(["; MaxProcs: 12", *lines]) + "\n"
 
 
@@ -67,7 +81,12 @@ def test_unfairness_is_the_sum_of_absolute_differences_over_ref_s_work() -> None
     measured = metrics(instance, schedule)
     assert measured["unfairness"] == pytest.approx(expected)
     assert measured["unfairness"] > 0
-    assert found.units == units_done(cotenant.solve(instance, "REF").solution.start, instance.processing, instance.horizon).sum()
+    assert (
+        found.units
+        == units_done(
+            cotenant.solve(instance, "REF").solution.start, instance.processing, instance.horizon
+        ).sum()
+    )
 
 
 def test_debts_sum_to_nothing_and_are_phi_less_psi() -> None:
@@ -75,7 +94,9 @@ def test_debts_sum_to_nothing_and_are_phi_less_psi() -> None:
     measured = metrics(instance, simulate(instance, "ROUNDROBIN").schedule)
     owed = [measured[f"owed:{name}"] for name in instance.names]
     assert sum(owed) == pytest.approx(0)
-    assert owed == pytest.approx([measured[f"phi:{name}"] - measured[f"psi:{name}"] for name in instance.names])
+    assert owed == pytest.approx(
+        [measured[f"phi:{name}"] - measured[f"psi:{name}"] for name in instance.names]
+    )
     assert measured["most_owed"] == pytest.approx(max(owed))
 
 
@@ -106,7 +127,9 @@ def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() ->
 def test_metrics_are_those_of_the_table_and_per_organization() -> None:
     instance = cotenant.read("scheduling/tiny")
     measured = metrics(instance, simulate(instance, "FIFO").schedule)
-    per_organization = {f"{what}:{name}" for what in ("psi", "phi", "owed") for name in instance.names}
+    per_organization = {
+        f"{what}:{name}" for what in ("psi", "phi", "owed") for name in instance.names
+    }
     assert set(measured) == {metric.name for metric in METRICS} | per_organization
 
 
@@ -121,7 +144,9 @@ def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() ->
     log = made_log()
     settings = Settings(length=600, organizations=3, machines=8)
     empty = study(log, settings, windows=12, rules=RULES, seed=2)
-    warm = study(log, Settings(length=600, organizations=3, machines=8, initial="warm"), windows=12, seed=2)
+    warm = study(
+        log, Settings(length=600, organizations=3, machines=8, initial="warm"), windows=12, seed=2
+    )
     assert empty.begin.tolist() == warm.begin.tolist()
     assert (warm.jobs >= empty.jobs).all()
     assert empty.contended_windows > 3
@@ -134,11 +159,19 @@ def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() ->
 
 def test_a_study_s_distance_is_the_metric() -> None:
     log = made_log()
-    found = study(log, Settings(length=600, organizations=3, machines=8), windows=3, rules=("FAIRSHARE",), seed=5)
+    found = study(
+        log,
+        Settings(length=600, organizations=3, machines=8),
+        windows=3,
+        rules=("FAIRSHARE",),
+        seed=5,
+    )
     for index in range(3):
         rng = np.random.default_rng([5, index])
         begin = int(rng.integers(log.begin, log.end - 600 + 1))
-        instance = window(log, Settings(begin=begin, length=600, organizations=3, machines=8), rng).instance
+        instance = window(
+            log, Settings(begin=begin, length=600, organizations=3, machines=8), rng
+        ).instance
         measured = metrics(instance, cotenant.solve(instance, "FAIRSHARE").solution)["unfairness"]
         assert found.distance["FAIRSHARE"][index] == measured
 
@@ -151,7 +184,9 @@ def test_a_study_s_distance_is_the_metric() -> None:
         (Settings(length=600), {"rules": ("LOTTERY",)}, "rules names 'LOTTERY'"),
     ],
 )
-def test_a_study_refuses_what_it_cannot_do(settings: Settings, options: dict[str, object], message: str) -> None:
+def test_a_study_refuses_what_it_cannot_do(
+    settings: Settings, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         study(made_log(), settings, **options)
 
@@ -160,14 +195,18 @@ def test_summaries_have_quartiles_and_an_interval_of_the_mean() -> None:
     found = summarize(np.arange(101))
     assert (found.mean, found.median, found.quartile_1, found.quartile_3) == (50, 50, 25, 75)
     assert found.low < 50 < found.high
-    assert found.high - found.low == pytest.approx(2 * 1.96 * np.arange(101).std() / np.sqrt(101), rel=0.1)
+    assert found.high - found.low == pytest.approx(
+        2 * 1.96 * np.arange(101).std() / np.sqrt(101), rel=0.1
+    )
     assert summarize([3.0]).deviation == 0
 
 
 def test_the_paper_s_tables_have_every_rule_of_every_trace() -> None:
     for table in (TABLE_1, TABLE_2):
         assert set(table) == set(MACHINES)
-        assert all(set(column) <= set(TABLE_RULES) and len(column) == 6 for column in table.values())
+        assert all(
+            set(column) <= set(TABLE_RULES) and len(column) == 6 for column in table.values()
+        )
     assert TABLE_1["LPC-EGEE"]["DIRECTCONTR"] == (5, 11)
     assert TABLE_2["RICC"]["ROUNDROBIN"] == (10850, 13773)
 
@@ -179,7 +218,9 @@ def test_changes_present_the_same_work() -> None:
     for change in changes(instance, 2):
         kinds.add(change.kind)
         assert change.useful[change.instance.organization == 2].sum() == mine
-        assert change.instance.processing.sum() - instance.processing.sum() == (change.amount if change.kind == "pad" else 0)
+        assert change.instance.processing.sum() - instance.processing.sum() == (
+            change.amount if change.kind == "pad" else 0
+        )
     assert kinds == set(KINDS)
 
 
@@ -191,7 +232,11 @@ def test_psi_is_unmoved_by_splitting_and_merging_and_falls_with_delay() -> None:
         whole = psi([start], [first + second], t).sum()
         assert psi([start, start + first], [first, second], t).sum() == whole
         later = psi([start + 1], [first + second], t).sum()
-        assert whole - later == units_done([start], [first + second], t).sum() if t > start else later == 0
+        assert (
+            whole - later == units_done([start], [first + second], t).sum()
+            if t > start
+            else later == 0
+        )
         assert psi([start], [first + second + 1], t).sum() >= whole
 
 
@@ -228,13 +273,17 @@ def test_an_audit_of_ref_s_own_schedule_finds_it_fair() -> None:
     found = audit(type(judged)(instance, start, 0))
     assert found.unfairness["the log"] == 0
     assert found.received[:, -1].tolist() == reference(instance).psi.tolist()
-    assert found.contributed[:, -1].tolist() == [float(share) for share in reference(instance).phi()]
+    assert found.contributed[:, -1].tolist() == [
+        float(share) for share in reference(instance).phi()
+    ]
     assert found.times[-1] == instance.horizon
 
 
 @pytest.mark.parametrize("name", ["REF", "RAND"])
 def test_debts_of_an_audit_sum_to_nothing_at_every_time(name: str) -> None:
-    found = audit(window(made_log(), Settings(length=2000, organizations=4)), reference=name, points=5)
+    found = audit(
+        window(made_log(), Settings(length=2000, organizations=4)), reference=name, points=5
+    )
     assert found.reference == name
     assert found.owed.shape == (4, 5)
     assert found.owed.sum(axis=0) == pytest.approx(np.zeros(5), abs=1e-3)
@@ -277,7 +326,9 @@ def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
         ({"time_limit": 0}, "time_limit is 0"),
     ],
 )
-def test_an_audit_refuses_bad_options(options: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_an_audit_refuses_bad_options(
+    options: dict[str, object], message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log(jobs=20)))
     with pytest.raises(InvalidOption, match=message):
@@ -297,7 +348,8 @@ def test_the_examples_of_the_paper_come_out() -> None:
 
 def test_schedules_are_drawn_machine_by_machine() -> None:
     two, long_first, short_first = (
-        *experiment_named("scheduling-figure-2").run().pictures, *experiment_named("scheduling-figure-7").run().pictures,
+        *experiment_named("scheduling-figure-2").run().pictures,
+        *experiment_named("scheduling-figure-7").run().pictures,
     )  # fmt: skip
     units = [value for row in two.values for value in row]
     assert [units.count(float(job)) for job in range(1, 11)] == [3, 4, 3, 3, 6, 6, 3, 3, 4, 5]
@@ -315,11 +367,17 @@ def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log()))
     for name in ("scheduling-table-1", "scheduling-table-2"):
-        findings = experiment_named(name).run(log=str(path), windows=3, length=500, machines=6, organizations=3).findings
+        findings = (
+            experiment_named(name)
+            .run(log=str(path), windows=3, length=500, machines=6, organizations=3)
+            .findings
+        )
         assert len(findings) == 2 * (2 * len(TABLE_RULES) - 1 + 3) + (name == "scheduling-table-2")
         assert "windows contended" in findings[0].note
     grown = (
-        experiment_named("scheduling-figure-10").run(log=str(path), windows=2, least=2, most=3, length=500, machines=6).findings
+        experiment_named("scheduling-figure-10")
+        .run(log=str(path), windows=2, least=2, most=3, length=500, machines=6)
+        .findings
     )
     assert len(grown) == 2 + len(TABLE_RULES) + 1
     with pytest.raises(InvalidOption, match="log is not given; download RICC"):
@@ -338,17 +396,32 @@ def test_how_far_rules_lie_apart_is_told_with_the_windows_drawn_again() -> None:
 
 def test_a_mean_between_those_from_the_two_starts_names_the_start() -> None:
     [empty], [warm] = (
-        [one for one in _rows(_study(value), start, {"RAND15": (8, 21)}, {other: summaries(_study(else_))})]
-        for start, value, other, else_ in (("empty", 1.0, "warm", 30.0), ("warm", 30.0, "empty", 1.0))
+        [
+            one
+            for one in _rows(
+                _study(value), start, {"RAND15": (8, 21)}, {other: summaries(_study(else_))}
+            )
+        ]
+        for start, value, other, else_ in (
+            ("empty", 1.0, "warm", 30.0),
+            ("warm", 30.0, "empty", 1.0),
+        )
     )
-    assert empty.cause == "the start: the printed mean lies between ours, 1 from empty and 30 from warm"
-    assert warm.cause == "the start: the printed mean lies between ours, 30 from warm and 1 from empty"
+    assert (
+        empty.cause
+        == "the start: the printed mean lies between ours, 1 from empty and 30 from warm"
+    )
+    assert (
+        warm.cause == "the start: the printed mean lies between ours, 30 from warm and 1 from empty"
+    )
     [outside] = _rows(_study(1.0), "empty", {"RAND15": (8, 21)}, {"warm": summaries(_study(2.0))})
     assert (outside.verdict, outside.cause) == ("differs", "")
 
 
 def _study(value: float) -> Any:
-    return SimpleNamespace(distance={"RAND15": np.full(5, value)}, contended_windows=5, windows=5, without_work=0)
+    return SimpleNamespace(
+        distance={"RAND15": np.full(5, value)}, contended_windows=5, windows=5, without_work=0
+    )
 
 
 def test_what_figure_2_and_theorem_5_1_differ_in_is_tested() -> None:
@@ -358,11 +431,16 @@ def test_what_figure_2_and_theorem_5_1_differ_in_is_tested() -> None:
         for one in experiment_named(name).run().findings
         if one.verdict == "differs"
     }
-    assert list(causes.values()) == ["the sign: one unit sooner it is -1", "the unit jobs: with 16 each instead of 2 it is 18"]
+    assert list(causes.values()) == [
+        "the sign: one unit sooner it is -1",
+        "the unit jobs: with 16 each instead of 2 it is 18",
+    ]
 
 
 def test_the_paper_s_conclusions_are_tested_on_means() -> None:
-    """Of the columns of table 1 only PIK-IPLEX and the two after it have RAND first: worked by hand from the printed means."""
+    """Of the columns of table 1 only PIK-IPLEX and the two after it have RAND first: worked by hand
+    from the printed means.
+    """
     said = {
         trace: [finding.verdict for finding in _conclusions("empty", means, means)]
         for trace, column in TABLE_1.items()
@@ -381,7 +459,19 @@ def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) ->
     log, out = tmp_path / "made.swf", tmp_path / "window.json"
     log.write_text(swf_text(made_log()))
     assert (
-        run("convert", str(log), "--from", "swf", "-o", "length=600", "-o", "organizations=3", "--out", str(out)).returncode == 0
+        run(
+            "convert",
+            str(log),
+            "--from",
+            "swf",
+            "-o",
+            "length=600",
+            "-o",
+            "organizations=3",
+            "--out",
+            str(out),
+        ).returncode
+        == 0
     )
     compared = run("compare", str(out), "-m", "REF", "-m", "FAIRSHARE", "--json")
     rows = {row["method"]: row for row in json.loads(compared.stdout)}
@@ -411,7 +501,10 @@ def test_table_1_comes_from_one_command_on_the_lpc_trace() -> None:
     log = read_swf(path)
     found = study(log, Settings(length=50_000, machines=70, initial="warm"), windows=25)
     assert found.distance["DIRECTCONTR"].mean() < found.distance["ROUNDROBIN"].mean()
-    for settings in (Settings(length=50_000, machines=70, split="uniform"), Settings(length=50_000, machines=70, by="job")):
+    for settings in (
+        Settings(length=50_000, machines=70, split="uniform"),
+        Settings(length=50_000, machines=70, by="job"),
+    ):
         assert study(log, settings, windows=10).windows == 10
 
 

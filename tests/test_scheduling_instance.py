@@ -10,17 +10,34 @@ import pytest
 
 import cotenant
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
-from cotenant.instances.scheduling import UTILITIES, Schedule, Scheduling, assign_machines, is_greedy, psi, utilities
-from cotenant.instances.scheduling.gadgets import figure_2, figure_2_schedule, figure_7, not_supermodular, subset_sum
+from cotenant.instances.scheduling import (
+    UTILITIES,
+    Schedule,
+    Scheduling,
+    assign_machines,
+    is_greedy,
+    psi,
+    utilities,
+)
+from cotenant.instances.scheduling.gadgets import (
+    figure_2,
+    figure_2_schedule,
+    figure_7,
+    not_supermodular,
+    subset_sum,
+)
 from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.instances.scheduling.split import machine_split
 from cotenant.solvers.scheduling import simulate
 
 
 def small(**changes: object) -> Scheduling:
-    """Two organizations with a machine each, three jobs: 0 has jobs of 3 and 2 at time 0, 1 one of 4 at time 1."""
+    """Two organizations with a machine each, three jobs: 0 has jobs of 3 and 2 at time 0, 1 one of
+    4 at time 1.
+    """
     fields: dict[str, object] = {
-        "machines": [1, 1], "organization": [0, 0, 1], "release": [0, 0, 1], "processing": [3, 2, 4], "horizon": 8,
+        "machines": [1, 1], "organization": [0, 0, 1], "release": [0, 0, 1],
+        "processing": [3, 2, 4], "horizon": 8,
     }  # fmt: skip
     return Scheduling(**(fields | changes))  # type: ignore[arg-type]
 
@@ -49,7 +66,12 @@ def test_figure_2_prints_262_297_and_flow_70() -> None:
     cotenant.check(instance, schedule)
     mine = [
         (s, p, 0)
-        for s, p, u in zip(schedule.start.tolist(), instance.processing.tolist(), instance.organization, strict=True)
+        for s, p, u in zip(
+            schedule.start.tolist(),
+            instance.processing.tolist(),
+            instance.organization,
+            strict=True,
+        )
         if u == 0
     ]
     assert utilities(instance, schedule, 13)[0] == 262
@@ -73,12 +95,16 @@ def test_figure_2_changes_by_4_6_and_10(job: int, start: int, utility: int, flow
         rows = zip(begin[mine].tolist(), instance.processing[mine].tolist(), strict=True)
         return -UTILITIES["flow-time"]([(s, p, 0) for s, p in rows if s >= 0], 14)
 
-    assert psi(starts, instance.processing, 14)[mine].sum() - utilities(instance, before, 14)[0] == utility
+    assert (
+        psi(starts, instance.processing, 14)[mine].sum() - utilities(instance, before, 14)[0]
+        == utility
+    )
     assert flow_time(starts) - flow_time(before.start) == flow
 
 
 def test_equal_jobs_turn_utility_into_flow_time() -> None:
-    # Proposition 4.2 with the constant that holds: psi = n (p t + p (p + 1) / 2) - p sum(r) - p flow.
+    # Proposition 4.2 with the constant that holds: psi = n (p t + p (p + 1) / 2) - p sum(r) - p
+    # flow.
     rng = np.random.default_rng(0)
     for _ in range(50):
         number, p, t = 5, int(rng.integers(1, 6)), 60
@@ -119,7 +145,11 @@ def test_more_jobs_at_once_than_machines_cannot_be_placed() -> None:
         ([0, 3, 8], [0, 0, 1], "job 2 starts at 8; the horizon is 8"),
         ([4, 0, 1], [0, 0, 1], "job 1 of organization '0' starts before job 0"),
         ([-1, 0, 1], [-1, 0, 1], "job 1 of organization '0' starts before job 0"),
-        ([0, 2, 1], [0, 0, 1], "jobs 0 and 1 overlap on machine 0: job 0 runs from 0 to 3, job 1 starts at 2"),
+        (
+            [0, 2, 1],
+            [0, 0, 1],
+            "jobs 0 and 1 overlap on machine 0: job 0 runs from 0 to 3, job 1 starts at 2",
+        ),
     ],
 )
 def test_a_broken_rule_is_named(start: list[int], machine: list[int], message: str) -> None:
@@ -146,7 +176,9 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
         instance = workload(organizations=2, machines=2, jobs=5, horizon=12, batch=1, rng=rng)
         start = simulate(instance, "random", draws=rng.random(10)).start.copy()
         job = int(rng.integers(5))
-        start[job] = start[job] + int(rng.integers(0, 3)) if start[job] >= 0 else -1  # delayed, or as it was
+        start[job] = (
+            start[job] + int(rng.integers(0, 3)) if start[job] >= 0 else -1
+        )  # delayed, or as it was
         try:
             schedule = Schedule(start, assign_machines(instance, start))
             cotenant.check(instance, schedule)
@@ -154,8 +186,14 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
             continue
         greedy = True
         for t in range(12):
-            running = sum(0 <= s <= t < s + p for s, p in zip(start.tolist(), instance.processing.tolist(), strict=True))
-            waiting = sum(r <= t and (s < 0 or s > t) for s, r in zip(start.tolist(), instance.release.tolist(), strict=True))
+            running = sum(
+                0 <= s <= t < s + p
+                for s, p in zip(start.tolist(), instance.processing.tolist(), strict=True)
+            )
+            waiting = sum(
+                r <= t and (s < 0 or s > t)
+                for s, r in zip(start.tolist(), instance.release.tolist(), strict=True)
+            )
             greedy &= running == 2 or waiting == 0
         assert is_greedy(instance, schedule) == greedy
         found.append(greedy)
@@ -174,7 +212,10 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
         ({"release": [0, -1, 1]}, r"release\[1\] is -1; expected a time, at least 0"),
         ({"release": [0, 0.5, 1]}, r"release\[1\] is 0.5; expected a whole number"),
         ({"processing": [3, 0, 4]}, r"processing\[1\] is 0.*Leave out jobs that did not run"),
-        ({"organization": [], "release": [], "processing": []}, "job is empty; expected at least one job"),
+        (
+            {"organization": [], "release": [], "processing": []},
+            "job is empty; expected at least one job",
+        ),
         ({"horizon": 0}, "horizon is 0"),
         ({"horizon": 1.5}, "horizon is 1.5; expected a whole number"),
         ({"horizon": 2**31}, "horizon is 2147483648; expected utilities below"),
@@ -182,7 +223,9 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
         ({"names": ("a", "a")}, "names is 'a' given twice"),
     ],
 )
-def test_bad_input_names_field_value_and_cure(changes: dict[str, object], field: str, tmp_path: Path) -> None:
+def test_bad_input_names_field_value_and_cure(
+    changes: dict[str, object], field: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidInstance, match=field):
         small(**changes)
 
@@ -204,7 +247,9 @@ def test_organizations_without_machines_or_without_jobs_are_allowed() -> None:
         ("weight", [1], "weight"),
     ],
 )
-def test_a_file_with_bad_input_is_refused_with_its_place(key: str, value: object, message: str, tmp_path: Path) -> None:
+def test_a_file_with_bad_input_is_refused_with_its_place(
+    key: str, value: object, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.json"
     cotenant.write(small(), path)
     content = json.loads(path.read_text())
@@ -216,7 +261,11 @@ def test_a_file_with_bad_input_is_refused_with_its_place(key: str, value: object
 
 
 def test_reading_and_writing_are_inverses(tmp_path: Path) -> None:
-    for instance in (small(name="x", source="y", names=("left", "right")), workload(rng=np.random.default_rng(1)), figure_7()):
+    for instance in (
+        small(name="x", source="y", names=("left", "right")),
+        workload(rng=np.random.default_rng(1)),
+        figure_7(),
+    ):
         path = cotenant.write(instance, tmp_path / "instance.json.gz")
         assert cotenant.read(path) == instance
     schedule = Schedule([0, -1, 1], [0, -1, 1], greedy=True)
@@ -228,7 +277,14 @@ def test_shares_of_machines_are_zipf_even_or_as_given() -> None:
     assert machine_split(7, 3, "uniform").tolist() == [3, 2, 2]
     assert machine_split(0, 3, "4,0,1").tolist() == [4, 0, 1]
     assert machine_split(1, 3, "zipf").sum() == 1
-    for arguments in ((5, 3, "4,0"), (6, 2, "4,1"), (5, 2, "some"), (0, 2, "zipf"), (5, 0, "zipf"), (5, 2, "1,x")):
+    for arguments in (
+        (5, 3, "4,0"),
+        (6, 2, "4,1"),
+        (5, 2, "some"),
+        (0, 2, "zipf"),
+        (5, 0, "zipf"),
+        (5, 2, "1,x"),
+    ):
         with pytest.raises(InvalidOption):
             machine_split(*arguments)
 
@@ -248,7 +304,9 @@ def test_generators_make_what_they_say() -> None:
             subset_sum(**gadget)
 
 
-@pytest.mark.parametrize("name", ["tiny", "lpc-like", "figure-2", "figure-7", "not-supermodular", "subset-sum"])
+@pytest.mark.parametrize(
+    "name", ["tiny", "lpc-like", "figure-2", "figure-7", "not-supermodular", "subset-sum"]
+)
 def test_bundled_instances_read_and_summarize(name: str) -> None:
     instance = cotenant.read(f"scheduling/{name}")
     assert instance.name.startswith(name)

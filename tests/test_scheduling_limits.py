@@ -28,7 +28,15 @@ from cotenant.solvers.scheduling.shapley_schedule import ref
 
 def made(seed: int = 0, **shape: Any) -> Scheduling:
     return workload(
-        **{"organizations": 3, "machines": 4, "jobs": 40, "horizon": 60, "batch": 5, "load": 1.5, **shape},
+        **{
+            "organizations": 3,
+            "machines": 4,
+            "jobs": 40,
+            "horizon": 60,
+            "batch": 5,
+            "load": 1.5,
+            **shape,
+        },
         rng=np.random.default_rng(seed),
     )
 
@@ -75,7 +83,11 @@ def test_an_interrupted_rand_says_so_and_estimates_nothing() -> None:
 @pytest.mark.usefixtures("interrupt")
 def test_an_interrupted_ref_says_so_and_claims_no_contributions() -> None:
     outcome = ref(made())
-    assert (outcome.stop, outcome.status, outcome.bound) == (Stop.INTERRUPTED, Status.FEASIBLE, None)
+    assert (outcome.stop, outcome.status, outcome.bound) == (
+        Stop.INTERRUPTED,
+        Status.FEASIBLE,
+        None,
+    )
     assert "phi" not in outcome.certificate
     assert "owed" not in outcome.certificate
 
@@ -100,7 +112,9 @@ def test_an_interrupt_in_the_start_of_an_optimum_is_reported() -> None:
 
 
 @pytest.mark.parametrize("engine", ["cp-sat", "highs"])
-def test_an_interrupt_while_the_program_is_made_is_reported(monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
+def test_an_interrupt_while_the_program_is_made_is_reported(
+    monkeypatch: pytest.MonkeyPatch, engine: Any
+) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -130,7 +144,9 @@ def test_the_plain_ref_keeps_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert ref(made(), utility="flow-time").stop is Stop.INTERRUPTED
 
 
-def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run: Any = kernels.run
     slices: list[bool] = []
 
@@ -145,14 +161,24 @@ def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interr
 
 def test_a_program_by_time_with_too_many_entries_is_refused() -> None:
     long = Scheduling(
-        machines=[1, 1], organization=[0, 1, 1], release=[0, 0, 0], processing=[20_000, 20_000, 25_000], horizon=50_000
+        machines=[1, 1],
+        organization=[0, 1, 1],
+        release=[0, 0, 0],
+        processing=[20_000, 20_000, 25_000],
+        horizon=50_000,
     )  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="entries"):
         optimum.max_utility(long, engine="highs")
 
 
 def test_a_job_far_longer_than_the_horizon_does_not_break_the_interval_model() -> None:
-    long = Scheduling(machines=[1, 1], organization=[0, 0, 1], release=[0, 0, 1], processing=[3, 2**60, 2], horizon=9)  # type: ignore[arg-type]
+    long = Scheduling(
+        machines=[1, 1],
+        organization=[0, 0, 1],
+        release=[0, 0, 1],
+        processing=[3, 2**60, 2],
+        horizon=9,
+    )  # type: ignore[arg-type]
     short = long.replace(processing=[3, 9, 2])
     values = [optimum.max_utility(instance) for instance in (long, short)]
     assert values[0].status is values[1].status is Status.OPTIMAL
@@ -190,7 +216,8 @@ def test_an_option_of_the_wrong_type_or_size_is_named(method: str, options: dict
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("horizon", float("nan")), ("horizon", float("inf")), ("names", 5), ("names", "abc")]
+    ("field", "value"),
+    [("horizon", float("nan")), ("horizon", float("inf")), ("names", 5), ("names", "abc")],
 )
 def test_a_field_of_the_wrong_type_is_named(field: str, value: Any) -> None:
     with pytest.raises(InvalidInstance, match=field):
@@ -227,13 +254,17 @@ def test_a_number_of_machines_beyond_64_bits_is_refused() -> None:
 
 def test_an_swf_number_that_would_overflow_is_refused_with_its_line(tmp_path: Path) -> None:
     row = "{} 0 0 {} 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
-    (tmp_path / "log.swf").write_text("; MaxProcs: 2\n" + row.format(1, 10) + row.format(2, 9 * 10**18))
+    (tmp_path / "log.swf").write_text(
+        "; MaxProcs: 2\n" + row.format(1, 10) + row.format(2, 9 * 10**18)
+    )
     with pytest.raises(InvalidFile, match="line 3, field 4"):
         read_swf(tmp_path / "log.swf")
 
 
 def test_a_header_that_only_looks_like_a_number_is_no_number_of_machines(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text("; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    (tmp_path / "log.swf").write_text(
+        "; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
+    )
     assert read_swf(tmp_path / "log.swf").machines is None
 
 
@@ -242,8 +273,12 @@ def test_a_header_that_only_looks_like_a_number_is_no_number_of_machines(tmp_pat
     ["2|b|5|\u00b2|3|1", "2|b|5|7|\u00b2|1", "2|b|5|7|3|\u00b2", "2|b|5|" + "9" * 30 + "|3|1", "2|b|5|7|" + "9" * 30 + "|1",
      "2|b|5|7|3|" + "9" * 30, "2|b|5"],
 )  # fmt: skip
-def test_an_accounting_line_that_does_not_parse_is_refused_with_its_number(tmp_path: Path, row: str) -> None:
-    (tmp_path / "log.csv").write_text(f"JobID|User|Submit|Start|Elapsed|AllocCPUS\n1|a|0|0|9|1\n{row}\n")
+def test_an_accounting_line_that_does_not_parse_is_refused_with_its_number(
+    tmp_path: Path, row: str
+) -> None:
+    (tmp_path / "log.csv").write_text(
+        f"JobID|User|Submit|Start|Elapsed|AllocCPUS\n1|a|0|0|9|1\n{row}\n"
+    )
     with pytest.raises(InvalidFile, match="line 3"):
         read_accounting(tmp_path / "log.csv")
 
@@ -251,7 +286,8 @@ def test_an_accounting_line_that_does_not_parse_is_refused_with_its_number(tmp_p
 def test_an_audit_refuses_utilities_beyond_64_bits_and_too_many_points() -> None:
     jobs, horizon = 40_000, 2**31 - 10
     crowd = Scheduling(
-        machines=[1], organization=np.zeros(jobs, dtype=np.int64), release=np.zeros(jobs, dtype=np.int64),  # type: ignore[arg-type]
+        machines=[1], organization=np.zeros(jobs, dtype=np.int64),
+        release=np.zeros(jobs, dtype=np.int64),  # type: ignore[arg-type]
         processing=np.full(jobs, horizon), horizon=horizon,
     )  # fmt: skip
     judged = Window(crowd, np.zeros(jobs, dtype=np.int64), 0)

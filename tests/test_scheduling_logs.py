@@ -16,7 +16,16 @@ from cotenant.instances.scheduling.formats import accounting_csv, read_accountin
 from cotenant.instances.scheduling.log import Settings, read_mapping, window
 
 
-def line(job: int, submit: int, wait: int, run: int, used: int = 1, asked: int = -1, user: int = 1, group: int = 1) -> str:
+def line(
+    job: int,
+    submit: int,
+    wait: int,
+    run: int,
+    used: int = 1,
+    asked: int = -1,
+    user: int = 1,
+    group: int = 1,
+) -> str:
     return f"{job} {submit} {wait} {run} {used} -1 -1 {asked} -1 -1 1 {user} {group} -1 1 1 -1 -1"
 
 
@@ -66,13 +75,19 @@ def test_a_window_holds_the_jobs_submitted_in_it_as_sequential_copies(trace: Pat
     assert found.instance.release.tolist() == [0, 8, 8, 8]
     assert found.instance.processing.tolist() == [10, 8, 8, 8]
     assert found.instance.horizon == 16
-    assert found.start.tolist() == [-1, -1, -1, -1]  # job 2 starts at 34, after the end; job 4 at a time not known
+    assert found.start.tolist() == [
+        -1,
+        -1,
+        -1,
+        -1,
+    ]  # job 2 starts at 34, after the end; job 4 at a time not known
     assert found.instance.total_machines == 6
 
 
 def test_a_warm_window_begins_with_what_is_running_then_what_waits(trace: Path) -> None:
     found = window(read_swf(trace), Settings(begin=15, length=30, organizations=1, initial="warm"))
-    # Job 1 has run 10 of its 20 s, job 2 waits since 4, job 4's start is not known, job 5 has two processors.
+    # Job 1 has run 10 of its 20 s, job 2 waits since 4, job 4's start is not known, job 5 has two
+    # processors.
     assert found.instance.release.tolist() == [0, 0, 5, 5]
     assert found.instance.processing.tolist() == [10, 10, 5, 5]
     assert found.start.tolist() == [0, 19, 6, 6]
@@ -82,7 +97,9 @@ def test_users_groups_or_jobs_are_dealt_to_organizations_by_a_seed(trace: Path) 
     log = read_swf(trace)
     settings = Settings(length=30, organizations=3)
     for by in ("user", "group", "job"):
-        one, two = (window(log, replace(settings, by=by, assignment_seed=4)).instance for _ in range(2))
+        one, two = (
+            window(log, replace(settings, by=by, assignment_seed=4)).instance for _ in range(2)
+        )
         assert one == two
     by_user = window(log, settings).instance.organization
     assert by_user[0] == by_user[-1]  # user 7 both times
@@ -102,7 +119,8 @@ def test_a_mapping_that_misses_users_is_refused_by_their_names(trace: Path, tmp_
     table = tmp_path / "map.csv"
     table.write_text("user,organization\n7,physics\n")
     with pytest.raises(
-        InvalidInstance, match=r"mapping is without 8, 9; expected an organization for each user.*\(2 have none\)"
+        InvalidInstance,
+        match=r"mapping is without 8, 9; expected an organization for each user.*\(2 have none\)",
     ):
         swf(trace, length=30, mapping=str(table))
 
@@ -131,7 +149,10 @@ def test_a_broken_mapping_is_refused(text: str, message: str, tmp_path: Path) ->
         (line(1, 0, 5, 20).replace("20", "x"), r"line 4, field 4: 'x' is not a whole number"),
         (line(1, 0, 5, 20).replace("20", "2.5"), r"line 4, field 4: '2.5' is not a whole number"),
         (line(1, -1, 5, 20), r"line 4: the submit time is -1; expected 0 or more"),
-        (line(1, 0, -7, 20), r"line 4: the wait time is -7; expected 0 or more, or -1 for not known"),
+        (
+            line(1, 0, -7, 20),
+            r"line 4: the wait time is -7; expected 0 or more, or -1 for not known",
+        ),
         (line(1, 0, 5, -3), r"line 4: the run time is -3"),
         (line(1, 0, 5, 10**30), r"line 4, field 4"),
     ],
@@ -181,7 +202,9 @@ def test_bad_settings_are_refused(options: dict[str, object], message: str, trac
 def test_the_number_of_machines_must_be_known(tmp_path: Path) -> None:
     path = tmp_path / "plain.swf"
     path.write_text(line(1, 0, 0, 5))
-    with pytest.raises(InvalidOption, match="does not say how many processors there are; give machines="):
+    with pytest.raises(
+        InvalidOption, match="does not say how many processors there are; give machines="
+    ):
         swf(path)
     assert swf(path, split="1,1,1,1,0").total_machines == 4
 
@@ -211,7 +234,8 @@ def test_a_table_with_other_names_and_seconds_is_read(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("who,sent,began,took\nann,5,7,30\nbob,1,1,10\n")
     instance = accounting_csv(
-        path, submit="sent", start="began", elapsed="took", user="who", organizations=1, machines=2, length=60
+        path, submit="sent", start="began", elapsed="took", user="who", organizations=1, machines=2,
+        length=60
     )  # fmt: skip
     assert instance.release.tolist() == [0, 4]
     assert instance.processing.tolist() == [10, 30]
@@ -221,14 +245,28 @@ def test_a_table_with_other_names_and_seconds_is_read(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("Elapsed", "Took", "no column 'Elapsed'; expected .*; the columns are JobID"),
-        ("00:01:00|2\n10.batch", "soon|2\n10.batch", "line 2, column 'Elapsed' is 'soon'; expected seconds or"),
-        ("2024-03-01T00:00:00|", "yesterday|", "line 2, column 'Submit' is 'yesterday'; expected seconds or YYYY"),
-        ("2024-03-01T00:00:00|", "2024-03-01T00:00:20|", "line 2: it starts at .* before its Submit"),
+        (
+            "00:01:00|2\n10.batch",
+            "soon|2\n10.batch",
+            "line 2, column 'Elapsed' is 'soon'; expected seconds or",
+        ),
+        (
+            "2024-03-01T00:00:00|",
+            "yesterday|",
+            "line 2, column 'Submit' is 'yesterday'; expected seconds or YYYY",
+        ),
+        (
+            "2024-03-01T00:00:00|",
+            "2024-03-01T00:00:20|",
+            "line 2: it starts at .* before its Submit",
+        ),
         ("00:01:00|2\n10.batch", "00:01:00|two\n10.batch", "line 2, column 'AllocCPUS' is 'two'"),
         ("|00:01:00|2\n10.batch", "\n10.batch", "line 2: 6 values; expected 8"),
     ],
 )
-def test_a_broken_accounting_table_is_refused_by_its_line(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_a_broken_accounting_table_is_refused_by_its_line(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "sacct.txt"
     path.write_text(SACCT.replace(old, new, 1))
     with pytest.raises(InvalidFile, match=message):

@@ -23,12 +23,19 @@ METHODS = {"utilization": max_utilization, "utility": max_utility}
 
 def brute_force(instance: Scheduling, objective: str) -> int:
     """The best over every schedule that keeps each organization's order, idling allowed."""
-    queues = [[job for job in instance.order.tolist() if instance.organization[job] == u] for u in range(instance.organizations)]
+    queues = [
+        [job for job in instance.order.tolist() if instance.organization[job] == u]
+        for u in range(instance.organizations)
+    ]
     horizon = instance.horizon
 
     def worth(start: int, processing: int) -> int:
         end = min(start + processing, horizon)
-        return end - start if objective == "utilization" else sum(horizon - i for i in range(start, end))
+        return (
+            end - start
+            if objective == "utilization"
+            else sum(horizon - i for i in range(start, end))
+        )
 
     @cache
     def best(t: int, heads: tuple[int, ...], ends: tuple[int, ...]) -> int:
@@ -41,7 +48,10 @@ def brute_force(instance: Scheduling, objective: str) -> int:
                 if heads[u] < len(queue) and instance.release[queue[heads[u]]] <= t:
                     length = int(instance.processing[queue[heads[u]]])
                     after = tuple(head + (v == u) for v, head in enumerate(heads))
-                    most = max(most, worth(t, length) + best(t, after, tuple(sorted((*running, t + length)))))
+                    most = max(
+                        most,
+                        worth(t, length) + best(t, after, tuple(sorted((*running, t + length)))),
+                    )
         return most
 
     return best(0, (0,) * len(queues), ())
@@ -52,7 +62,8 @@ def tiny_instance(rng: np.random.Generator) -> Scheduling:
     machines = rng.integers(0, 2, k)
     machines[rng.integers(k)] += 1
     return Scheduling(
-        machines, rng.integers(0, k, number), rng.integers(0, horizon + 2, number), rng.integers(1, 7, number), horizon
+        machines, rng.integers(0, k, number), rng.integers(0, horizon + 2, number),
+        rng.integers(1, 7, number), horizon
     )  # fmt: skip
 
 
@@ -73,7 +84,9 @@ def test_both_engines_equal_brute_force(objective: str, engine: str) -> None:
         cotenant.check(instance, outcome.solution)
         assert value(instance, outcome.solution, objective) == expected
         assert outcome.status is Status.OPTIMAL
-        unit = 1 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
+        unit = (
+            1 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
+        )
         assert outcome.bound == pytest.approx(expected * unit, rel=1e-12)
         assert fluid_bound(instance, objective) >= expected
 
@@ -82,15 +95,23 @@ def test_both_engines_equal_brute_force(objective: str, engine: str) -> None:
 def test_both_engines_agree_on_middle_instances(objective: str) -> None:
     rng = np.random.default_rng(6)
     for _ in range(6):
-        instance = workload(organizations=3, machines=3, jobs=14, horizon=25, batch=2, load=1.3, rng=rng)
-        first, second = (METHODS[objective](instance, engine=engine, time_limit=60) for engine in ("cp-sat", "highs"))
+        instance = workload(
+            organizations=3, machines=3, jobs=14, horizon=25, batch=2, load=1.3, rng=rng
+        )
+        first, second = (
+            METHODS[objective](instance, engine=engine, time_limit=60)
+            for engine in ("cp-sat", "highs")
+        )
         assert first.status is second.status is Status.OPTIMAL
-        assert value(instance, first.solution, objective) == value(instance, second.solution, objective)
+        assert value(instance, first.solution, objective) == value(
+            instance, second.solution, objective
+        )
 
 
 @pytest.mark.parametrize("objective", METHODS)
 def test_the_models_alone_have_the_brute_force_optimum(objective: str) -> None:
-    # Without the start and the fluid bound of `_optimum`, which could hide a model that is too tight or too loose.
+    # Without the start and the fluid bound of `_optimum`, which could hide a model that is too
+    # tight or too loose.
     from cotenant.solvers.engines import solve_cp_sat, solve_program
 
     rng = np.random.default_rng(7)
@@ -112,7 +133,9 @@ def test_the_fluid_bound_is_the_sum_over_moments() -> None:
         waiting = work = utility = 0
         for t in range(instance.horizon):
             new = instance.release == t
-            waiting += int(np.minimum(instance.processing, instance.horizon - instance.release)[new].sum())
+            waiting += int(
+                np.minimum(instance.processing, instance.horizon - instance.release)[new].sum()
+            )
             done = min(waiting, instance.total_machines)
             waiting -= done
             work += done
@@ -128,7 +151,11 @@ def test_no_greedy_schedule_falls_below_three_quarters() -> None:
         instance = tiny_instance(rng)
         optimum = brute_force(instance, "utilization")
         for rule in ("FIFO", "ROUNDROBIN", "FAIRSHARE"):
-            work = int(units_done(simulate(instance, rule).start, instance.processing, instance.horizon).sum())
+            work = int(
+                units_done(
+                    simulate(instance, rule).start, instance.processing, instance.horizon
+                ).sum()
+            )
             assert 4 * work >= 3 * optimum
 
 
@@ -141,7 +168,9 @@ def test_an_engine_cut_before_its_first_point_claims_no_bound() -> None:
     # CP-SAT then reports the bound 0, below every schedule that does any work.
     from cotenant.solvers.engines import solve_cp_sat
 
-    answer = solve_cp_sat(interval_model(cotenant.read("scheduling/lpc-like"), "utility").model, time_limit=0.001)
+    answer = solve_cp_sat(
+        interval_model(cotenant.read("scheduling/lpc-like"), "utility").model, time_limit=0.001
+    )
     assert answer.values is not None or answer.bound is None
 
 
@@ -152,7 +181,11 @@ def test_a_start_is_kept_when_time_is_up() -> None:
     cotenant.check(instance, outcome.solution)
     assert outcome.stop is Stop.TIME_LIMIT
     assert outcome.status is Status.FEASIBLE
-    assert value(instance, start, "utility") <= value(instance, outcome.solution, "utility") <= outcome.bound
+    assert (
+        value(instance, start, "utility")
+        <= value(instance, outcome.solution, "utility")
+        <= outcome.bound
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Pictures and frontiers of scheduling: fairness limits against every schedule there is, debts and busy machines recounted."""
+"""Pictures and frontiers of scheduling: fairness limits against every schedule there is, debts and
+busy machines recounted.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,19 @@ OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
 
 @cache
 def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]]:
-    """(work, psi of each organization) of every schedule that keeps each organization's order, idling allowed."""
+    """(work, psi of each organization) of every schedule that keeps each organization's order,
+    idling allowed.
+    """
     k, horizon = instance.organizations, instance.horizon
-    queues = [[job for job in instance.order.tolist() if instance.organization[job] == u] for u in range(k)]
+    queues = [
+        [job for job in instance.order.tolist() if instance.organization[job] == u]
+        for u in range(k)
+    ]
 
     @cache
-    def outcomes(t: int, heads: tuple[int, ...], ends: tuple[int, ...]) -> frozenset[tuple[int, tuple[int, ...]]]:
+    def outcomes(
+        t: int, heads: tuple[int, ...], ends: tuple[int, ...]
+    ) -> frozenset[tuple[int, tuple[int, ...]]]:
         if t >= horizon:
             return frozenset([(0, (0,) * k)])
         running = tuple(end for end in ends if end > t)
@@ -52,25 +61,38 @@ def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]
                     worth = sum(horizon - i for i in range(t, t + done))
                     after = tuple(head + (v == u) for v, head in enumerate(heads))
                     for work, psi in outcomes(t, after, tuple(sorted((*running, t + length)))):
-                        found.add((work + done, tuple(value + worth * (v == u) for v, value in enumerate(psi))))
+                        found.add(
+                            (
+                                work + done,
+                                tuple(value + worth * (v == u) for v, value in enumerate(psi)),
+                            )
+                        )
         return frozenset(found)
 
     return outcomes(0, (0,) * k, ())
 
 
 def tiny_instances(seed: int, number: int) -> list[Scheduling]:
-    """Two or three organizations, up to seven jobs, short on machines; in every second one fairness costs work or utility."""
+    """Two or three organizations, up to seven jobs, short on machines; in every second one fairness
+    costs work or utility.
+    """
     rng = np.random.default_rng(seed)
     found: list[Scheduling] = []
     while len(found) < number:
-        k, jobs, horizon = int(rng.integers(2, 4)), int(rng.integers(3, 8)), int(rng.integers(3, 10))
+        k, jobs, horizon = (
+            int(rng.integers(2, 4)),
+            int(rng.integers(3, 8)),
+            int(rng.integers(3, 10)),
+        )
         machines = np.zeros(k, dtype=int)
         machines[rng.integers(k)] = 1
         machines[rng.integers(k)] += 1
         owner, release = rng.integers(0, k, jobs), rng.integers(0, max(1, horizon // 2), jobs)
         instance = Scheduling(machines, owner, release, rng.integers(1, 6, jobs), horizon)
         given = reference(instance)
-        if given.units and (len(found) % 2 or any(costs(instance, objective, given.psi) for objective in OBJECTIVES)):
+        if given.units and (
+            len(found) % 2 or any(costs(instance, objective, given.psi) for objective in OBJECTIVES)
+        ):
             found.append(instance)
     return found
 
@@ -83,7 +105,11 @@ def costs(instance: Scheduling, objective: Objective, given: np.ndarray) -> bool
 def best(instance: Scheduling, objective: Objective, given: np.ndarray, most: float) -> int:
     """The most of every schedule whose psi is in all at most `most` from the given."""
     found = every_outcome(instance)
-    near = [one for one in found if sum(abs(a - b) for a, b in zip(one[1], given.tolist(), strict=True)) <= most]
+    near = [
+        one
+        for one in found
+        if sum(abs(a - b) for a, b in zip(one[1], given.tolist(), strict=True)) <= most
+    ]
     return max(work if objective == "utilization" else sum(psi) for work, psi in near)
 
 
@@ -92,30 +118,44 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
     total = 0
     for start, length in zip(schedule.start.tolist(), instance.processing.tolist(), strict=True):
         units = range(start, min(start + length, instance.horizon)) if start >= 0 else range(0)
-        total += len(units) if objective == "utilization" else sum(instance.horizon - unit for unit in units)
+        total += (
+            len(units)
+            if objective == "utilization"
+            else sum(instance.horizon - unit for unit in units)
+        )
     return total
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_most_near_given_utilities_is_that_of_every_schedule(engine: Engine, objective: Objective) -> None:
+def test_the_most_near_given_utilities_is_that_of_every_schedule(
+    engine: Engine, objective: Objective
+) -> None:
     for instance in tiny_instances(3, 12):
         fair = ref(instance).solution
         given = utilities(instance, fair)
         for most in (0, 1, 4, 15, 1000):
-            outcome = most_near(instance, objective, Nearness(given, most), start=fair, engine=engine)
+            outcome = most_near(
+                instance, objective, Nearness(given, most), start=fair, engine=engine
+            )
             check(instance, outcome.solution)
             expected = best(instance, objective, given, most)
             assert worth(instance, outcome.solution, objective) == expected
             assert int(np.abs(utilities(instance, outcome.solution) - given).sum()) <= most
             assert outcome.status is Status.OPTIMAL
-            unit = 1 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
+            unit = (
+                1 / (instance.total_machines * instance.horizon)
+                if objective == "utilization"
+                else 1.0
+            )
             assert outcome.bound == pytest.approx(expected * unit, rel=1e-12)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_nearest_is_that_of_every_schedule_as_good(engine: Engine, objective: Objective) -> None:
+def test_the_nearest_is_that_of_every_schedule_as_good(
+    engine: Engine, objective: Objective
+) -> None:
     moved = 0
     for instance in tiny_instances(5, 12):
         given, start = reference(instance).psi, fifo(instance)
@@ -143,7 +183,11 @@ def test_the_frontiers_are_those_of_every_schedule() -> None:
         frontiers = price_frontiers(instance, points=5)
         assert [frontier.efficiency for frontier in frontiers] == list(OBJECTIVES)
         for frontier, objective in zip(frontiers, OBJECTIVES, strict=True):
-            unit = 1 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
+            unit = (
+                1 / (instance.total_machines * instance.horizon)
+                if objective == "utilization"
+                else 1.0
+            )
             assert frontier.status is Status.OPTIMAL
             for point in frontier.points:
                 most = np.inf if point.limit is None else point.limit * known.units + 1e-6
@@ -155,9 +199,14 @@ def test_the_frontiers_are_those_of_every_schedule() -> None:
             loosest = frontier.points[-1]
             assert loosest.limit is None
             least = loosest.reached * known.units
-            assert best(instance, objective, known.psi, least - 0.5 if least > 0 else 0) * unit <= loosest.value
+            assert (
+                best(instance, objective, known.psi, least - 0.5 if least > 0 else 0) * unit
+                <= loosest.value
+            )
             if least > 0:  # and less unfair it cannot be
-                assert best(instance, objective, known.psi, least - 0.5) * unit < loosest.value - 1e-12
+                assert (
+                    best(instance, objective, known.psi, least - 0.5) * unit < loosest.value - 1e-12
+                )
             traded += frontier.points[0].value < loosest.value
     assert traded >= 7
 
@@ -186,7 +235,9 @@ def test_a_large_instance_has_what_is_proved_cheaply() -> None:
         assert [point.limit for point in frontier.points] == [0.0, None]
         assert frontier.points[0].value == fair[frontier.efficiency]
         assert "60 jobs" in frontier.note
-    assert by_utility.points[0].status is Status.OPTIMAL  # no schedule with REF's utilities has another total
+    assert (
+        by_utility.points[0].status is Status.OPTIMAL
+    )  # no schedule with REF's utilities has another total
     assert by_work.points[0].status is Status.FEASIBLE
     assert by_utility.points[1].bound > by_utility.points[1].value
 
@@ -198,11 +249,15 @@ def test_without_ref_there_is_one_point_without_limit() -> None:
         assert (point.limit, point.reached) == (None, None)
         assert "REF" in frontier.note
         assert point.status is Status.OPTIMAL  # every job runs at once
-    assert price_frontiers(Scheduling([1, 1], [0], [5], [1], 5)) == ()  # and where nothing can be done there is none
+    assert (
+        price_frontiers(Scheduling([1, 1], [0], [5], [1], 5)) == ()
+    )  # and where nothing can be done there is none
 
 
 def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
-    instance = workload(organizations=3, machines=6, jobs=50, horizon=400, load=1.5, rng=np.random.default_rng(2))
+    instance = workload(
+        organizations=3, machines=6, jobs=50, horizon=400, load=1.5, rng=np.random.default_rng(2)
+    )
     for frontier in price_frontiers(instance, time_limit=0.5):
         for point in frontier.points:
             assert point.value is not None
@@ -227,11 +282,15 @@ def test_an_interrupt_ends_the_map_with_what_is_known(monkeypatch: pytest.Monkey
     assert frontier.stop is Stop.INTERRUPTED
     assert frontier.status is Status.FEASIBLE
     assert frontier.points[-1].value == 1.0
-    assert all(point.reached <= (np.inf if point.limit is None else point.limit) for point in frontier.points)
+    assert all(
+        point.reached <= (np.inf if point.limit is None else point.limit)
+        for point in frontier.points
+    )
 
 
 @pytest.mark.parametrize(
-    ("options", "told"), [({"points": 1}, "points"), ({"points": 2.5}, "points"), ({"reading": "x"}, "reading")]
+    ("options", "told"),
+    [({"points": 1}, "points"), ({"points": 2.5}, "points"), ({"reading": "x"}, "reading")],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidOption, match=told):
@@ -241,7 +300,12 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], told: str) ->
 def test_a_start_too_far_away_is_refused() -> None:
     instance = figure_7()
     with pytest.raises(InvalidOption, match="start is 48 from"):
-        most_near(instance, "utility", Nearness(reference(instance).psi, 3), start=max_utility(instance).solution)
+        most_near(
+            instance,
+            "utility",
+            Nearness(reference(instance).psi, 3),
+            start=max_utility(instance).solution,
+        )
 
 
 def test_small_programs_go_to_highs_and_large_ones_to_cp_sat() -> None:
@@ -253,13 +317,17 @@ def test_busy_machines_are_counted_unit_by_unit() -> None:
     for instance in tiny_instances(11, 5):
         schedule = fifo(instance)
         busy = np.zeros(instance.horizon)
-        for start, length in zip(schedule.start.tolist(), instance.processing.tolist(), strict=True):
+        for start, length in zip(
+            schedule.start.tolist(), instance.processing.tolist(), strict=True
+        ):
             if start >= 0:
                 busy[start : start + length] += 1
         kept = record(instance, schedule)
         assert kept["times"] == list(range(1, instance.horizon + 1))
         assert kept["busy"] == pytest.approx((busy / instance.total_machines).tolist(), abs=1e-4)
-    long = workload(organizations=3, machines=6, jobs=50, horizon=4001, load=1.5, rng=np.random.default_rng(2))
+    long = workload(
+        organizations=3, machines=6, jobs=50, horizon=4001, load=1.5, rng=np.random.default_rng(2)
+    )
     schedule = fifo(long)
     kept = record(long, schedule)
     edges = np.array([0, *kept["times"]])
@@ -270,14 +338,18 @@ def test_busy_machines_are_counted_unit_by_unit() -> None:
 
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 def test_debts_at_a_time_are_those_of_an_instance_that_ends_then(reading: Any) -> None:
-    """What is owed looks only at the past, so cutting the instance at a time must not change what is owed by then."""
+    """What is owed looks only at the past, so cutting the instance at a time must not change what
+    is owed by then.
+    """
     for instance in tiny_instances(13, 6):
         schedule = round_robin(instance)
         kept = record(instance, schedule, reading=reading)
         for place, time in enumerate(kept["times"]):
             short = instance.replace(horizon=time)
             begun = (schedule.start >= 0) & (schedule.start < time)
-            cut = Schedule(np.where(begun, schedule.start, -1), np.where(begun, schedule.machine, -1))
+            cut = Schedule(
+                np.where(begun, schedule.start, -1), np.where(begun, schedule.machine, -1)
+            )
             measured = metrics(short, cut, reading=reading)
             owed = [measured[f"owed:{name}"] for name in instance.names]
             assert [row[place] for row in kept["debts"]] == pytest.approx(owed, rel=1e-5, abs=1e-9)
@@ -307,16 +379,34 @@ def test_ref_is_not_worked_out_when_that_is_said() -> None:
 
 def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
     """A row of a comparison, as far as pictures look at it."""
-    return {"problem": "scheduling", "kind": "run", "method": method, "seed": seed, "record": kept, "options": {}}
+    return {
+        "problem": "scheduling",
+        "kind": "run",
+        "method": method,
+        "seed": seed,
+        "record": kept,
+        "options": {},
+    }
 
 
 def test_debts_are_drawn_for_the_fairest_and_the_unfairest_method() -> None:
-    """In figure 7 round robin owes nobody anything, REF and first in, first out 24 unit-times to the second organization."""
+    """In figure 7 round robin owes nobody anything, REF and first in, first out 24 unit-times to
+    the second organization.
+    """
     instance = figure_7()
-    given = {"REF": ref(instance).solution, "ROUNDROBIN": round_robin(instance), "FIFO": fifo(instance)}
-    rows = json.loads(json.dumps([row(method, record(instance, schedule)) for method, schedule in given.items()]))
+    given = {
+        "REF": ref(instance).solution,
+        "ROUNDROBIN": round_robin(instance),
+        "FIFO": fifo(instance),
+    }
+    rows = json.loads(
+        json.dumps([row(method, record(instance, schedule)) for method, schedule in given.items()])
+    )
     drawn = {picture.name: picture for picture in pictures(rows)}
-    assert {name for name in drawn if name.startswith("owed-over")} == {"owed-over-time-roundrobin", "owed-over-time-ref"}
+    assert {name for name in drawn if name.startswith("owed-over")} == {
+        "owed-over-time-roundrobin",
+        "owed-over-time-ref",
+    }
     debts = drawn["owed-over-time-ref"]
     assert isinstance(debts, Chart)
     assert [series.y[-1] for series in debts.series] == [-24, 24]
@@ -332,7 +422,10 @@ def test_debts_are_drawn_for_the_fairest_and_the_unfairest_method() -> None:
 
 def test_large_debts_are_drawn_in_a_unit_that_is_said() -> None:
     instance = cotenant.read("scheduling/lpc-like")
-    drawn = {picture.name: picture for picture in pictures([row("FIFO", record(instance, fifo(instance)))])}
+    drawn = {
+        picture.name: picture
+        for picture in pictures([row("FIFO", record(instance, fifo(instance)))])
+    }
     owed = drawn["owed"]
     assert isinstance(owed, HeatMap)
     assert owed.value_label == "phi - psi [10^9 unit-time]"

@@ -1,4 +1,6 @@
-"""REF: published answers, the plain-Python twin, the axioms of the Shapley value, and what it refuses."""
+"""REF: published answers, the plain-Python twin, the axioms of the Shapley value, and what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,33 @@ import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling import UTILITIES, Scheduling, utilities
-from cotenant.instances.scheduling.gadgets import figure_7, not_supermodular, subset_sum, subset_sum_count, subset_sum_size
+from cotenant.instances.scheduling.gadgets import (
+    figure_7,
+    not_supermodular,
+    subset_sum,
+    subset_sum_count,
+    subset_sum_size,
+)
 from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
 from cotenant.solvers.scheduling.plain import plain_ref
-from cotenant.solvers.scheduling.shapley import kernel_weights, scale, scaled_shares, shares, weights
+from cotenant.solvers.scheduling.shapley import (
+    kernel_weights,
+    scale,
+    scaled_shares,
+    shares,
+    weights,
+)
 from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
 
 READINGS = ("figure", "definition")
 
 
-def random_instance(rng: np.random.Generator, most: int = 4, jobs: int = 25, longest: int = 12) -> Scheduling:
+def random_instance(
+    rng: np.random.Generator, most: int = 4, jobs: int = 25, longest: int = 12
+) -> Scheduling:
     k = int(rng.integers(1, most + 1))
     number, horizon = int(rng.integers(1 + jobs // 4, jobs)), int(rng.integers(3, 30))
     machines = rng.integers(0, 3, k)
@@ -50,7 +66,9 @@ def test_compiled_ref_equals_plain_ref_on_300_random_instances(reading: str) -> 
         found = reference_of(played)
         assert played.start.tolist() == plain.schedule.start.tolist()
         assert list(found.values) == plain.values
-        assert found.psi.tolist() == plain.utilities == utilities(instance, played.schedule).tolist()
+        assert (
+            found.psi.tolist() == plain.utilities == utilities(instance, played.schedule).tolist()
+        )
         assert [share * scale(instance.organizations) for share in found.phi()] == plain.scaled_phi
         contended += played.contended > 0
     assert contended > 100
@@ -60,7 +78,9 @@ def test_compiled_ref_equals_plain_ref_on_300_random_instances(reading: str) -> 
 def test_compiled_ref_equals_plain_ref_with_five_organizations(reading: str) -> None:
     rng = np.random.default_rng(7)
     for _ in range(8):
-        instance = workload(organizations=5, machines=6, jobs=30, horizon=40, batch=3, load=1.5, rng=rng)
+        instance = workload(
+            organizations=5, machines=6, jobs=30, horizon=40, batch=3, load=1.5, rng=rng
+        )
         plain, played = plain_ref(instance, reading=reading), play_ref(instance, reading=reading)
         assert played.start.tolist() == plain.schedule.start.tolist()
         assert list(reference_of(played).values) == plain.values
@@ -97,7 +117,9 @@ def test_shapley_by_equation_1_is_the_mean_over_orderings() -> None:
 
 def test_scaled_weights_are_whole_and_sum_to_the_scale() -> None:
     for k in range(1, 14):
-        exact = [Fraction(factorial(s) * factorial(k - s - 1), factorial(k)) * scale(k) for s in range(k)]
+        exact = [
+            Fraction(factorial(s) * factorial(k - s - 1), factorial(k)) * scale(k) for s in range(k)
+        ]
         assert [Fraction(weight) for weight in weights(k)] == exact
 
 
@@ -106,8 +128,13 @@ def test_kernel_weights_differ_from_equation_1_by_the_same_number_for_all() -> N
     for k in (2, 3, 5):
         table, scales = kernel_weights(k)
         values = np.array([0, *rng.integers(0, 10**6, 2**k - 1).tolist()])
-        by_table = [int((table[2**k : 2 ** (k + 1)] * values)[(np.arange(2**k) >> u & 1) == 1].sum()) for u in range(k)]
-        difference = {a - b for a, b in zip(by_table, scaled_shares(values.tolist(), k), strict=True)}
+        by_table = [
+            int((table[2**k : 2 ** (k + 1)] * values)[(np.arange(2**k) >> u & 1) == 1].sum())
+            for u in range(k)
+        ]
+        difference = {
+            a - b for a, b in zip(by_table, scaled_shares(values.tolist(), k), strict=True)
+        }
         assert len(difference) == 1
         assert scales[k] == scale(k)
 
@@ -122,7 +149,10 @@ def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
     instance = figure_7()
     first = simulate(instance, "FIFO")  # organization 0 has the four short jobs
     last = simulate(instance.replace(organization=1 - instance.organization), "FIFO")
-    measure = [analysis_of("scheduling").metrics(run.instance, run.schedule)["utilization"] for run in (first, last)]
+    measure = [
+        analysis_of("scheduling").metrics(run.instance, run.schedule)["utilization"]
+        for run in (first, last)
+    ]
     assert measure == [0.75, 1.0]
 
 
@@ -144,7 +174,9 @@ def test_two_neighbors_with_equal_machines_and_jobs_have_equal_shares() -> None:
         instance = random_instance(rng, most=3, jobs=12)
         jobs = np.flatnonzero(instance.organization == 0)
         order = np.concatenate([np.arange(instance.jobs), jobs])
-        twin = np.concatenate([instance.organization + (instance.organization > 0), np.ones(len(jobs), dtype=int)])
+        twin = np.concatenate(
+            [instance.organization + (instance.organization > 0), np.ones(len(jobs), dtype=int)]
+        )
         doubled = Scheduling(
             machines=[instance.machines[0], *instance.machines.tolist()],
             organization=twin,
@@ -172,7 +204,9 @@ def test_renaming_organizations_of_unit_jobs_permutes_their_shares() -> None:
     for _ in range(20):
         instance = unit_jobs(organizations=4, machines=5, jobs=30, horizon=10, rng=rng)
         order = rng.permutation(4)
-        renamed = instance.replace(machines=instance.machines[np.argsort(order)], organization=order[instance.organization])
+        renamed = instance.replace(
+            machines=instance.machines[np.argsort(order)], organization=order[instance.organization]
+        )
         assert [reference(renamed).phi()[order[u]] for u in range(4)] == reference(instance).phi()
 
 
@@ -180,9 +214,16 @@ def test_listing_jobs_of_different_organizations_otherwise_changes_nothing() -> 
     rng = np.random.default_rng(12)
     for _ in range(30):
         instance = random_instance(rng)
-        order = np.lexsort((np.arange(instance.jobs), rng.integers(0, 99, instance.organizations)[instance.organization]))
+        order = np.lexsort(
+            (
+                np.arange(instance.jobs),
+                rng.integers(0, 99, instance.organizations)[instance.organization],
+            )
+        )
         shuffled = instance.replace(
-            organization=instance.organization[order], release=instance.release[order], processing=instance.processing[order]
+            organization=instance.organization[order],
+            release=instance.release[order],
+            processing=instance.processing[order],
         )
         for rule in ("REF", "REF-next"):
             before = simulate(instance, rule).start
@@ -190,17 +231,26 @@ def test_listing_jobs_of_different_organizations_otherwise_changes_nothing() -> 
 
 
 def test_the_definition_reading_is_a_manhattan_minimizer_one_step_ahead() -> None:
-    # At the first contended moment, no other way to fill the machines brings psi closer to phi at the next moment.
+    # At the first contended moment, no other way to fill the machines brings psi closer to phi at
+    # the next moment.
     rng = np.random.default_rng(9)
     tried = 0
     for _ in range(60):
         k = int(rng.integers(2, 4))
         number = int(rng.integers(3, 9))
         machines = rng.integers(1, 3, k)
-        instance = Scheduling(machines, rng.integers(0, k, number), [0] * number, rng.integers(1, 5, number), horizon=1)
+        instance = Scheduling(
+            machines,
+            rng.integers(0, k, number),
+            [0] * number,
+            rng.integers(1, 5, number),
+            horizon=1,
+        )
         if number <= machines.sum():
             continue
-        found = reference(instance, "definition")  # psi and phi at t + 1 = 1: one unit for each job started at 0
+        found = reference(
+            instance, "definition"
+        )  # psi and phi at t + 1 = 1: one unit for each job started at 0
         have = np.bincount(instance.organization, minlength=k)
         distances = [
             sum(abs(phi - count) for phi, count in zip(found.phi(), counts, strict=True))
@@ -218,16 +268,27 @@ def test_ref_takes_other_utilities_through_the_plain_twin(utility: str) -> None:
     instance = cotenant.read("scheduling/tiny")
     outcome = solve_ref(instance, utility=utility)
     cotenant.check(instance, outcome.solution)
-    rows = zip(outcome.solution.start.tolist(), instance.processing.tolist(), instance.release.tolist(), strict=True)
+    rows = zip(
+        outcome.solution.start.tolist(),
+        instance.processing.tolist(),
+        instance.release.tolist(),
+        strict=True,
+    )
     jobs = list(rows)
     for u in range(3):
-        mine = [job for job, owner in zip(jobs, instance.organization.tolist(), strict=True) if owner == u and job[0] >= 0]
+        mine = [
+            job
+            for job, owner in zip(jobs, instance.organization.tolist(), strict=True)
+            if owner == u and job[0] >= 0
+        ]
         assert outcome.certificate["psi"][u] == UTILITIES[utility](mine, instance.horizon)
     assert sum(outcome.certificate["phi"]) == pytest.approx(sum(outcome.certificate["psi"]))
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize(("values", "target"), [("5", 4), ("1,2", 3), ("2,3,4", 5), ("2,3,4", 6), ("3,5,7,2", 10)])
+@pytest.mark.parametrize(
+    ("values", "target"), [("5", 4), ("1,2", 3), ("2,3,4", 5), ("2,3,4", 6), ("3,5,7,2", 10)]
+)
 def test_the_gadget_of_theorem_5_1_counts_subsets(values: str, target: int, reading: str) -> None:
     k = len(values.split(","))
     phi = reference(subset_sum(values=values, target=target), reading).phi()[k]
@@ -272,10 +333,14 @@ def test_options_are_refused_before_any_work(options: dict[str, object], message
 
 def test_too_many_organizations_are_refused_with_a_cure() -> None:
     instance = workload(organizations=14, jobs=30, rng=np.random.default_rng(0))
-    with pytest.raises(InvalidOption, match=r"2\^14 coalitions.*at most 13. Merge organizations, or use RAND"):
+    with pytest.raises(
+        InvalidOption, match=r"2\^14 coalitions.*at most 13. Merge organizations, or use RAND"
+    ):
         solve_ref(instance)
     with pytest.raises(InvalidOption, match="at most 6 organizations; there are 7"):
-        solve_ref(workload(organizations=7, jobs=5, rng=np.random.default_rng(0)), utility="utilization")
+        solve_ref(
+            workload(organizations=7, jobs=5, rng=np.random.default_rng(0)), utility="utilization"
+        )
 
 
 def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
@@ -284,7 +349,9 @@ def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
         solve_ref(long)
 
 
-def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 50)
     instance = cotenant.read("scheduling/lpc-like")
     outcome = solve_ref(instance, time_limit=1e-6)
@@ -322,7 +389,13 @@ def test_slices_of_work_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_organizations_share_the_last_bit_of_the_masks() -> None:
     rng = np.random.default_rng(0)
-    instance = Scheduling(np.ones(80), rng.integers(0, 80, 400), rng.integers(0, 30, 400), rng.integers(1, 9, 400), horizon=30)
+    instance = Scheduling(
+        np.ones(80),
+        rng.integers(0, 80, 400),
+        rng.integers(0, 30, 400),
+        rng.integers(1, 9, 400),
+        horizon=30,
+    )
     played = simulate(instance, "FAIRSHARE")
     cotenant.check(instance, played.schedule)
     assert kernels.LAST_BIT == 62

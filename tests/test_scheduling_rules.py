@@ -1,4 +1,6 @@
-"""The rules against a plain-Python twin, DIRECTCONTR's counters, RAND's convergence and guarantee."""
+"""The rules against a plain-Python twin, DIRECTCONTR's counters, RAND's convergence and
+guarantee.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 
 import cotenant
 from cotenant.analysis.scheduling.metrics import metrics
-from cotenant.baselines.scheduling import direct_contribution, fair_share, guarantee, rand, sample_orderings
+from cotenant.baselines.scheduling import (
+    direct_contribution,
+    fair_share,
+    guarantee,
+    rand,
+    sample_orderings,
+)
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Schedule, Scheduling, assign_machines, psi, utilities
 from cotenant.instances.scheduling.generators import unit_jobs, workload
@@ -35,7 +43,9 @@ class Counters:
         self.phi = [0] * k
 
     def advance(self, dt: int, busy: list[tuple[int, int]]) -> None:
-        """From the last event to this one: `busy` has the job's and the machine's owner of each machine busy in between."""
+        """From the last event to this one: `busy` has the job's and the machine's owner of each
+        machine busy in between.
+        """
         for u in range(len(self.psi)):
             self.phi[u] += dt * self.lent[u]
             self.psi[u] += dt * self.done[u]
@@ -46,10 +56,16 @@ class Counters:
             self.phi[machine_owner] += dt * (dt + 1) // 2
 
 
-def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling: Sampling | None = None) -> list[int]:
-    """Start times by a rule, moment by moment, in plain Python; every number is worked out afresh."""
+def twin(
+    instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling: Sampling | None = None
+) -> list[int]:
+    """Start times by a rule, moment by moment, in plain Python; every number is worked out
+    afresh.
+    """
     k, owner, horizon = instance.organizations, instance.owner.tolist(), instance.horizon
-    organization, processing, release = (getattr(instance, name).tolist() for name in ("organization", "processing", "release"))
+    organization, processing, release = (
+        getattr(instance, name).tolist() for name in ("organization", "processing", "release")
+    )
     starts = [-1] * instance.jobs
     running: dict[int, int] = {}  # machine -> job
     ends: dict[int, int] = {}
@@ -59,7 +75,10 @@ def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling
         finished = [machine for machine, end in ends.items() if end == t]
         arrived = [job for job in instance.order.tolist() if release[job] == t]
         if finished or arrived:
-            counters.advance(t - previous, [(organization[job], owner[machine]) for machine, job in running.items()])
+            counters.advance(
+                t - previous,
+                [(organization[job], owner[machine]) for machine, job in running.items()],
+            )
             previous = t
             exact = per_organization(instance, psi(starts, instance.processing, t)).tolist()
             assert counters.psi == exact  # figure 9's counter is equation 3 at every event
@@ -69,12 +88,20 @@ def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling
             queues[organization[job]].append(job)
         while len(running) < len(owner) and any(queues):
             waiting = [u for u in range(k) if queues[u]]
-            mine = [[job for job in range(instance.jobs) if organization[job] == u and starts[job] >= 0] for u in range(k)]
+            mine = [
+                [job for job in range(instance.jobs) if organization[job] == u and starts[job] >= 0]
+                for u in range(k)
+            ]
             used = [sum(min(processing[job], t - starts[job]) for job in jobs) for jobs in mine]
-            now = [sum(starts[job] <= t < starts[job] + processing[job] for job in jobs) for jobs in mine]
+            now = [
+                sum(starts[job] <= t < starts[job] + processing[job] for job in jobs)
+                for jobs in mine
+            ]
             share = instance.machines.tolist()
 
-            def ratio(value: list[int], share: list[int] = share) -> dict[int, tuple[bool, Fraction]]:
+            def ratio(
+                value: list[int], share: list[int] = share
+            ) -> dict[int, tuple[bool, Fraction]]:
                 return {u: (share[u] == 0, Fraction(value[u], share[u] or 1)) for u in range(k)}
 
             if rule == "ROUNDROBIN":
@@ -84,7 +111,13 @@ def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling
             elif rule == "random":
                 chosen = waiting[int(draws[2 * count] * len(waiting))]
             elif rule in ("RAND", "RAND-next"):
-                chosen = min(waiting, key=lambda u: (estimate_key(instance, sampling, starts, t + (rule == "RAND-next"), u), u))
+                chosen = min(
+                    waiting,
+                    key=lambda u: (
+                        estimate_key(instance, sampling, starts, t + (rule == "RAND-next"), u),
+                        u,
+                    ),
+                )
             elif rule == "DIRECTCONTR":
                 chosen = min(waiting, key=lambda u: (counters.psi[u] - counters.phi[u], u))
             else:
@@ -94,15 +127,21 @@ def twin(instance: Scheduling, rule: str, draws: np.ndarray = NO_DRAWS, sampling
                 keys = ratio(value)
                 chosen = min(waiting, key=lambda u: (*keys[u], u))
             free = [machine for machine in range(len(owner)) if machine not in running]
-            machine = free[int(draws[2 * count + 1] * len(free))] if rule == "DIRECTCONTR" else free[0]
+            machine = (
+                free[int(draws[2 * count + 1] * len(free))] if rule == "DIRECTCONTR" else free[0]
+            )
             job = queues[chosen].pop(0)
             running[machine], ends[machine], starts[job] = job, t + processing[job], t
             turn, count = chosen + 1, count + 1
     return starts
 
 
-def estimate_key(instance: Scheduling, sampling: Sampling, starts: list[int], t: int, u: int) -> Fraction:
-    """psi of organization u less its estimated phi at t, coalitions scheduling first in, first out."""
+def estimate_key(
+    instance: Scheduling, sampling: Sampling, starts: list[int], t: int, u: int
+) -> Fraction:
+    """psi of organization u less its estimated phi at t, coalitions scheduling first in, first
+    out.
+    """
     estimate = Fraction(0)
     for place, mask in enumerate(sampling.masks):
         members = [v for v in range(instance.organizations) if mask >> v & 1]
@@ -111,7 +150,8 @@ def estimate_key(instance: Scheduling, sampling: Sampling, starts: list[int], t:
         value = 0
         if sum(machines) and len(jobs):
             part = instance.replace(
-                machines=machines, organization=instance.organization[jobs], release=instance.release[jobs],
+                machines=machines, organization=instance.organization[jobs],
+                release=instance.release[jobs],
                 processing=instance.processing[jobs],
             )  # fmt: skip
             value = int(psi(twin(part, "FIFO"), part.processing, t).sum())
@@ -121,11 +161,16 @@ def estimate_key(instance: Scheduling, sampling: Sampling, starts: list[int], t:
 
 
 def random_instance(rng: np.random.Generator, jobs: int = 20) -> Scheduling:
-    k, number, horizon = int(rng.integers(1, 5)), int(rng.integers(1, jobs)), int(rng.integers(3, 30))
+    k, number, horizon = (
+        int(rng.integers(1, 5)),
+        int(rng.integers(1, jobs)),
+        int(rng.integers(3, 30)),
+    )
     machines = rng.integers(0, 3, k)
     machines[rng.integers(k)] += 1
     return Scheduling(
-        machines, rng.integers(0, k, number), rng.integers(0, horizon, number), rng.integers(1, 9, number), horizon
+        machines, rng.integers(0, k, number), rng.integers(0, horizon, number),
+        rng.integers(1, 9, number), horizon
     )  # fmt: skip
 
 
@@ -156,7 +201,9 @@ def test_compiled_rand_equals_the_twin(rule: str) -> None:
     for _ in range(25):
         instance = random_instance(rng, jobs=12)
         sampling = sample_orderings([rng.permutation(instance.organizations) for _ in range(4)])
-        assert simulate(instance, rule, sampling=sampling).start.tolist() == twin(instance, rule, sampling=sampling)
+        assert simulate(instance, rule, sampling=sampling).start.tolist() == twin(
+            instance, rule, sampling=sampling
+        )
 
 
 def test_direct_contribution_credits_the_machine_s_owner() -> None:
@@ -178,7 +225,10 @@ def test_rand_with_all_orderings_is_ref_on_unit_jobs(reading: str) -> None:
         instance = unit_jobs(organizations=4, machines=4, jobs=30, horizon=12, rng=rng)
         sampling = sample_orderings([np.array(order) for order in permutations(range(4))])
         rule = "RAND" if reading == "figure" else "RAND-next"
-        assert simulate(instance, rule, sampling=sampling).start.tolist() == play_ref(instance, reading=reading).start.tolist()
+        assert (
+            simulate(instance, rule, sampling=sampling).start.tolist()
+            == play_ref(instance, reading=reading).start.tolist()
+        )
 
 
 class EveryOrder:
@@ -192,10 +242,14 @@ class EveryOrder:
 
 
 @pytest.mark.parametrize("options", [{}, {"reading": "figure"}, {"reading": "definition"}])
-def test_rand_with_every_order_is_fair_by_the_reading_it_is_judged_by(options: dict[str, Any]) -> None:
+def test_rand_with_every_order_is_fair_by_the_reading_it_is_judged_by(
+    options: dict[str, Any],
+) -> None:
     unlike = 0
     for number in range(20):
-        instance = unit_jobs(organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number))
+        instance = unit_jobs(
+            organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number)
+        )
         outcome = rand(instance, orderings=24, rng=EveryOrder(4), **options)  # type: ignore[arg-type]
         assert isinstance(outcome.solution, Schedule)
         assert metrics(instance, outcome.solution, **options).get("unfairness", 0.0) == 0
@@ -210,15 +264,20 @@ def test_rand_comes_closer_to_ref_on_unit_jobs_with_more_orderings() -> None:
     for orderings in (1, 10, 1000):
         total = 0.0
         for number in range(30):
-            instance = unit_jobs(organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number))
+            instance = unit_jobs(
+                organizations=4, machines=4, jobs=60, horizon=15, rng=np.random.default_rng(number)
+            )
             schedule = rand(instance, orderings=orderings, rng=rng).solution
-            total += float(np.abs(utilities(instance, schedule) - play_ref(instance).own[:, -1]).sum())
+            total += float(
+                np.abs(utilities(instance, schedule) - play_ref(instance).own[:, -1]).sum()
+            )
         distance.append(total)
     assert distance[0] > distance[1] > distance[2]
 
 
 def test_rand_s_guarantee_is_vacuous_at_the_paper_s_15_and_75() -> None:
-    # The printed formula gives 2.55 and 1.14 at k = 5, lambda = .9; two-sided Hoeffding 1.96 and .88.
+    # The printed formula gives 2.55 and 1.14 at k = 5, lambda = .9; two-sided Hoeffding 1.96 and
+    # .88.
     for orderings, printed, two_sided, vacuous in ((15, 2.55, 1.96, True), (75, 1.14, 0.88, False)):
         found = guarantee(5, orderings, 0.9)
         assert found["epsilon_printed"] == pytest.approx(printed, abs=0.005)
@@ -246,15 +305,30 @@ def test_round_robin_goes_on_after_the_last_one_served() -> None:
 
 
 def test_direct_contribution_puts_jobs_on_machines_at_random() -> None:
-    instance = workload(organizations=2, machines=40, jobs=30, horizon=1000, load=0.3, rng=np.random.default_rng(0))
-    first, second = (direct_contribution(instance, rng=np.random.default_rng(seed)) for seed in (0, 1))
+    instance = workload(
+        organizations=2, machines=40, jobs=30, horizon=1000, load=0.3, rng=np.random.default_rng(0)
+    )
+    first, second = (
+        direct_contribution(instance, rng=np.random.default_rng(seed)) for seed in (0, 1)
+    )
     assert first.start.tolist() == second.start.tolist()  # machines are never short here
     assert first.machine.tolist() != second.machine.tolist()
     assert first.machine.tolist() != assign_machines(instance, first.start).tolist()
 
 
 @pytest.mark.parametrize(
-    "method", ["RAND", "DIRECTCONTR", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO", "random", "REF"]
+    "method",
+    [
+        "RAND",
+        "DIRECTCONTR",
+        "ROUNDROBIN",
+        "FAIRSHARE",
+        "UTFAIRSHARE",
+        "CURRFAIRSHARE",
+        "FIFO",
+        "random",
+        "REF",
+    ],
 )
 def test_every_rule_is_greedy_feasible_and_repeats_itself(method: str) -> None:
     rng = np.random.default_rng(8)
@@ -282,7 +356,13 @@ def test_rand_refuses_bad_options(options: dict[str, object], message: str) -> N
 
 
 def test_rand_refuses_orders_whose_utilities_pass_64_bits() -> None:
-    long = Scheduling(machines=[1, 0], organization=[0, 1], release=[0, 0], processing=[2**30, 2**30], horizon=2**31 - 10)
+    long = Scheduling(
+        machines=[1, 0],
+        organization=[0, 1],
+        release=[0, 0],
+        processing=[2**30, 2**30],
+        horizon=2**31 - 10,
+    )
     with pytest.raises(InvalidOption, match="orderings is 15; at most 1 fit into 64 bits"):
         rand(long)
 
@@ -304,11 +384,15 @@ def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
         ("FIFO", {"samples": [-1]}, "samples are from -1 to 30"),
     ],
 )
-def test_the_event_loop_refuses_what_it_could_not_hold(rule: str, options: dict[str, object], message: str) -> None:
+def test_the_event_loop_refuses_what_it_could_not_hold(
+    rule: str, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         simulate(cotenant.read("scheduling/tiny"), rule, **options)
 
 
 def test_ut_fair_share_refuses_products_beyond_int64() -> None:
     with pytest.raises(InvalidInstance, match="for UTFAIRSHARE"):
-        simulate(Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24), "UTFAIRSHARE")
+        simulate(
+            Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24), "UTFAIRSHARE"
+        )

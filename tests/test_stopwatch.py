@@ -1,4 +1,6 @@
-"""The time that counts: it stands still during imports, compilation and the start of processes, and limits with it."""
+"""The time that counts: it stands still during imports, compilation and the start of processes, and
+limits with it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     return FakeTime(monkeypatch)
 
 
-def test_a_clock_stands_still_while_its_thread_starts_something_and_goes_on_after_the_outermost(fake: FakeTime) -> None:
+def test_a_clock_stands_still_while_its_thread_starts_something_and_goes_on_after_the_outermost(
+    fake: FakeTime,
+) -> None:
     clock = Clock(time_limit=10)
     fake.now += 1
     with paused():
@@ -66,9 +70,13 @@ def test_what_another_thread_starts_is_that_threads_own(fake: FakeTime) -> None:
 SLOW = "import os, time\ntime.sleep({seconds})\nhere = os.getpid()\n"
 
 
-def test_imports_do_not_count_while_there_is_a_clock(fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_do_not_count_while_there_is_a_clock(
+    fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds))
+    monkeypatch.setattr(
+        module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds)
+    )
     (tmp_path / "slow_inner.py").write_text(SLOW.format(seconds=3))
     (tmp_path / "slow_outer.py").write_text(SLOW.format(seconds=2) + "import slow_inner\n")
     (tmp_path / "slow_later.py").write_text(SLOW.format(seconds=4))
@@ -99,9 +107,13 @@ def test_what_a_broken_module_raises_is_raised_and_the_clock_goes_on(
     assert clock.seconds == 1
 
 
-def test_ctrl_c_during_an_import_waits_for_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_during_an_import_waits_for_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "interrupted_module.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n")
+    (tmp_path / "interrupted_module.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n"
+    )
     watch = ImportWatch()
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012  # it comes in a moment
         import_module("interrupted_module")
@@ -127,7 +139,9 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds))
+    monkeypatch.setattr(
+        module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds)
+    )
     (tmp_path / "slow_library.py").write_text(SLOW.format(seconds=50))
 
     def method(instance: object, *, time_limit: float) -> object:
@@ -141,11 +155,15 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
     assert cotenant.solve(tiny, method, time_limit=10).seconds == 1
 
 
-def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_parents_clock(tmp_path: Path) -> None:
+def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_parents_clock(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "slow_in_a_child.py").write_text(SLOW.format(seconds=2.5))
     clock = Clock()
     before = start_seconds()
-    assert call_apart(bad.imports, str(tmp_path), "slow_in_a_child", hard_limit=1.5) is not None, "the import takes longer"
+    assert call_apart(bad.imports, str(tmp_path), "slow_in_a_child", hard_limit=1.5) is not None, (
+        "the import takes longer"
+    )
     assert start_seconds() - before >= 2.5
     assert clock.left is None
 
@@ -153,16 +171,36 @@ def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_
 @pytest.mark.slow
 def test_an_empty_cache_of_kernels_does_not_cost_the_proof(tmp_path: Path) -> None:
     """`min-servers --time-limit 1` answered "feasible 5" where a second run proved 4."""
-    command = [sys.executable, "-m", "cotenant.cli", "solve", "packing/tiny", "-m", "min-servers", "--time-limit", "1", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "cotenant.cli",
+        "solve",
+        "packing/tiny",
+        "-m",
+        "min-servers",
+        "--time-limit",
+        "1",
+        "--json",
+    ]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, check=False
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        check=False,
     )
     assert '"status": "optimal"' in done.stdout, done.stderr
-    assert "s to start, in no run's seconds: libraries, kernels, processes; compiled kernels are kept" in done.stderr
+    assert (
+        "s to start, in no run's seconds: libraries, kernels, processes; compiled kernels are kept"
+        in done.stderr
+    )
     assert stopwatch().seconds > 0
 
 
-def test_handing_a_program_over_is_part_of_an_engines_time(fake: FakeTime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handing_a_program_over_is_part_of_an_engines_time(
+    fake: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cotenant.models.program import ProgramBuilder
     from cotenant.solvers.engines import cpsat, highs, solve_program
 

@@ -1,10 +1,13 @@
-"""A table in every form it is written in: what programs read is unrounded, what people read is escaped."""
+"""A table in every form it is written in: what programs read is unrounded, what people read is
+escaped.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import shutil
+import statistics
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -12,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from cotenant.analysis.metric import Metric
+from cotenant.analysis.report.console import Form
 from cotenant.analysis.report.table import Column, Table
-from cotenant.analysis.report.tables import figure, percent
+from cotenant.analysis.report.tables import figure, percent, proved
 from cotenant.instances.problem import InvalidOption
 
 SPECIAL = r"""a\b & 50% $x$ #1 a_b {c} ~ ^ <script> | "q" `t` [1] * -- 'x' τ ≤ → ψ ⟨1⟩ ε Δ 2² … é"""
@@ -30,7 +34,12 @@ TABLE = Table(
 
 def test_csv_holds_values_as_they_are_and_nothing_for_none() -> None:
     rows = list(csv.reader(io.StringIO(TABLE.csv())))
-    assert rows == [["method", "penalty"], ["optimal", str(1 / 3)], ["[SR] a|b", ""], [SPECIAL, "0.5"]]
+    assert rows == [
+        ["method", "penalty"],
+        ["optimal", str(1 / 3)],
+        ["[SR] a|b", ""],
+        [SPECIAL, "0.5"],
+    ]
 
 
 def test_people_read_rounded_text_and_a_pair_says_its_own() -> None:
@@ -42,13 +51,19 @@ def test_a_terminal_shows_every_cell() -> None:
 
     stream = io.StringIO()
     Console(file=stream, width=200, markup=False).print(TABLE.rich())
-    assert all(word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*"))
+    assert all(
+        word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*")
+    )
 
 
 def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     from cotenant.analysis.report.console import print_tables
 
-    columns = (Column("method"), Column("status"), *(Column(f"metric-{n:02}", numeric=True) for n in range(12)))
+    columns = (
+        Column("method"),
+        Column("status"),
+        *(Column(f"metric-{n:02}", numeric=True) for n in range(12)),
+    )
     print_tables([Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),))])
     printed = capsys.readouterr().out
     assert "feasible  " in printed
@@ -59,7 +74,15 @@ def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "-"), (0.0, "0 %"), (2e-9, "<0.01 %"), (-2e-9, ">-0.01 %"), (1e-4, "0.01 %"), (12.0, "12 times")]
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0 %"),
+        (2e-9, "<0.01 %"),
+        (-2e-9, ">-0.01 %"),
+        (1e-4, "0.01 %"),
+        (12.0, "12 times"),
+    ],
 )
 def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text: str) -> None:
     assert percent(value) == text
@@ -68,7 +91,10 @@ def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text
 def test_latex_escapes_every_special_character() -> None:
     text = TABLE.latex()
     body = next(line for line in text.splitlines() if "half" in line)
-    assert r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}" in body
+    assert (
+        r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}"
+        in body
+    )
     assert r"\textless{}script\textgreater{} \textbar{}" in body
     assert "{[}1{]} {*} -{}-" in body
     assert r"\begin{tabular}{lr}" in text
@@ -80,7 +106,9 @@ def test_latex_escapes_every_special_character() -> None:
 def test_latex_compiles(tmp_path: Path) -> None:
     document = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{TABLE.latex()}\end{{document}}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
-    done = subprocess.run(["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        ["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-2000:]
 
 
@@ -109,5 +137,106 @@ def test_every_column_of_a_comparison_has_a_heading_of_its_own_for_programs() ->
     (table,) = comparison_tables(done).values()
     header, *lines = list(csv.reader(io.StringIO(table.csv())))
     assert len(set(header)) == len(header)
-    assert {"penalty", "gap_penalty", "gap_blocking_pairs"} <= set(header)
+    gaps = {"gap_penalty", "gap_blocking_pairs", "difference_blocking_pairs"}
+    assert {"penalty"} | gaps <= set(header)
+    greedy = dict(zip(header, lines[2], strict=True))
+    assert greedy["gap_blocking_pairs"] == "", "nothing is a fraction of a bound of 0"
+    assert greedy["difference_blocking_pairs"] == greedy["blocking_pairs"] != "0.0"
     assert all(len(line) == len(header) for line in lines)
+
+
+FEW = {
+    "admission": ["optimal", "SM", "DA1"],
+    "colocation": ["optimal", "stable", "SMR", "GR"],
+    "market": ["fisher", "nash-welfare", "utilitarian", "G-I"],
+    "numa": ["fluid", "Local"],
+    "packing": ["min-servers", "FF", "random-fit"],
+    "scheduling": ["REF", "RAND", "max-utilization", "random"],
+}
+
+
+@pytest.mark.parametrize("problem", FEW)
+def test_a_comparison_breaks_no_number_and_no_word_on_a_narrow_terminal(
+    problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cotenant
+    from cotenant.analysis.report.console import print_tables
+    from cotenant.analysis.report.tables import comparison_tables
+
+    done = cotenant.compare([cotenant.read(f"{problem}/tiny")], FEW[problem], seeds=range(2))
+    (table,) = comparison_tables(done).values()
+    names = [column.name for column in table.headings]
+    assert len(set(names)) == len(names)
+    known = {word for text in (*names, table.title, table.caption) for word in text.split()}
+    known |= {word for line in table.texts() for text in line for word in text.split()}
+    for width in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_tables([table])
+        printed = capsys.readouterr().out
+        assert max(map(len, printed.splitlines())) <= width
+        body, _, notes = printed.partition("\nRows of several seeds are means")
+        assert set(body.split()) <= known | {"─" * n for n in range(width)}
+        assert all(method in body for method in FEW[problem])
+        for name in names:
+            assert name.split()[0] in body or name.split()[0] in notes
+    monkeypatch.delenv("COLUMNS")
+    print_tables([table], Form.WIDE)
+    printed = capsys.readouterr().out
+    assert "left out" not in printed
+    assert all(name in printed for name in names)
+
+
+def test_the_highest_rank_is_left_out_first_and_said_with_the_cure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cotenant.analysis.report.console import print_tables
+
+    columns = (
+        Column("method"),
+        *(Column(f"number-{n}", numeric=True, rank=5 - n) for n in range(5)),
+    )
+    monkeypatch.setenv("COLUMNS", "48")
+    print_tables([Table("ranked", "", columns, (("a", *[1.25] * 5),))])
+    printed = capsys.readouterr().out
+    assert "number-4" in printed.splitlines()[1]
+    assert "left out at 48 columns: number-0, number-1" in printed
+    assert "--format wide" in printed
+
+
+def test_rows_that_fit_no_other_way_are_stacked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cotenant.analysis.report.console import print_tables
+
+    columns = tuple(Column(f"number-{n}", numeric=True) for n in range(8))
+    monkeypatch.setenv("COLUMNS", "40")
+    print_tables([Table("stacked", "", columns, ((*[1.25] * 8,), (*[2.5] * 8,)))])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines == [[f"number-{n}", value] for value in ("1.25", "2.5") for n in range(8)]
+
+
+def test_means_say_over_how_many_seeds_and_how_far_they_spread() -> None:
+    import cotenant
+    from cotenant.analysis.report.tables import comparison_tables
+
+    done = cotenant.compare([cotenant.read("packing/tiny")], ["FF", "random-fit"], seeds=range(3))
+    drawn_rows = [row for row in done.rows if row["method"] == "random-fit"]
+    values = [float(row["metrics"]["servers"] or 0) for row in drawn_rows]
+    (table,) = comparison_tables(done).values()
+    assert "means" in table.notes[0]
+    header, *lines = csv.reader(io.StringIO(table.csv()))
+    drawn = dict(zip(header, lines[1], strict=True))
+    assert int(drawn["seeds"]) == 3
+    assert float(drawn["servers"]) == pytest.approx(sum(values) / 3)
+    assert float(drawn["sd_servers"]) == pytest.approx(statistics.stdev(values))
+    assert any("±" in text for text in table.texts()[1])
+    assert dict(zip(header, lines[0], strict=True))["sd_servers"] in ("", "0.0")
+
+
+def test_a_later_level_that_is_not_proved_shows_its_gap_beside_the_status() -> None:
+    level = {"objective": "slack", "value": 0.0, "bound": 0.0, "status": "optimal"}
+    second = {"objective": "penalty", "value": 0.022, "bound": 0.02, "status": "feasible"}
+    assert proved({"status": "optimal", "levels": [level, second]}) == "optimal, then gap 10.00 %"
+    no_bound = second | {"bound": None}
+    assert proved({"status": "optimal", "levels": [level, no_bound]}) == "optimal, then no bound"
+    assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"

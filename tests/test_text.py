@@ -1,4 +1,6 @@
-"""Names, sources and paths of others are printed as text: no command to a terminal, and nothing read backwards."""
+"""Names, sources and paths of others are printed as text: no command to a terminal, and nothing
+read backwards.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,25 @@ def test_what_is_printable_stays_as_it_is(text: str) -> None:
 
 
 def test_values_of_json_are_made_printable_at_every_depth() -> None:
-    assert all_printable({"a\x1b": ["\x07", {"b": "\u202e"}, 1, None]}) == {r"a\x1b": [r"\x07", {"b": r"\u202e"}, 1, None]}
+    assert all_printable({"a\x1b": ["\x07", {"b": "\u202e"}, 1, None]}) == {
+        r"a\x1b": [r"\x07", {"b": r"\u202e"}, 1, None]
+    }
 
 
 def test_a_table_is_printable_in_every_form() -> None:
-    columns = (Column(f"name {HOSTILE}"), Column("value"), Column("joined", lambda values: ", ".join(values)))
-    table = Table("t", HOSTILE, columns, ((HOSTILE, (1.5, HOSTILE), [HOSTILE]),), caption=HOSTILE, notes=(HOSTILE,))
+    columns = (
+        Column(f"name {HOSTILE}"),
+        Column("value"),
+        Column("joined", lambda values: ", ".join(values)),
+    )
+    table = Table(
+        "t",
+        HOSTILE,
+        columns,
+        ((HOSTILE, (1.5, HOSTILE), [HOSTILE]),),
+        caption=HOSTILE,
+        notes=(HOSTILE,),
+    )
     from rich.console import Console
 
     stream = io.StringIO()
@@ -75,10 +90,18 @@ FORMULAS = ["=1+1", "+SUM(A1)", "-2+3|cmd", "@import", "\uff1dA1"]
 
 def test_a_spreadsheet_takes_no_text_for_a_formula_and_numbers_stay_numbers() -> None:
     columns = (Column("=head"), Column("number"))
-    table = Table("t", "", columns, tuple((text, -1.5) for text in [*FORMULAS, "a=b", "-2.5", "+1e3", "\t=1"]))
+    table = Table(
+        "t", "", columns, tuple((text, -1.5) for text in [*FORMULAS, "a=b", "-2.5", "+1e3", "\t=1"])
+    )
     rows = list(csv.reader(io.StringIO(table.csv())))
     assert rows[0] == ["'=head", "number"]
-    assert [row[0] for row in rows[1:]] == [*(f"'{text}" for text in FORMULAS), "a=b", "-2.5", "+1e3", r"\t=1"]
+    assert [row[0] for row in rows[1:]] == [
+        *(f"'{text}" for text in FORMULAS),
+        "a=b",
+        "-2.5",
+        "+1e3",
+        r"\t=1",
+    ]
     assert {row[1] for row in rows[1:]} == {"-1.5"}
 
 
@@ -87,7 +110,9 @@ def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
 ) -> None:
     file, answer = tmp_path / "x.json", tmp_path / "answer.json"
     types = len(tiny().count)
-    hostile = tiny(name=HOSTILE, source=HOSTILE, names=tuple(f"{HOSTILE}{place}" for place in range(types)))
+    hostile = tiny(
+        name=HOSTILE, source=HOSTILE, names=tuple(f"{HOSTILE}{place}" for place in range(types))
+    )
     cotenant.write(hostile, file)
     cotenant.solve(hostile, "GR").write(answer)
     stored = json.loads(answer.read_text())
@@ -110,7 +135,9 @@ def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
             assert not COMMANDS.search(stream), arguments
 
 
-def test_names_that_look_like_markup_do_not_end_what_is_shown_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_look_like_markup_do_not_end_what_is_shown_while_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """rich would take "[/x]" for the end of a style that never began."""
     from cotenant.analysis.report import console
 
@@ -129,8 +156,17 @@ def test_names_that_look_like_markup_do_not_end_what_is_shown_while_waiting(monk
 
 
 def test_a_page_and_its_pictures_hold_no_such_letter(tmp_path: Path) -> None:
-    rows = [report_rows.row(instance=HOSTILE), report_rows.row("SMR", HOSTILE), report_rows.failed("GR", HOSTILE, error=HOSTILE)]
-    written = write_report(rows, tmp_path / "page.html", tables=tmp_path / "tables", command=f"cotenant report {HOSTILE}")
+    rows = [
+        report_rows.row(instance=HOSTILE),
+        report_rows.row("SMR", HOSTILE),
+        report_rows.failed("GR", HOSTILE, error=HOSTILE),
+    ]
+    written = write_report(
+        rows,
+        tmp_path / "page.html",
+        tables=tmp_path / "tables",
+        command=f"cotenant report {HOSTILE}",
+    )
     for path in written:
         assert not COMMANDS.search(path.read_text()), path
 
@@ -138,10 +174,19 @@ def test_a_page_and_its_pictures_hold_no_such_letter(tmp_path: Path) -> None:
 def test_a_picture_by_itself_holds_none_and_runs_no_tex(monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib as mpl
 
-    series = Series(HOSTILE, (HOSTILE, "b"), (1.0, 2.0), style="line+points", labels=(HOSTILE, "b"), tips=(HOSTILE, "b"))
+    series = Series(
+        HOSTILE,
+        (HOSTILE, "b"),
+        (1.0, 2.0),
+        style="line+points",
+        labels=(HOSTILE, "b"),
+        tips=(HOSTILE, "b"),
+    )
     chart = Chart("chart", HOSTILE, HOSTILE, HOSTILE, (series, series), HOSTILE)
     names = ("\x1b[2J", "\u202e")
-    heat = HeatMap("heat", HOSTILE, HOSTILE, HOSTILE, names, names, ((1.0, 2.0), (3.0, 4.0)), HOSTILE, HOSTILE)
+    heat = HeatMap(
+        "heat", HOSTILE, HOSTILE, HOSTILE, names, names, ((1.0, 2.0), (3.0, 4.0)), HOSTILE, HOSTILE
+    )
     with mpl.rc_context({"text.usetex": True}):  # as a matplotlibrc of the current folder may say
         for picture in (chart, heat):
             assert not COMMANDS.search(svg(picture))

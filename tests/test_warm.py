@@ -30,7 +30,9 @@ def warm(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.slow
-def test_later_runs_compile_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_later_runs_compile_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(commands, "WARMING", ("colocation/tiny", "colocation preferences"))
     assert warm(monkeypatch) == 0
     kept = sorted(cache.rglob("*.nbc"))
@@ -52,4 +54,6 @@ def test_without_a_folder_for_them_it_says_why(
 def test_what_it_runs_is_of_every_problem() -> None:
     from cotenant.instances.problem import PROBLEM_NAMES
 
-    assert {text.replace(" ", "/").partition("/")[0] for text in commands.WARMING} == set(PROBLEM_NAMES)
+    assert {text.replace(" ", "/").partition("/")[0] for text in commands.WARMING} == set(
+        PROBLEM_NAMES
+    )

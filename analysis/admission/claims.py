@@ -14,11 +14,15 @@ from ..findings import Findings, Floats, Stored
 
 
 def claims(instance: Admission, stored: Stored) -> Findings:
-    """The bounds that prices of cores prove, and what VMs to themselves, or all cores, allow at most."""
+    """The bounds that prices of cores prove, and what VMs to themselves, or all cores, allow at
+    most.
+    """
     found = Findings(bounds={"blocking_pairs": 0.0})
     certificate = stored.certificate
     if stored.bound is not None:
-        alone = float(speeds_on(instance, instance.cores).max(axis=1).sum())  # everybody on an empty VM
+        alone = float(
+            speeds_on(instance, instance.cores).max(axis=1).sum()
+        )  # everybody on an empty VM
         found.bounds |= {"assigned": most_possible(instance) / instance.jobs, "total_speed": alone}
     prices = found.numbers(certificate, "prices", instance.cores.shape)
     if prices is not None and (prices < 0).any():
@@ -34,9 +38,16 @@ def claims(instance: Admission, stored: Stored) -> Findings:
 
 
 def _job_prices(found: Findings, instance: Admission, stored: Stored, rents: Floats) -> None:
-    """What the prices of jobs prove, where that is as much as is claimed: a search that is cut off proves less."""
+    """What the prices of jobs prove, where that is as much as is claimed: a search that is cut off
+    proves less.
+    """
     given = Findings().numbers(stored.certificate, "job_prices", (instance.jobs,))
-    if given is None or (given < 0).any() or stored.objective != "total_speed" or stored.bound is None:
+    if (
+        given is None
+        or (given < 0).any()
+        or stored.objective != "total_speed"
+        or stored.bound is None
+    ):
         return
     proved = sets_bound(instance, rents, given)
     if agree(max(proved, stored.bound), stored.bound, scale(instance, "total_speed")):

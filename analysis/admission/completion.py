@@ -44,15 +44,16 @@ class BestCompletion:
 def best_completion(instance: Admission, *, goal: Goal = "computation") -> BestCompletion:
     """The least completion time of any assignment, or of any sequence of rounds.
 
-    Cores may be shared in any way inside a VM. For every set of jobs and every VM all sharings are gone through and those
-    kept that no other beats both in the sum and in the longest of the computation times; sets are then put together over
-    VMs, and rounds over sets.
+    Cores may be shared in any way inside a VM. For every set of jobs and every VM all sharings are
+    gone through and those kept that no other beats both in the sum and in the longest of the
+    computation times; sets are then put together over VMs, and rounds over sets.
 
     Parameters
     ----------
     instance : with `length`; at most `MOST_JOBS` jobs, and few cores.
-    goal : "computation": sum of length / speed when everybody runs in one round (the claim of section III.B.4);
-        "completion", "completion-together", "makespan": over all sequences of rounds, as in `Rounds.facts`.
+    goal : "computation": sum of length / speed when everybody runs in one round (the claim of
+        section III.B.4); "completion", "completion-together", "makespan": over all sequences of
+        rounds, as in `Rounds.facts`.
 
     Raises
     ------
@@ -64,13 +65,17 @@ def best_completion(instance: Admission, *, goal: Goal = "computation") -> BestC
     if instance.length is None:
         raise InvalidOption("the jobs have no lengths; give the instance a length for each job")
     if instance.jobs > MOST_JOBS:
-        raise InvalidOption(f"there are {instance.jobs} jobs; complete enumeration takes at most {MOST_JOBS}")
+        raise InvalidOption(
+            f"there are {instance.jobs} jobs; complete enumeration takes at most {MOST_JOBS}"
+        )
     _few_sharings(instance)
     fronts = _fronts(instance)
     everybody = (1 << instance.jobs) - 1
     if goal == "computation":
         if not fronts[everybody]:
-            raise NoSolution(f"{instance.jobs} jobs do not fit on {int(instance.cores.sum())} cores in one round")
+            raise NoSolution(
+                f"{instance.jobs} jobs do not fit on {int(instance.cores.sum())} cores in one round"
+            )
         best = min(fronts[everybody])
         return _answer(instance, best[0], [best[2]])
     plan = _rounds(fronts, everybody, goal)
@@ -83,7 +88,10 @@ def _few_sharings(instance: Admission) -> None:
     for v, cores in enumerate(instance.cores.tolist()):
         ways = math.prod(math.comb(number + instance.jobs, instance.jobs) for number in cores)
         if ways > MOST_SHARINGS:
-            raise InvalidOption(f"VM {v} has about {ways} ways to share its cores; complete enumeration takes {MOST_SHARINGS}")
+            raise InvalidOption(
+                f"VM {v} has about {ways} ways to share its cores; complete enumeration takes "
+                f"{MOST_SHARINGS}"
+            )
 
 
 def _fronts(instance: Admission) -> dict[int, list[Point]]:
@@ -97,7 +105,9 @@ def _fronts(instance: Admission) -> dict[int, list[Point]]:
             points = []
             for here in _subsets(jobs):
                 for total, longest, choice in alone[here]:
-                    points += [(total + t, max(longest, m), choice + c) for t, m, c in fronts[jobs & ~here]]
+                    points += [
+                        (total + t, max(longest, m), choice + c) for t, m, c in fronts[jobs & ~here]
+                    ]
             joined[jobs] = _undominated(points)
         fronts = joined
     return fronts
@@ -109,14 +119,17 @@ def _sharings(instance: Admission, v: int, jobs: int) -> list[Point]:
     members = [j for j in range(instance.jobs) if jobs >> j & 1]
     found: list[Point] = []
 
-    def choose(place: int, free: tuple[int, ...], total: float, longest: float, choice: Choice) -> None:
+    def choose(
+        place: int, free: tuple[int, ...], total: float, longest: float, choice: Choice
+    ) -> None:
         if place == len(members):
             found.append((total, longest, choice))
             return
         j = members[place]
         for cores in _vectors(free, int(instance.threads[j])):
             if any(cores):
-                time = float(instance.length[j]) / sum(s * n for s, n in zip(instance.speed[j].tolist(), cores, strict=True))  # type: ignore[index]
+                speed = sum(s * n for s, n in zip(instance.speed[j].tolist(), cores, strict=True))
+                time = float(instance.length[j]) / speed  # type: ignore[index]
                 left = tuple(f - n for f, n in zip(free, cores, strict=True))
                 choose(place + 1, left, total + time, max(longest, time), (*choice, (j, v, cores)))
 
@@ -152,7 +165,9 @@ def _subsets(jobs: int) -> Iterator[int]:
         here = (here - 1) & jobs
 
 
-def _rounds(fronts: dict[int, list[Point]], everybody: int, goal: str) -> tuple[float, list[Choice]] | None:
+def _rounds(
+    fronts: dict[int, list[Point]], everybody: int, goal: str
+) -> tuple[float, list[Choice]] | None:
     """The best sequence of rounds for all jobs; sets of jobs still waiting, smallest first."""
     best: dict[int, tuple[float, list[Choice]]] = {0: (0.0, [])}
     for waiting in range(1, everybody + 1):

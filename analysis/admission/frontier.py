@@ -53,7 +53,9 @@ class FrontierPoint:
     def priced(self) -> PricePoint:
         """The point as every problem's frontier has it."""
         limit = None if self.allowed == np.inf else float(self.allowed)
-        return PricePoint(limit, self.total_speed, self.bound, float(self.blocking_pairs), self.status)
+        return PricePoint(
+            limit, self.total_speed, self.bound, float(self.blocking_pairs), self.status
+        )
 
 
 @checked
@@ -67,15 +69,17 @@ def frontier(
 ) -> list[FrontierPoint]:
     """The frontier of total speed against blocking pairs, fewest pairs first.
 
-    From the optimum down: allow one pair fewer than the last answer has, and solve again (epsilon-constraints), until an
-    answer without blocking pairs. Where every point is "optimal" the list is the whole frontier. Zero pairs are always
-    possible (`proposed` has none), but the best such assignment can be faster than `proposed`: a VM may hand a job cores
-    that are not the job's fastest, as long as no other VM offers it more.
+    From the optimum down: allow one pair fewer than the last answer has, and solve again
+    (epsilon-constraints), until an answer without blocking pairs. Where every point is "optimal"
+    the list is the whole frontier. Zero pairs are always possible (`proposed` has none), but the
+    best such assignment can be faster than `proposed`: a VM may hand a job cores that are not the
+    job's fastest, as long as no other VM offers it more.
 
     Parameters
     ----------
     instance : J x V x C at most `LARGEST`: about that many 0/1 columns are added.
-    time_limit : seconds in all, half of what is left for each point in turn; points are then perhaps only "feasible".
+    time_limit : seconds in all, half of what is left for each point in turn; points are then
+        perhaps only "feasible".
     rng : of the optimum's local search.
     engine : "highs" or "cp-sat".
     report : progress.
@@ -90,25 +94,32 @@ def frontier(
     clock = Clock(time_limit, report)
     if not within_reach(instance):
         raise InvalidOption(
-            f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types are too many for the exact "
+            f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types "
+            "are too many for the exact "
             f"frontier; expected a product of at most {LARGEST}"
         )
     kept: list[FrontierPoint] = []
     for point in reversed(list(downwards(instance, clock, rng=rng, engine=engine))):
-        if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):  # more pairs must bring speed
+        if not kept or point.total_speed > kept[-1].total_speed * (
+            1 + 1e-9
+        ):  # more pairs must bring speed
             kept.append(point)
     return kept
 
 
 @checked
 def price_frontiers(
-    instance: Admission, *, time_limit: float | None = None, points: Points = 24, engine: EngineName = "highs"
+    instance: Admission,
+    *,
+    time_limit: float | None = None,
+    points: Points = 24,
+    engine: EngineName = "highs",
 ) -> tuple[PriceFrontier, ...]:
     """The most total speed within each limit on blocking pairs.
 
     Of small instances the whole `frontier`. Of larger ones, or when it is cut short, what can be
-    proved: the optimum's bound, which holds at every limit, and below it the policies' assignments, each at the number of
-    pairs it has; `proposed` has none.
+    proved: the optimum's bound, which holds at every limit, and below it the policies' assignments,
+    each at the number of pairs it has; `proposed` has none.
 
     Parameters
     ----------
@@ -133,16 +144,21 @@ def price_frontiers(
     if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
         stop = Stop.TIME_LIMIT
     if not proved or not within_reach(instance):
-        enough = np.inf if not found or found[0].reached is None else found[0].reached  # the optimum's pairs
+        enough = (
+            np.inf if not found or found[0].reached is None else found[0].reached
+        )  # the optimum's pairs
         for policy in functions("admission", *SCHEMES).values():
             pairs, speed, _ = _counted(instance, policy(instance))
             if pairs < enough:
                 found.append(PricePoint(float(pairs), speed, None, float(pairs)))
-    marks = _thinned(_with_tight_end(_distinct(settled(_one_each(found), "max", CLOSE, unit=0.0))), points)
+    marks = _thinned(
+        _with_tight_end(_distinct(settled(_one_each(found), "max", CLOSE, unit=0.0))), points
+    )
     note = "Each limit: at most so many pairs of a job and a VM block."
     if not within_reach(instance):
         note += (
-            f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; its bound holds at every limit, and "
+            f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; "
+            "its bound holds at every limit, and "
             "the points below it are the policies' own."
         )
     return (PriceFrontier("total_speed", "blocking_pairs", marks, note, stop),)
@@ -154,9 +170,14 @@ def within_reach(instance: Admission) -> bool:
 
 
 def downwards(
-    instance: Admission, clock: Clock, *, rng: np.random.Generator | None = None, engine: EngineName = "highs"
+    instance: Admission,
+    clock: Clock,
+    *,
+    rng: np.random.Generator | None = None,
+    engine: EngineName = "highs",
 ) -> Iterator[FrontierPoint]:
-    """The frontier's points as they are found, from the optimum down; of an instance out of reach the optimum only.
+    """The frontier's points as they are found, from the optimum down; of an instance out of reach
+    the optimum only.
 
     Programs start from the policies' assignments and from those on a walk towards stability.
 
@@ -174,7 +195,9 @@ def downwards(
     known = [_counted(instance, one) for one in _starts(instance, best.solution, clock, rng)]
     while last.blocking_pairs > 0:
         allowed = last.blocking_pairs - 1
-        _, speed, start = max((entry for entry in known if entry[0] <= allowed), key=lambda entry: entry[1])
+        _, speed, start = max(
+            (entry for entry in known if entry[0] <= allowed), key=lambda entry: entry[1]
+        )
         clock.note(speed, last.bound, f"at most {allowed} blocking pairs")
         found, bound = _solved(instance, allowed, start, last.bound, clock, engine)
         known.append(_counted(instance, found))
@@ -182,8 +205,12 @@ def downwards(
         yield last
 
 
-def _starts(instance: Admission, best: Assignment, clock: Clock, rng: np.random.Generator | None) -> Iterator[Assignment]:
-    """The policies' assignments, one of local search, and those on the ways from there and from the optimum to stability."""
+def _starts(
+    instance: Admission, best: Assignment, clock: Clock, rng: np.random.Generator | None
+) -> Iterator[Assignment]:
+    """The policies' assignments, one of local search, and those on the ways from there and from the
+    optimum to stability.
+    """
     for policy in functions("admission", *SCHEMES).values():
         yield policy(instance)
     drawn = np.random.default_rng(0) if rng is None else rng
@@ -200,14 +227,20 @@ def _counted(instance: Admission, assignment: Assignment) -> tuple[int, float, A
 
 
 def _solved(
-    instance: Admission, allowed: int, start: Assignment, bound: float, clock: Clock, engine: EngineName
+    instance: Admission,
+    allowed: int,
+    start: Assignment,
+    bound: float,
+    clock: Clock,
+    engine: EngineName,
 ) -> tuple[Assignment, float]:
     """The best assignment with at most so many blocking pairs, and a bound on all of them."""
     if clock.over:
         return start, bound
     program = blocking_program(instance, allowed)
     answer = solve_program(
-        program.base.program, engine=engine, time_limit=clock.share(2), start=program.point(instance, start)
+        program.base.program, engine=engine, time_limit=clock.share(2),
+        start=program.point(instance, start)
     )  # fmt: skip
     raise_if_interrupted(answer)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
@@ -221,29 +254,43 @@ def _solved(
     return best, max(bound, speed)
 
 
-def _point(instance: Admission, assignment: Assignment, bound: float, allowed: float) -> FrontierPoint:
+def _point(
+    instance: Admission, assignment: Assignment, bound: float, allowed: float
+) -> FrontierPoint:
     pairs, value, _ = _counted(instance, assignment)
     met = bound - value <= CLOSE * value
-    return FrontierPoint(pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment)
+    return FrontierPoint(
+        pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment
+    )
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """One point for each limit, the tightest first, with the best answer and the best bound of those that share it."""
+    """One point for each limit, the tightest first, with the best answer and the best bound of
+    those that share it.
+    """
     groups: dict[float, list[PricePoint]] = {}
     for point in points:
         groups.setdefault(np.inf if point.limit is None else point.limit, []).append(point)
     found = []
     for limit in sorted(groups):
-        bound = min((point.bound for point in groups[limit] if point.bound is not None), default=None)
+        bound = min(
+            (point.bound for point in groups[limit] if point.bound is not None), default=None
+        )
         best = max(groups[limit], key=lambda point: -np.inf if point.value is None else point.value)
         found.append(replace(best, bound=bound))
     return found
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """Of points with one value and one bound only that of the loosest limit, which says as much as all of them."""
+    """Of points with one value and one bound only that of the loosest limit, which says as much as
+    all of them.
+    """
     pairs = zip(points, [*points[1:], None], strict=True)
-    return [one for one, looser in pairs if looser is None or (one.value, one.bound) != (looser.value, looser.bound)]
+    return [
+        one
+        for one, looser in pairs
+        if looser is None or (one.value, one.bound) != (looser.value, looser.bound)
+    ]
 
 
 def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
@@ -255,4 +302,7 @@ def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
 
 def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:
     """At most so many, the first and the last among them."""
-    return tuple(points[place] for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int)))
+    return tuple(
+        points[place]
+        for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
+    )

@@ -1,13 +1,21 @@
 """The metrics of an assignment: speed, who is served, how well VMs are used, and how stable it is.
 
-The paper describes its metrics in words without formulas (section IV); each formula below names the sentence it follows.
+The paper describes its metrics in words without formulas (section IV); each formula below names the
+sentence it follows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...instances.admission import Admission, Assignment, blocking_pairs, job_speeds, speeds_on, total_speed
+from ...instances.admission import (
+    Admission,
+    Assignment,
+    blocking_pairs,
+    job_speeds,
+    speeds_on,
+    total_speed,
+)
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -23,28 +31,37 @@ METRICS: tuple[Metric, ...] = (
 
 
 def metrics(instance: Admission, assignment: Assignment) -> dict[str, float]:
-    """Every metric of a feasible assignment. With s_j the speed of job j on the cores it holds, A the jobs assigned:
+    """Every metric of a feasible assignment. With s_j the speed of job j on the cores it holds, A
+    the jobs assigned:
 
     - `total_speed` = sum of s_j.
-    - `speed_score` = mean of s_j over A ("based on the speed ratios for each job depending on the core type").
-    - `assigned` = |A| / J ("the number of jobs successfully assigned to a VM before the available cores were depleted").
-    - `threads_used` = mean over A of cores held / threads ("average percent of available threads utilized for a job").
-    - `cores_used` = mean over the VMs that have cores of cores in use / cores ("how effectively the VM resources are
-      used ... also whether a VM is matched to any jobs at all").
-    - `resource_score` = mean over A of s_j / the speed of j on its VM when that is empty ("how frequently each job is
-      executed the best it could be on a given VM").
+    - `speed_score` = mean of s_j over A ("based on the speed ratios for each job depending on the
+      core type").
+    - `assigned` = |A| / J ("the number of jobs successfully assigned to a VM before the available
+      cores were depleted").
+    - `threads_used` = mean over A of cores held / threads ("average percent of available threads
+      utilized for a job").
+    - `cores_used` = mean over the VMs that have cores of cores in use / cores ("how effectively the
+      VM resources are used ... also whether a VM is matched to any jobs at all").
+    - `resource_score` = mean over A of s_j / the speed of j on its VM when that is empty ("how
+      frequently each job is executed the best it could be on a given VM").
     - `blocking_pairs` = number of pairs that block, see `instances.admission.blocking_pairs`.
-    - `computation_time` = sum of length_j / s_j ("the sum of total computation times for each job", section III.B.4).
+    - `computation_time` = sum of length_j / s_j ("the sum of total computation times for each job",
+      section III.B.4).
 
-    Means over A are left out when nobody is assigned, `cores_used` when there are no cores, and `computation_time` when
-    jobs have no length or some job is not assigned.
+    Means over A are left out when nobody is assigned, `cores_used` when there are no cores, and
+    `computation_time` when jobs have no length or some job is not assigned.
     """
     speeds, chosen = job_speeds(instance, assignment), np.flatnonzero(assignment.assigned)
     result = {"total_speed": total_speed(instance, assignment)}
     if len(chosen):
-        empty = speeds_on(instance, instance.cores, chosen)[np.arange(len(chosen)), assignment.machine[chosen]]
+        empty = speeds_on(instance, instance.cores, chosen)[
+            np.arange(len(chosen)), assignment.machine[chosen]
+        ]
         result["speed_score"] = float(speeds[chosen].mean())
-        result["threads_used"] = float((assignment.cores[chosen].sum(axis=1) / instance.threads[chosen]).mean())
+        result["threads_used"] = float(
+            (assignment.cores[chosen].sum(axis=1) / instance.threads[chosen]).mean()
+        )
         result["resource_score"] = float((speeds[chosen] / empty).mean())
     result["assigned"] = len(chosen) / instance.jobs
     there = instance.cores.sum(axis=1)

@@ -1,4 +1,6 @@
-"""Pictures of assignments: the speed every job got, how full VMs and core types are, and speed against stability."""
+"""Pictures of assignments: the speed every job got, how full VMs and core types are, and speed
+against stability.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.admission import Admission, Assignment, blocking_pairs, job_speeds, speeds_on, total_speed
+from ...instances.admission import (
+    Admission,
+    Assignment,
+    blocking_pairs,
+    job_speeds,
+    speeds_on,
+    total_speed,
+)
 from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import Chart, Picture, Series
-from ..report.records import Records, evenly, extremes, mean, means, records_by_method, rounded, shown_of
+from ..report.records import (
+    Records,
+    evenly,
+    extremes,
+    mean,
+    means,
+    records_by_method,
+    rounded,
+    shown_of,
+)
 from ..run.rows import Row
 
 MOST_VALUES = 40
@@ -20,10 +38,10 @@ MOST_VALUES = 40
 def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
-    `refused` jobs that are not assigned; `speeds` of all jobs in increasing order, 0 for those that are not assigned, at
-    `MOST_VALUES` even shares of them when there are more; `alone` the same for each job's speed on the VM that would serve
-    it best were it empty; `vm_fill` and `type_fill`, cores in use over cores there, -1 where there is none;
-    `blocking_pairs`, `total_speed`.
+    `refused` jobs that are not assigned; `speeds` of all jobs in increasing order, 0 for those that
+    are not assigned, at `MOST_VALUES` even shares of them when there are more; `alone` the same for
+    each job's speed on the VM that would serve it best were it empty; `vm_fill` and `type_fill`,
+    cores in use over cores there, -1 where there is none; `blocking_pairs`, `total_speed`.
     """
     best = speeds_on(instance, instance.cores).max(axis=1)
     used, there = assignment.held(instance.machines), instance.cores
@@ -44,7 +62,9 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: speeds of jobs, fill of VMs and of core types, speed against blocking pairs."""
+    """The pictures of one instance's runs: speeds of jobs, fill of VMs and of core types, speed
+    against blocking pairs.
+    """
     found = records_by_method(rows, "speeds")
     if not found:
         return []
@@ -56,24 +76,39 @@ def _speeds(found: Records) -> Picture:
     shares = tuple(np.linspace(0, 1, len(first["speeds"])).round(4).tolist())
     return sorted_curves(
         "admission-speeds", "Speed that each job got, from the slowest to the fastest",
-        (f"share of the {first['jobs']} jobs", "speed (work per unit of time)"), shares, found, "speeds",
-        f"Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. Jobs not assigned: "
+        (f"share of the {first['jobs']} jobs", "speed (work per unit of time)"), shares, found,
+        "speeds",
+        "Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. "
+        "Jobs not assigned: "
         f"{extremes(mean(found, 'refused'), '.4g')}.",
         note="The curve of empty VMs is what no assignment can pass at any share of the jobs.",
-        style="step", beside=(Series("best on an empty VM", shares, tuple(first["alone"]), "step"),),
+        style="step", beside=(Series("best on an empty VM", shares, tuple(first["alone"]),
+        "step"),),
     )  # fmt: skip
 
 
 def _fill_of(found: Records, kind: str) -> Picture:
     what = {"vm": ("VM", "vms"), "type": ("core type", "core-types")}[kind]
     first = next(iter(found.values()))[0]
-    names = [f"{what[0]} {place}" for place in (first["vm"] if kind == "vm" else range(len(first["type_fill"])))]
-    values = {method: [None if value < 0 else value for value in row] for method, row in means(found, f"{kind}_fill").items()}
-    middle = {method: float(np.mean([value for value in row if value is not None] or [0.0])) for method, row in values.items()}
+    names = [
+        f"{what[0]} {place}"
+        for place in (first["vm"] if kind == "vm" else range(len(first["type_fill"])))
+    ]
+    values = {
+        method: [None if value < 0 else value for value in row]
+        for method, row in means(found, f"{kind}_fill").items()
+    }
+    middle = {
+        method: float(np.mean([value for value in row if value is not None] or [0.0]))
+        for method, row in values.items()
+    }
     return map_by_method(
-        f"admission-fill-{what[1]}", f"Cores in use on each {what[0]}", what[0], names, values, "cores in use over cores there",
-        f"Share of the cores in use on each {what[0]}, one row per method. Mean over them: {extremes(middle, '.0%')}.",
-        shown_of(len(names), first["machines"], "VMs are shown, evenly spaced") if kind == "vm" else "",
+        f"admission-fill-{what[1]}", f"Cores in use on each {what[0]}", what[0], names, values,
+        "cores in use over cores there",
+        f"Share of the cores in use on each {what[0]}, one row per method. Mean over them: "
+        f"{extremes(middle, '.0%')}.",
+        shown_of(len(names), first["machines"],
+        "VMs are shown, evenly spaced") if kind == "vm" else "",
     )  # fmt: skip
 
 
@@ -84,7 +119,10 @@ def _stability(found: Records) -> Picture:
             tuple(record["blocking_pairs"] for record in records),
             tuple(record["total_speed"] for record in records),
             "points",
-            tips=tuple(f"{method}: {record['blocking_pairs']} pairs, speed {record['total_speed']:g}" for record in records),
+            tips=tuple(
+                f"{method}: {record['blocking_pairs']} pairs, speed {record['total_speed']:g}"
+                for record in records
+            ),
         )
         for method, records in found.items()
     ]

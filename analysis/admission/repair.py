@@ -1,4 +1,6 @@
-"""From a fast assignment towards a stable one, blocking pair by blocking pair: starts for the frontier's programs."""
+"""From a fast assignment towards a stable one, blocking pair by blocking pair: starts for the
+frontier's programs.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,22 @@ PATIENCE = 40
 def towards_stability(
     instance: Admission, start: Assignment, rng: np.random.Generator, clock: Clock | None = None
 ) -> Iterator[Assignment]:
-    """Assignments on a walk from `start` to one without blocking pairs, or until it stalls or the time is up.
+    """Assignments on a walk from `start` to one without blocking pairs, or until it stalls or the
+    time is up.
 
-    At each step one blocking pair (j, v) has its way, as in `settle_pair`: of those tried the one that leaves most total
-    speed among those after which fewer pairs block, or the one that leaves fewest. No proof is in it: feasible assignments,
-    whose pairs and speed are counted by whoever uses them.
+    At each step one blocking pair (j, v) has its way, as in `settle_pair`: of those tried the one
+    that leaves most total speed among those after which fewer pairs block, or the one that leaves
+    fewest. No proof is in it: feasible assignments, whose pairs and speed are counted by whoever
+    uses them.
     """
     now, pairs = start, blocking_pairs(instance, start)
     fewest, idle = pairs.count, 0
     while pairs.count > 0 and idle < PATIENCE and not (clock is not None and clock.over):
         drawn = rng.permutation(pairs.count)[:LOOKED_AT].tolist()
-        tried = [settle_pair(instance, now, int(pairs.job[place]), int(pairs.machine[place])) for place in drawn]
+        tried = [
+            settle_pair(instance, now, int(pairs.job[place]), int(pairs.machine[place]))
+            for place in drawn
+        ]
         counted = [(blocking_pairs(instance, one), one) for one in tried]
         fewer = [entry for entry in counted if entry[0].count < pairs.count]
         if fewer:
@@ -44,10 +51,12 @@ def towards_stability(
 
 
 def settle_pair(instance: Admission, assignment: Assignment, job: int, machine: int) -> Assignment:
-    """Job `job` goes to VM `machine` and takes what that offers it: cores that are free or held by jobs ranked below it.
+    """Job `job` goes to VM `machine` and takes what that offers it: cores that are free or held by
+    jobs ranked below it.
 
-    Those jobs keep what they can of their own cores, and take free ones instead, in the order of their rank; one that is left
-    without any is not assigned. The jobs on the VM that was left share what became free in the same way.
+    Those jobs keep what they can of their own cores, and take free ones instead, in the order of
+    their rank; one that is left without any is not assigned. The jobs on the VM that was left share
+    what became free in the same way.
     """
     place, cores = np.array(assignment.machine), np.array(assignment.cores)
     left = int(place[job])
@@ -62,14 +71,28 @@ def settle_pair(instance: Admission, assignment: Assignment, job: int, machine: 
     _take(instance, place, cores, order, [job], {})
     _take(instance, place, cores, order, below, held)
     if left >= 0 and left != machine:
-        _take(instance, place, cores, order, [other for other in ranking.tolist() if place[other] == left], {})
+        _take(
+            instance,
+            place,
+            cores,
+            order,
+            [other for other in ranking.tolist() if place[other] == left],
+            {},
+        )
     return Assignment(place, cores)
 
 
 def _take(
-    instance: Admission, place: Integers, cores: Integers, order: Integers, jobs: list[int], held: dict[int, Integers]
+    instance: Admission,
+    place: Integers,
+    cores: Integers,
+    order: Integers,
+    jobs: list[int],
+    held: dict[int, Integers],
 ) -> None:
-    """Each job in turn takes back of what it held what is free, and then its fastest free cores up to its threads."""
+    """Each job in turn takes back of what it held what is free, and then its fastest free cores up
+    to its threads.
+    """
     for job in jobs:
         at = place[job]
         free = instance.cores[at] - cores[place == at].sum(axis=0)

@@ -1,4 +1,6 @@
-"""Several rounds until every job has run: "unchosen jobs are submitted with the next round" (section III.A)."""
+"""Several rounds until every job has run: "unchosen jobs are submitted with the next round"
+(section III.A).
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ class Rounds:
 
     Attributes
     ----------
-    assignments : one per round, over all jobs of the instance; who does not run in it has machine -1.
+    assignments : one per round, over all jobs of the instance; who does not run in it has machine
+        -1.
     round : (J,) the round in which each job runs, from 0.
-    start, duration : (R,) when each round begins and how long it lasts, the time of its slowest job; None without lengths.
+    start, duration : (R,) when each round begins and how long it lasts, the time of its slowest
+        job; None without lengths.
     computation : (J,) length / speed of each job; None without lengths.
     """
 
@@ -38,7 +42,9 @@ class Rounds:
 
     @property
     def finish(self) -> Floats | None:
-        """(J,) when each job itself is done: the start of its round plus its computation; None without lengths."""
+        """(J,) when each job itself is done: the start of its round plus its computation; None
+        without lengths.
+        """
         if self.start is None or self.computation is None:
             return None
         done: Floats = self.start[self.round] + self.computation
@@ -50,8 +56,8 @@ class Rounds:
         - `rounds`;
         - `computation_time` = sum of length / speed, waiting left out (section III.B.4);
         - `completion_time` = sum over jobs of start of its round + length / speed;
-        - `completion_time_together` = the same when a round's jobs all complete at its end ("chosen jobs are completed
-          simultaneously", section III.A);
+        - `completion_time_together` = the same when a round's jobs all complete at its end ("chosen
+          jobs are completed simultaneously", section III.A);
         - `makespan` = when the last round ends.
 
         All but the first only when jobs have lengths.
@@ -74,12 +80,14 @@ def run_rounds(
     time_limit: float | None = None,
     **options: Any,
 ) -> Rounds:
-    """Assign, run everybody who is assigned until the slowest is done, and submit the others again, until all have run.
+    """Assign, run everybody who is assigned until the slowest is done, and submit the others again,
+    until all have run.
 
     Parameters
     ----------
     instance : with `length` for times.
-    method : a name of the catalogue, or a function of an instance that returns an Assignment or an Outcome.
+    method : a name of the catalogue, or a function of an instance that returns an Assignment or an
+        Outcome.
     rng, options : given to the method in every round.
     time_limit : seconds for each round of a method that takes one.
 
@@ -103,7 +111,9 @@ def run_rounds(
     if not instance.cores.any():
         raise NoSolution("there is no core on any VM: no job can ever run")
     house = {"rng": rng, "time_limit": time_limit}
-    call = partial(function, **{name: value for name, value in house.items() if value is not None}, **options)
+    call = partial(
+        function, **{name: value for name, value in house.items() if value is not None}, **options
+    )
     waiting = np.arange(instance.jobs)
     when = np.full(instance.jobs, -1)
     assignments: list[Assignment] = []
@@ -113,7 +123,10 @@ def run_rounds(
             raise KeyboardInterrupt
         found = answer.solution if isinstance(answer, Outcome) else answer
         if not isinstance(found, Assignment) or not found.assigned.any():
-            raise NoSolution(f"{method} assigns nobody in round {len(assignments)} with {len(waiting)} jobs waiting")
+            raise NoSolution(
+                f"{method} assigns nobody in round {len(assignments)} with {len(waiting)} "
+                "jobs waiting"
+            )
         whole = _spread(instance, found, waiting)
         check(instance, whole)
         when[waiting[found.assigned]] = len(assignments)
@@ -126,7 +139,9 @@ def timed(instance: Admission, assignments: tuple[Assignment, ...], when: Intege
     """The rounds with their times, when jobs have lengths."""
     if instance.length is None:
         return Rounds(assignments, when)
-    speeds = np.array([job_speeds(instance, one) for one in assignments])[when, np.arange(instance.jobs)]
+    speeds = np.array([job_speeds(instance, one) for one in assignments])[
+        when, np.arange(instance.jobs)
+    ]
     computation = instance.length / speeds
     duration = np.array([computation[when == r].max() for r in range(len(assignments))])
     return Rounds(assignments, when, np.cumsum(duration) - duration, duration, computation)

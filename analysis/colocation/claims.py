@@ -11,19 +11,23 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.problem.errors import NoSolution
 from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
 from ...solvers.colocation.bounds import least_penalty_bound
-from ...solvers.colocation.feasible import feasible_pairing
+from ...solvers.colocation.feasible import Undecided, feasible_pairing
 from ...solvers.roommates.partition import StablePartition, is_stable_partition
 from ..findings import Findings, Stored
 
 
 def claims(instance: Colocation, stored: Stored) -> Findings:
-    """The list of blocking pairs, what a stable partition proves, the least penalty at all, and that no pairing exists."""
+    """The list of blocking pairs, what a stable partition proves, the least penalty at all, and
+    that no pairing exists.
+    """
     found = Findings(bounds={"blocking_pairs": 0.0, "slack": 0.0})
     certificate = stored.certificate
     if stored.solution is None:
         try:
             feasible_pairing(instance)
             found.impossible = False
+        except Undecided:
+            pass
         except NoSolution:
             found.impossible = True
         return found
@@ -39,20 +43,33 @@ def claims(instance: Colocation, stored: Stored) -> Findings:
     return found
 
 
-def _listed(instance: Colocation, pairing: Pairing, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _listed(
+    instance: Colocation, pairing: Pairing, options: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """The types of agents that block, and how many of each are willing."""
     blocking = blocking_pairs(instance, pairing, options["alpha"], options["alpha_mode"])
     names = instance.names
     return [
         {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
         for a, c, left, right in zip(
-            blocking.first, blocking.second, blocking.willing_first, blocking.willing_second, strict=True
+            blocking.first,
+            blocking.second,
+            blocking.willing_first,
+            blocking.willing_second,
+            strict=True,
         )
     ]
 
 
-def _partition(found: Findings, instance: Colocation, certificate: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """The odd parties of a stable partition force so many blocking pairs (Tan 1991; Abraham, Biró, Manlove 2006)."""
+def _partition(
+    found: Findings,
+    instance: Colocation,
+    certificate: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> None:
+    """The odd parties of a stable partition force so many blocking pairs (Tan 1991; Abraham, Biró,
+    Manlove 2006).
+    """
     read = {name: options[name] for name in ("alpha", "alpha_mode")}
     lists = lists_of_agents(instance, **read)
     if lists is None or not alone_is_worst(instance, **read):
@@ -66,10 +83,16 @@ def _partition(found: Findings, instance: Colocation, certificate: Mapping[str, 
         return
     successor, unsettled = given.astype(np.int64), sorted(set(held.astype(int).tolist()))
     whole = (successor == given).all() and unsettled == sorted(held.tolist())
-    if not whole or not is_stable_partition(lists.place, successor, None if lists.strict else lists.better, unsettled):
+    if not whole or not is_stable_partition(
+        lists.place, successor, None if lists.strict else lists.better, unsettled
+    ):
         found.witness("stable_partition", "is no stable partition of the agents")
         return
     partition = StablePartition(successor.astype(np.int32))
-    found.compare(certificate, {"odd_parties": [list(party) for party in partition.odd_parties]}, ["odd_parties"])
+    found.compare(
+        certificate,
+        {"odd_parties": [list(party) for party in partition.odd_parties]},
+        ["odd_parties"],
+    )
     forced = partition.bound("perfect" if instance.unpaired is None else "any") - len(unsettled)
     found.bounds["blocking_pairs"] = float(max(0, forced))

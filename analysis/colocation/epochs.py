@@ -1,8 +1,9 @@
-"""The epoch loop: jobs arrive, wait in a queue, are paired in batches on the processors that are free, run, and leave.
+"""The epoch loop: jobs arrive, wait in a queue, are paired in batches on the processors that are
+free, run, and leave.
 
-Each epoch, in this order: jobs whose time is over leave; new jobs join the queue; as many of the oldest jobs as the free
-processors hold (two each) form a batch; the policy pairs it; the pairs start. Nobody else is looked at: which jobs may still
-come is not known to the policy.
+Each epoch, in this order: jobs whose time is over leave; new jobs join the queue; as many of the
+oldest jobs as the free processors hold (two each) form a batch; the policy pairs it; the pairs
+start. Nobody else is looked at: which jobs may still come is not known to the policy.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class EpochRun:
 
     @property
     def summary(self) -> dict[str, float | None]:
-        """Jobs arrived, placed, finished, waiting and running at the end; mean penalty and wait per placed job."""
+        """Jobs arrived, placed, finished, waiting and running at the end; mean penalty and wait per
+        placed job.
+        """
         placed = sum(entry.placed for entry in self.epochs)
         return {
             "epochs": len(self.epochs),
@@ -85,9 +88,16 @@ class EpochRun:
             "finished": sum(entry.finished for entry in self.epochs),
             "waiting": self.epochs[-1].waiting,
             "running": self.epochs[-1].running,
-            "penalty": sum(e.placed * e.penalty for e in self.epochs if e.penalty is not None) / placed if placed else None,
-            "wait": sum(e.placed * e.wait for e in self.epochs if e.wait is not None) / placed if placed else None,
-            "longest_wait": max((e.longest_wait for e in self.epochs if e.longest_wait is not None), default=None),
+            "penalty": sum(e.placed * e.penalty for e in self.epochs if e.penalty is not None)
+            / placed
+            if placed
+            else None,
+            "wait": sum(e.placed * e.wait for e in self.epochs if e.wait is not None) / placed
+            if placed
+            else None,
+            "longest_wait": max(
+                (e.longest_wait for e in self.epochs if e.longest_wait is not None), default=None
+            ),
         }
 
 
@@ -104,22 +114,27 @@ def run_epochs(
     drain: bool = False,
     rng: np.random.Generator | None = None,
 ) -> EpochRun:
-    """Run a colocation policy over epochs in which jobs arrive, wait, are paired in batches, and leave.
+    """Run a colocation policy over epochs in which jobs arrive, wait, are paired in batches, and
+    leave.
 
     Parameters
     ----------
-    instance : the types, their penalties and bandwidths; its counts are the mix of arriving jobs, its machines are ignored.
-    policy : any method of the catalogue that returns a Pairing, or an Outcome with one; called as `policy(batch, rng=rng)`.
+    instance : the types, their penalties and bandwidths; its counts are the mix of arriving jobs,
+        its machines are ignored.
+    policy : any method of the catalogue that returns a Pairing, or an Outcome with one; called as
+        `policy(batch, rng=rng)`.
     processors : of the cluster, two jobs on each.
     epochs : number of epochs with arrivals.
-    rate : mean number of jobs that arrive per epoch (Poisson); the instance's number of agents when neither this nor
-        `arrivals` is given.
-    arrivals : (epochs, T) jobs of each type that arrive in each epoch, instead of `rate` and `epochs`.
-    duration : epochs a job of each type runs, one number or (T,). A pair holds its processor until the longer job ends, and
-        both leave then (Cooper section V repeats the shorter job until the longer one completes).
+    rate : mean number of jobs that arrive per epoch (Poisson); the instance's number of agents when
+        neither this nor `arrivals` is given.
+    arrivals : (epochs, T) jobs of each type that arrive in each epoch, instead of `rate` and
+        `epochs`.
+    duration : epochs a job of each type runs, one number or (T,). A pair holds its processor until
+        the longer job ends, and both leave then (Cooper section V repeats the shorter job until the
+        longer one completes).
     drain : after the last arrivals, go on until every job has left.
-    rng : source of arrivals, of the draw among equally old jobs, and of the policy's own draws; `default_rng(0)` when not
-        given.
+    rng : source of arrivals, of the draw among equally old jobs, and of the policy's own draws;
+        `default_rng(0)` when not given.
 
     Returns
     -------
@@ -136,14 +151,19 @@ def run_epochs(
 
     Notes
     -----
-    A batch is given the fewest processors that hold it, so that policies pair everyone but an odd one; free processors stay
-    free for later epochs. When forbidden pairs make that impossible it gets all free processors, and if that fails too, its
-    youngest job (the highest type among equals) goes back to the queue, until the policy finds a pairing. The order of
-    service is first come, first served, at random among jobs of one epoch.
-    Source: Cooper sections III.A and V (periodic batches, queueing when processors are fewer than pairs).
+    A batch is given the fewest processors that hold it, so that policies pair everyone but an odd
+    one; free processors stay free for later epochs. When forbidden pairs make that impossible it
+    gets all free processors, and if that fails too, its youngest job (the highest type among
+    equals) goes back to the queue, until the policy finds a pairing. The order of service is first
+    come, first served, at random among jobs of one epoch. Source: Cooper sections III.A and V
+    (periodic batches, queueing when processors are fewer than pairs).
     """
     if instance.unpaired is not None:
-        raise InvalidInstance("unpaired", f"{instance.unpaired:g}", "no such field: every job in the loop needs a processor")
+        raise InvalidInstance(
+            "unpaired",
+            f"{instance.unpaired:g}",
+            "no such field: every job in the loop needs a processor",
+        )
     generator = rng or np.random.default_rng(0)
     incoming = _arrivals(instance, epochs, rate, arrivals, generator)
     length = _durations(instance, duration)
@@ -151,7 +171,11 @@ def run_epochs(
     lines = []
     epoch = 0
     while epoch < len(incoming) or (drain and (cluster.waiting or cluster.running)):
-        lines.append(cluster.step(epoch, incoming[epoch] if epoch < len(incoming) else np.zeros_like(incoming[0])))
+        lines.append(
+            cluster.step(
+                epoch, incoming[epoch] if epoch < len(incoming) else np.zeros_like(incoming[0])
+            )
+        )
         epoch += 1
     return EpochRun(tuple(lines), tuple(cluster.queued().tolist()))
 
@@ -160,13 +184,26 @@ class _Cluster:
     """The state between epochs: the queue by epoch of arrival, and what runs until when."""
 
     def __init__(
-        self, instance: Colocation, policy: Policy, processors: int, duration: Integers, rng: np.random.Generator
+        self,
+        instance: Colocation,
+        policy: Policy,
+        processors: int,
+        duration: Integers,
+        rng: np.random.Generator,
     ) -> None:
-        self.instance, self.policy, self.free, self.duration, self.rng = instance, policy, processors, duration, rng
+        self.instance, self.policy, self.free, self.duration, self.rng = (
+            instance,
+            policy,
+            processors,
+            duration,
+            rng,
+        )
         self.processors = processors
         self.running = 0
         self._queue: deque[tuple[int, Integers]] = deque()
-        self._ends: dict[int, tuple[int, int]] = {}  # epoch -> processors that become free, jobs that leave
+        self._ends: dict[
+            int, tuple[int, int]
+        ] = {}  # epoch -> processors that become free, jobs that leave
 
     @property
     def waiting(self) -> int:
@@ -217,11 +254,15 @@ class _Cluster:
         return batch
 
     def _paired(self, batch: Batch) -> tuple[Colocation, Pairing, Batch] | None:
-        """Ask the policy; give it more processors, then fewer jobs, as long as it finds no pairing."""
+        """Ask the policy; give it more processors, then fewer jobs, as long as it finds no
+        pairing.
+        """
         if not batch:
             return None
         while batch:
-            count = sum((taken for _, taken in batch), np.zeros(self.instance.types, dtype=np.int64))
+            count = sum(
+                (taken for _, taken in batch), np.zeros(self.instance.types, dtype=np.int64)
+            )
             for machines in dict.fromkeys(((int(count.sum()) + 1) // 2, self.free)):
                 problem = self._problem(count, machines)
                 pairing = None if problem is None else self._answer(problem)
@@ -229,7 +270,9 @@ class _Cluster:
                     check(problem, pairing)
                     return problem, pairing, batch
             batch = self._without_youngest(batch)
-        raise NoSolution("the policy finds no pairing even for a single job on a processor of its own")
+        raise NoSolution(
+            "the policy finds no pairing even for a single job on a processor of its own"
+        )
 
     def _problem(self, count: Integers, machines: int) -> Colocation | None:
         """The batch as an instance; None when the forbidden pairs leave a job without any place."""
@@ -259,7 +302,11 @@ class _Cluster:
     def _start(self, epoch: int, pairing: Pairing) -> None:
         alone = np.flatnonzero(pairing.single)
         blocks = [
-            (np.maximum(self.duration[pairing.first], self.duration[pairing.second]), pairing.pairs, 2),
+            (
+                np.maximum(self.duration[pairing.first], self.duration[pairing.second]),
+                pairing.pairs,
+                2,
+            ),
             (self.duration[alone], pairing.single[alone], 1),
         ]
         for length, machines, jobs in blocks:
@@ -271,24 +318,45 @@ class _Cluster:
 
 
 def _arrivals(
-    instance: Colocation, epochs: int, rate: float | None, arrivals: npt.ArrayLike | None, rng: np.random.Generator
+    instance: Colocation,
+    epochs: int,
+    rate: float | None,
+    arrivals: npt.ArrayLike | None,
+    rng: np.random.Generator,
 ) -> Integers:
     """(epochs, T) arriving jobs."""
     if arrivals is not None:
         if rate is not None:
             raise InvalidOption("rate and arrivals are both given; expected one of them")
         given = np.asarray(arrivals)
-        if given.ndim != 2 or given.shape[1] != instance.types or not len(given) or given.dtype.kind not in "iu":
-            raise InvalidOption(f"arrivals has shape {given.shape}; expected whole numbers, (epochs, {instance.types})")
+        if (
+            given.ndim != 2
+            or given.shape[1] != instance.types
+            or not len(given)
+            or given.dtype.kind not in "iu"
+        ):
+            raise InvalidOption(
+                f"arrivals has shape {given.shape}; expected whole numbers, (epochs, "
+                f"{instance.types})"
+            )
         if (given < 0).any():
             raise InvalidOption(f"arrivals holds {given.min()}; expected 0 or more jobs")
         return given.astype(np.int64)
     mean = float(instance.agents) if rate is None else float(rate)
-    return rng.poisson(mean * instance.count / instance.agents, size=(epochs, instance.types)).astype(np.int64)
+    return rng.poisson(
+        mean * instance.count / instance.agents, size=(epochs, instance.types)
+    ).astype(np.int64)
 
 
 def _durations(instance: Colocation, duration: int | npt.ArrayLike) -> Integers:
     given = np.asarray(duration)
-    if given.dtype.kind not in "iu" or given.shape not in ((), (instance.types,)) or (given < 1).any():
-        raise InvalidOption(f"duration is {given.tolist()}; expected whole epochs of 1 or more, one number or {instance.types}")
+    if (
+        given.dtype.kind not in "iu"
+        or given.shape not in ((), (instance.types,))
+        or (given < 1).any()
+    ):
+        raise InvalidOption(
+            f"duration is {given.tolist()}; expected whole epochs of 1 or more, one number or "
+            f"{instance.types}"
+        )
     return np.broadcast_to(given, (instance.types,)).astype(np.int64)

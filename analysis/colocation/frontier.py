@@ -1,4 +1,6 @@
-"""What stability and fairness cost a population: least mean penalty within limits on blocking pairs, on alpha and on slack."""
+"""What stability and fairness cost a population: least mean penalty within limits on blocking
+pairs, on alpha and on slack.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...baselines.colocation import complementary, greedy, marriage_partition, marriage_random, roommates
+from ...baselines.colocation import (
+    complementary,
+    greedy,
+    marriage_partition,
+    marriage_random,
+    roommates,
+)
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
 from ...instances.colocation.stability import Alpha, AlphaMode, blocking_pairs, validate_alpha
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...instances.problem.rules import checked
-from ...solvers.colocation import fair, least_penalty_given, optimal, require_bandwidth, zero_blocking
+from ...solvers.colocation import (
+    fair,
+    least_penalty_given,
+    optimal,
+    require_bandwidth,
+    zero_blocking,
+)
 from ...solvers.colocation.stable import stable
 from ...solvers.engines import EngineName
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
@@ -23,14 +37,22 @@ from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 Against = Literal["blocking", "alpha", "slack"]
 
 MOST_TYPES = 300
-"""Types up to which limits are solved for; the programs of many more take longer to write down than there is time."""
+"""Types up to which limits are solved for; the programs of many more take longer to write down than
+there is time.
+"""
 
 UNHURRIED = 30.0
-"""Seconds for the fairest or stablest pairing when there is no time limit; its first level takes what it needs."""
+"""Seconds for the fairest or stablest pairing when there is no time limit; its first level takes
+what it needs.
+"""
 
 _FAIRNESS: dict[Against, tuple[str, str]] = {
     "blocking": ("blocking_pairs", "at most so many blocking pairs"),
-    "slack": ("slack", "no type's mean penalty above that of a type of strictly larger bandwidth by more than this slack"),
+    "slack": (
+        "slack",
+        "no type's mean penalty above that of a type of strictly larger bandwidth by more "
+        "than this slack",
+    ),
 }
 
 
@@ -44,7 +66,8 @@ class FrontierPoint:
     penalty : mean penalty of the pairing found; None without one.
     bound : proved: no pairing within the limit has a lower mean penalty; None without one.
     status, stop : of this point. Infeasible: no pairing keeps within the limit.
-    reached : blocking pairs of the pairing found (at the frontier's or the limit's alpha), or its slack.
+    reached : blocking pairs of the pairing found (at the frontier's or the limit's alpha), or its
+        slack.
     price : penalty above the least of all, in points of penalty; None without a pairing.
     seconds : spent on this point.
     pairing : the pairing found.
@@ -88,7 +111,11 @@ class Frontier:
         """One plain dict per point, for a table or JSON."""
         names = ("limit", "penalty", "bound", "status", "stop", "reached", "price", "seconds")
         return [
-            {name: str(value) if name in ("status", "stop") else value for name in names for value in [getattr(point, name)]}
+            {
+                name: str(value) if name in ("status", "stop") else value
+                for name in names
+                for value in [getattr(point, name)]
+            }
             for point in self.points
         ]
 
@@ -110,14 +137,15 @@ def frontier(
 ) -> Frontier:
     """Least mean penalty against blocking pairs, against alpha, or against slack.
 
-    One exact program for each limit (epsilon-constraint). A pairing within a limit is within every looser one, so each
-    point starts from the one before it, and the bound of a looser limit is a bound of every tighter one.
+    One exact program for each limit (epsilon-constraint). A pairing within a limit is within every
+    looser one, so each point starts from the one before it, and the bound of a looser limit is a
+    bound of every tighter one.
 
     Parameters
     ----------
     instance : what is given.
-    against : "blocking": at most so many blocking pairs at `alpha`; "alpha": no blocking pair at that alpha; "slack": at
-        most so much attribution slack (needs bandwidths).
+    against : "blocking": at most so many blocking pairs at `alpha`; "alpha": no blocking pair at
+        that alpha; "slack": at most so much attribution slack (needs bandwidths).
     values : the limits; spread over the range that matters when not given.
     points : how many limits to spread, at least 2.
     alpha, alpha_mode : as in `gains`; alpha only for "blocking".
@@ -142,7 +170,9 @@ def frontier(
         raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
-    return _Sweep(instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), known).run(limits, points, free)
+    return _Sweep(
+        instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), known
+    ).run(limits, points, free)
 
 
 @checked
@@ -154,16 +184,18 @@ def price_frontiers(
     alpha: Alpha = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> tuple[PriceFrontier, ...]:
-    """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on attribution slack.
+    """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on
+    attribution slack.
 
-    The stability-performance and the fairness-performance frontier of Cooper's desiderata (section II), by one exact program
-    for each limit. Policies give the programs their starts.
+    The stability-performance and the fairness-performance frontier of Cooper's desiderata (section
+    II), by one exact program for each limit. Policies give the programs their starts.
 
     Parameters
     ----------
     time_limit : seconds in all, half of them for each frontier where there are two.
     points : limits to spread over the range that matters.
-    alpha, alpha_mode : least gain for which an agent breaks away, as in `instances.colocation.gains`.
+    alpha, alpha_mode : least gain for which an agent breaks away, as in
+        `instances.colocation.gains`.
 
     Raises
     ------
@@ -190,7 +222,10 @@ def price_frontiers(
             note += f" An agent breaks away for a gain of more than {alpha:g}."
         sweep = _Sweep(instance, against, alpha, alpha_mode, None, Clock(left), known)
         if instance.types > MOST_TYPES:
-            note += f" More than {MOST_TYPES} types: the limits between are not solved for; the bound is that of any pairing."
+            note += (
+                f" More than {MOST_TYPES} types: the limits between are not solved for; "
+                "the bound is that of any pairing."
+            )
             marks, stop = sweep.ends(free), free.stop
         else:
             line = sweep.run(None, points, free)
@@ -203,20 +238,35 @@ def price_frontiers(
 
 class _Sweep:
     def __init__(
-        self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode, engine: EngineName | None,
+        self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode,
+        engine: EngineName | None,
         clock: Clock, known: Sequence[Pairing],
     ) -> None:  # fmt: skip
-        self.instance, self.against, self.alpha, self.alpha_mode, self.engine = instance, against, alpha, alpha_mode, engine
+        self.instance, self.against, self.alpha, self.alpha_mode, self.engine = (
+            instance,
+            against,
+            alpha,
+            alpha_mode,
+            engine,
+        )
         self.clock, self.known = clock, list(known)
         self.fewest = 0.0  # proved: nothing keeps a limit below this
 
     def run(self, limits: list[float] | None, number: int, free: Outcome | None) -> Frontier:
         clock, programs = self.clock, Programs(self.clock)
         if free is None:
-            free = optimal(self.instance, time_limit=clock.share(number + 1), engine=self.engine or "highs")
+            free = optimal(
+                self.instance, time_limit=clock.share(number + 1), engine=self.engine or "highs"
+            )
         if not isinstance(free.solution, Pairing):
-            raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
-        self.free, self.cheapest, self.least = free, free.solution, mean_penalty(self.instance, free.solution)
+            raise NoSolution(
+                f"the instance has no feasible pairing ({free.certificate.get('proof')})"
+            )
+        self.free, self.cheapest, self.least = (
+            free,
+            free.solution,
+            mean_penalty(self.instance, free.solution),
+        )
         found: list[FrontierPoint] = []
         try:
             chosen = self._spread(number) if limits is None else limits
@@ -236,14 +286,23 @@ class _Sweep:
             loosest = self._reached(self.cheapest, 0.0)  # is known anyway
             if not found or found[-1].limit < loosest:
                 found.append(self._record(loosest, free, 0.0))
-        return Frontier(self.against, self.least, free.bound, tuple(_tightened(found)), programs.stopped)
+        return Frontier(
+            self.against, self.least, free.bound, tuple(_tightened(found)), programs.stopped
+        )
 
     def ends(self, free: Outcome) -> list[PricePoint]:
-        """The policies' pairings at what each reaches, and the cheapest, whose bound holds for all; none beyond the cheapest."""
+        """The policies' pairings at what each reaches, and the cheapest, whose bound holds for all;
+        none beyond the cheapest.
+        """
         assert isinstance(free.solution, Pairing)
         pairings = [*self.known, roommates(self.instance), free.solution]
-        priced = [(self._reached(pairing, 0.0), mean_penalty(self.instance, pairing)) for pairing in pairings]
-        cheapest = {at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]}  # of equals the least value
+        priced = [
+            (self._reached(pairing, 0.0), mean_penalty(self.instance, pairing))
+            for pairing in pairings
+        ]
+        cheapest = {
+            at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]
+        }  # of equals the least value
         return [PricePoint(at, cheapest[at], free.bound, at) for at in sorted(cheapest)]
 
     def _spread(self, number: int) -> list[float]:
@@ -257,19 +316,26 @@ class _Sweep:
         low = min(min(self._reached(pairing, 0.0) for pairing in self.known), loosest)
         if self.against == "slack":
             return sorted(set(np.linspace(low, loosest, number).tolist()))
-        # Few pairs and many are both of interest: half the limits are spread by factors, half by differences.
+        # Few pairs and many are both of interest: half the limits are spread by factors, half by
+        # differences.
         first = max(low, 1.0)
-        factors = np.geomspace(first, max(loosest, first), (number + 1) // 2) if loosest else np.zeros(0)
+        factors = (
+            np.geomspace(first, max(loosest, first), (number + 1) // 2) if loosest else np.zeros(0)
+        )
         steps = np.linspace(low, loosest, number // 2 + 1)[1:]
         return sorted({0.0, low, *factors.round().tolist(), *steps.round().tolist()})
 
     def _tightest(self, number: int) -> None:
-        """Know a pairing that is as fair or as stable as can be, and how fair or stable any can be."""
+        """Know a pairing that is as fair or as stable as can be, and how fair or stable any can
+        be.
+        """
         seconds = self.clock.share(number + 1) or UNHURRIED
         if self.against == "slack":
             best = fair(self.instance, time_limit=seconds)
         else:
-            best = stable(self.instance, alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds)
+            best = stable(
+                self.instance, alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds
+            )
         assert isinstance(best.solution, Pairing)
         self.known.append(best.solution)
         self.fewest = best.bound or 0.0
@@ -277,10 +343,13 @@ class _Sweep:
             raise KeyboardInterrupt
 
     def _stable_alpha(self) -> float:
-        """An alpha at which the cheapest pairing has no blocking pair (found by halving; none blocks at larger ones)."""
+        """An alpha at which the cheapest pairing has no blocking pair (found by halving; none
+        blocks at larger ones).
+        """
         low, high = 0.0, 1.0 - 1e-6
         while (
-            self.alpha_mode == "relative-throughput" and blocking_pairs(self.instance, self.cheapest, high, self.alpha_mode).count
+            self.alpha_mode == "relative-throughput"
+            and blocking_pairs(self.instance, self.cheapest, high, self.alpha_mode).count
         ):
             high *= 2.0
         for _ in range(20):
@@ -300,13 +369,25 @@ class _Sweep:
         fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
         start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
         if self.clock.over:
-            return Outcome(start, None, Status.FEASIBLE if start is not None else Status.UNKNOWN, Stop.TIME_LIMIT)
+            return Outcome(
+                start,
+                None,
+                Status.FEASIBLE if start is not None else Status.UNKNOWN,
+                Stop.TIME_LIMIT,
+            )
         if self.against == "alpha":
             return zero_blocking(
-                self.instance, limit, self.alpha_mode, time_limit=time_limit, engine=self.engine or "highs", start=start
+                self.instance,
+                limit,
+                self.alpha_mode,
+                time_limit=time_limit,
+                engine=self.engine or "highs",
+                start=start,
             )
         if self.against == "slack":
-            return least_penalty_given(self.instance, slack=limit, time_limit=time_limit, engine=self.engine, start=start)
+            return least_penalty_given(
+                self.instance, slack=limit, time_limit=time_limit, engine=self.engine, start=start
+            )
         return least_penalty_given(
             self.instance, blocking=int(limit), alpha=self.alpha, alpha_mode=self.alpha_mode,
             time_limit=time_limit, engine=self.engine, start=start,
@@ -322,24 +403,32 @@ class _Sweep:
         pairing = outcome.solution if isinstance(outcome.solution, Pairing) else None
         penalty = None if pairing is None else mean_penalty(self.instance, pairing)
         return FrontierPoint(
-            limit=limit, penalty=penalty, bound=outcome.bound, status=outcome.status, stop=outcome.stop,
+            limit=limit, penalty=penalty, bound=outcome.bound, status=outcome.status,
+            stop=outcome.stop,
             reached=None if pairing is None else self._reached(pairing, limit),
-            price=None if penalty is None else penalty - self.least, seconds=seconds, pairing=pairing,
+            price=None if penalty is None else penalty - self.least, seconds=seconds,
+            pairing=pairing,
         )  # fmt: skip
 
 
 def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
-    """Give each point the best bound of the looser ones; answers have come from the tighter ones as starts."""
+    """Give each point the best bound of the looser ones; answers have come from the tighter ones as
+    starts.
+    """
     marks = settled([point.priced for point in points], "min")
     return [
-        replace(point, bound=mark.bound, status=mark.status) if point.penalty == mark.value else point
+        replace(point, bound=mark.bound, status=mark.status)
+        if point.penalty == mark.value
+        else point
         for point, mark in zip(points, marks, strict=True)
     ]
 
 
 def _known(instance: Colocation) -> list[Pairing]:
     """Pairings of the policies that take no time."""
-    policies = [greedy, marriage_partition, complementary] if instance.bandwidth is not None else [greedy]
+    policies = (
+        [greedy, marriage_partition, complementary] if instance.bandwidth is not None else [greedy]
+    )
     try:
         made = [policy(instance) for policy in policies]
         return [*made, marriage_random(instance, rng=np.random.default_rng(0))]

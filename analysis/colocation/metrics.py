@@ -1,11 +1,18 @@
-"""The metrics of a pairing: how much is lost, how stable it is, and whether the contentious pay."""
+"""The metrics of a pairing: mean and worst penalty, stability, and whether penalty follows
+bandwidth.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
-from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty, type_penalties
+from ...instances.colocation.objective import (
+    agent_penalties,
+    attribution_slack,
+    mean_penalty,
+    type_penalties,
+)
 from ...instances.colocation.stability import AlphaMode
 from ..metric import Metric
 
@@ -22,20 +29,31 @@ METRICS: tuple[Metric, ...] = (
     Metric("blocking_pairs", "blocking pairs", digits=0, short="blocking pairs"),
     Metric("blocking_agents", "agents in a blocking pair", digits=0, compared=False),
     Metric("slack", "attribution slack", short="slack"),
-    Metric("attribution", "rank correlation of penalty with bandwidth", "max", digits=3, short="attribution"),
+    Metric(
+        "attribution",
+        "rank correlation of penalty with bandwidth",
+        "max",
+        digits=3,
+        short="attribution",
+    ),
 )
 
 
 def metrics(
-    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+    instance: Colocation,
+    pairing: Pairing,
+    *,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
 ) -> dict[str, float]:
     """Every metric of a feasible pairing.
 
-    `penalty`, `penalty_p50`, `penalty_p95`, `worst_penalty` are taken over agents (percentiles interpolate linearly,
-    as numpy does); `within_tolerance` is the share of agents whose penalty is below 10 %; `blocking_pairs` and
-    `blocking_agents` at `alpha`; `slack` and `attribution` only when bandwidths are known. Attribution is Spearman's
-    coefficient, ties at average ranks, over the types present, of mean penalty against bandwidth (Cooper fig. 8, 13);
-    left out when either is constant.
+    `penalty`, `penalty_p50`, `penalty_p95`, `worst_penalty` are taken over agents (percentiles
+    interpolate linearly, as numpy does); `within_tolerance` is the share of agents whose penalty is
+    below 10 %; `blocking_pairs` and `blocking_agents` at `alpha`; `slack` and `attribution` only
+    when bandwidths are known. Attribution is Spearman's coefficient, ties at average ranks, over
+    the types present, of mean penalty against bandwidth (Cooper fig. 8, 13); left out when either
+    is constant.
     """
     _, value, number = agent_penalties(instance, pairing)
     blocking = blocking_pairs(instance, pairing, alpha, alpha_mode)
@@ -57,13 +75,17 @@ def metrics(
 
 
 def attribution(instance: Colocation, pairing: Pairing) -> float | None:
-    """Spearman's rank correlation of types' mean penalty with their bandwidth; None when it is not defined."""
+    """Spearman's rank correlation of types' mean penalty with their bandwidth; None when it is not
+    defined.
+    """
     from scipy.stats import rankdata
 
     if instance.bandwidth is None:
         return None
     present = instance.count > 0
-    penalty = np.round(type_penalties(instance, pairing)[present], 12)  # equal means must tie, whatever the order of addition
+    penalty = np.round(
+        type_penalties(instance, pairing)[present], 12
+    )  # equal means must tie, whatever the order of addition
     demand = instance.bandwidth[present]
     if len(np.unique(penalty)) < 2 or len(np.unique(demand)) < 2:
         return None
@@ -71,10 +93,14 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
 
 
 def quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
-    """The quantile of `value` repeated `number` times, without repeating it (a million agents, few entries)."""
+    """The quantile of `value` repeated `number` times, without repeating it (a million agents, few
+    entries).
+    """
     order = np.argsort(value, kind="stable")
     upto = np.cumsum(number[order])
     position = share * (upto[-1] - 1)
     below, above = np.floor(position), np.ceil(position)
-    low, high = (value[order][np.searchsorted(upto, place, side="right")] for place in (below, above))
+    low, high = (
+        value[order][np.searchsorted(upto, place, side="right")] for place in (below, above)
+    )
     return float(low + (high - low) * (position - below))

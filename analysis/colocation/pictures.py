@@ -1,4 +1,6 @@
-"""Pictures of pairings: who loses how much (Cooper fig. 7 and 8), and who would break away for how little (fig. 10)."""
+"""Pictures of pairings: who loses how much (Cooper fig. 7 and 8), and who would break away for how
+little (fig. 10).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
 from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import Picture, Series
-from ..report.records import SHARES, Records, evenly, extremes, means, records_by_method, rounded, shown_of
+from ..report.records import (
+    SHARES,
+    Records,
+    evenly,
+    extremes,
+    means,
+    records_by_method,
+    rounded,
+    shown_of,
+)
 from ..run.rows import Row
 from .metrics import TOLERATED, quantile
 
@@ -28,7 +39,9 @@ MANY_TYPES = 1500
 """Types beyond which blocking pairs are counted at `FEW_ALPHAS` only."""
 
 MOST_TYPES = 40
-"""Types whose mean penalty a record holds; of more, evenly spaced ones in the order of bandwidth."""
+"""Types whose mean penalty a record holds; of more, evenly spaced ones in the order of
+bandwidth.
+"""
 
 _READINGS = {
     "penalty-points": "points of penalty",
@@ -38,12 +51,14 @@ _READINGS = {
 _SPACED = "types are shown, evenly spaced by bandwidth"
 
 
-def record(instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points") -> dict[str, Any]:
+def record(
+    instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points"
+) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
-    `quantiles` of agents' penalties, the highest of each of the `SHARES`; `blocking` pairs at `alphas`; and with bandwidths,
-    `names`, `bandwidth` [GB/s] and mean `penalty` of at most `MOST_TYPES` types that have agents, in the order of bandwidth;
-    `types` is how many there are.
+    `quantiles` of agents' penalties, the highest of each of the `SHARES`; `blocking` pairs at
+    `alphas`; and with bandwidths, `names`, `bandwidth` [GB/s] and mean `penalty` of at most
+    `MOST_TYPES` types that have agents, in the order of bandwidth; `types` is how many there are.
     """
     _, value, number = agent_penalties(instance, pairing)
     alphas = ALPHAS if instance.types <= MANY_TYPES else FEW_ALPHAS
@@ -51,7 +66,9 @@ def record(instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "p
         "quantiles": rounded(quantile(value, number, share) for share in SHARES),
         "alphas": list(alphas),
         "alpha_mode": alpha_mode,
-        "blocking": [blocking_pairs(instance, pairing, alpha, alpha_mode).count for alpha in alphas],
+        "blocking": [
+            blocking_pairs(instance, pairing, alpha, alpha_mode).count for alpha in alphas
+        ],
     }
     if instance.bandwidth is not None:
         present = np.flatnonzero(instance.count > 0)
@@ -67,7 +84,9 @@ def record(instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "p
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: penalty by bandwidth and its ranks, blocking pairs by alpha, all agents' penalties."""
+    """The pictures of one instance's runs: penalty by bandwidth and its ranks, blocking pairs by
+    alpha, all agents' penalties.
+    """
     found = records_by_method(rows, "quantiles")
     by_type = records_by_method(rows, "bandwidth")
     drawn: list[Picture] = []
@@ -83,14 +102,21 @@ def _by_bandwidth(found: Records) -> Picture:
     first = next(iter(found.values()))[0]
     x = [f"{name} {wide:g}" for name, wide in zip(first["names"], first["bandwidth"], strict=True)]
     chart = sorted_curves(
-        "colocation-penalty-by-bandwidth", "Mean penalty of each job type against its memory bandwidth",
-        ("job types by increasing bandwidth [GB/s]", "mean penalty (share of throughput lost)"), x, found, "penalty",
-        f"Mean penalty of {len(x)} job types against their bandwidth, one line per method. Where a line rises, those who press "
-        "harder on memory lose more, which is fair. Rank correlation of penalty with bandwidth", ".2f",
+        "colocation-penalty-by-bandwidth",
+        "Mean penalty of each job type against its memory bandwidth",
+        ("job types by increasing bandwidth [GB/s]", "mean penalty (share of throughput lost)"), x,
+        found, "penalty",
+        f"Mean penalty of {len(x)} job types against their bandwidth, one line per method. "
+        "Where a line rises, those who press "
+        "harder on memory lose more, which is fair. Rank correlation of penalty with bandwidth",
+        ".2f",
         lambda penalty: _correlation(first["bandwidth"], penalty),
         note=shown_of(len(x), first["types"], _SPACED), style="line+points", spread=True,
     )  # fmt: skip
-    tips = [tuple(f"{line.name}, {kind} GB/s: {y:.4g}" for kind, y in zip(x, line.y, strict=True)) for line in chart.series]
+    tips = [
+        tuple(f"{line.name}, {kind} GB/s: {y:.4g}" for kind, y in zip(x, line.y, strict=True))
+        for line in chart.series
+    ]
     lines = (replace(line, tips=own) for line, own in zip(chart.series, tips, strict=True))
     return replace(chart, series=tuple(lines))
 
@@ -98,13 +124,18 @@ def _by_bandwidth(found: Records) -> Picture:
 def _ranks(found: Records) -> Picture:
     """Cooper fig. 8, as how far the rank in penalty is from the rank in bandwidth."""
     first = next(iter(found.values()))[0]
-    rows = {method: _ranking(row) - _ranking(first["bandwidth"]) for method, row in means(found, "penalty").items()}
+    rows = {
+        method: _ranking(row) - _ranking(first["bandwidth"])
+        for method, row in means(found, "penalty").items()
+    }
     distance = {method: float(np.abs(row).mean()) for method, row in rows.items()}
     return map_by_method(
         "colocation-penalty-ranks", "Who is ranked above or below what its bandwidth asks for",
-        "job types by increasing bandwidth", first["names"], {method: row.tolist() for method, row in rows.items()},
+        "job types by increasing bandwidth", first["names"],
+        {method: row.tolist() for method, row in rows.items()},
         "rank in penalty less rank in bandwidth",
-        f"For each method and job type, its rank in penalty less its rank in bandwidth; 0 everywhere would be fair "
+        "For each method and job type, its rank in penalty less its rank in bandwidth; 0 "
+        "everywhere would be fair "
         f"attribution in ranks. Mean distance from 0: {extremes(distance, '.1f')} ranks.",
         shown_of(len(first["names"]), first["types"], _SPACED), center=0.0,
     )  # fmt: skip
@@ -114,9 +145,12 @@ def _by_alpha(found: Records) -> Picture:
     """Cooper fig. 10."""
     first = next(iter(found.values()))[0]
     return sorted_curves(
-        "colocation-blocking-by-alpha", "Blocking pairs against the least gain for which an agent breaks away",
-        (f"alpha, the least gain [{_READINGS[first['alpha_mode']]}]", "blocking pairs of agents"), first["alphas"],
-        found, "blocking", "Blocking pairs of each method's pairing at rising alpha. At alpha 0", ".6g",
+        "colocation-blocking-by-alpha",
+        "Blocking pairs against the least gain for which an agent breaks away",
+        (f"alpha, the least gain [{_READINGS[first['alpha_mode']]}]", "blocking pairs of agents"),
+        first["alphas"],
+        found, "blocking", "Blocking pairs of each method's pairing at rising alpha. At alpha 0",
+        ".6g",
         note="A pair blocks when both of its agents would gain by more than alpha.",
         style="line+points", spread=True, y_scale="symlog",
     )  # fmt: skip
@@ -126,7 +160,8 @@ def _distribution(found: Records) -> Picture:
     return sorted_curves(
         "colocation-penalty-distribution", "Penalties of all agents, from the least to the worst",
         ("share of the agents", "penalty not exceeded by that share"), SHARES, found, "quantiles",
-        "Sorted penalties of all agents, one curve per method. Worst penalty", ".3g", itemgetter(-1),
+        "Sorted penalties of all agents, one curve per method. Worst penalty", ".3g",
+        itemgetter(-1),
         note="Means over seeds at each share.",
         beside=(Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)),),
     )  # fmt: skip

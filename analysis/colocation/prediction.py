@@ -1,4 +1,6 @@
-"""Policies on predicted penalties: sample some colocations, predict the rest, decide on the prediction, judge on the truth."""
+"""Policies on predicted penalties: sample some colocations, predict the rest, decide on the
+prediction, judge on the truth.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,15 @@ def predicted_instance(
 ) -> Colocation:
     """The instance as an operator sees it who has profiled only a share of the colocations.
 
-    Sampled penalties are exact, the others come from the item-based filter; which pairs are forbidden is known, and so are
-    counts, bandwidths and machines. A pairing is feasible for the predicted instance iff it is for the true one.
+    Sampled penalties are exact, the others come from the item-based filter; which pairs are
+    forbidden is known, and so are counts, bandwidths and machines. A pairing is feasible for the
+    predicted instance iff it is for the true one.
 
     Parameters
     ----------
     instance : with the true penalties.
-    fraction : share of the allowed entries (among types that have agents) that is profiled, above 0 and at most 1.
+    fraction : share of the allowed entries (among types that have agents) that is profiled, above 0
+        and at most 1.
     rng : draws the sample; `default_rng(0)` when not given.
     neighbors, iterations : of the filter, see `solvers.filtering.fill`.
 
@@ -42,12 +46,33 @@ def predicted_instance(
     Source: Cooper sections IV.A and VI.C (25 % sampled).
     """
     eligible = _profiled(instance)
-    sampled = sample_mask(instance.penalty.shape, fraction, rng or np.random.default_rng(0), eligible)
+    sampled = sample_mask(
+        instance.penalty.shape, fraction, rng or np.random.default_rng(0), eligible
+    )
     guess = fill(instance.penalty, sampled, neighbors=neighbors, iterations=iterations)
     highest = 1.0 if instance.unpaired is None else instance.unpaired
-    penalty = np.where(eligible & ~sampled, computed_penalty(np.minimum(guess, highest)), instance.penalty)
-    source = f"{fraction:.0%} of the penalties sampled, the others predicted; truth: {instance.source or instance.name}"
-    return instance.replace(penalty=penalty, name=f"{instance.name}-predicted-{fraction:g}", source=source)
+    penalty = np.where(
+        eligible & ~sampled, computed_penalty(np.minimum(guess, highest)), instance.penalty
+    )
+    source = (
+        f"{fraction:.0%} of the penalties sampled, the others predicted; truth: "
+        f"{instance.source or instance.name}"
+    )
+    return instance.replace(
+        penalty=penalty, name=f"{instance.name}-predicted-{fraction:g}", source=source
+    )
+
+
+def predicted_penalties(penalty: Floats) -> Floats:
+    """(T, T) penalties with predictions by the item-based filter where they are NaN; inf is a known
+    impossibility.
+
+    Raises
+    ------
+    InvalidOption
+        No penalty is known.
+    """
+    return fill(penalty, np.isfinite(penalty))
 
 
 @dataclass(frozen=True)
@@ -78,7 +103,13 @@ class AccuracyCurve:
     def rows(self) -> list[dict[str, object]]:
         """One plain row per share."""
         return [
-            {"instance": self.instance, "fraction": p.fraction, "tau": p.mean, "deviation": p.deviation, "least": p.least}
+            {
+                "instance": self.instance,
+                "fraction": p.fraction,
+                "tau": p.mean,
+                "deviation": p.deviation,
+                "least": p.least,
+            }
             for p in self.points
         ]
 
@@ -94,23 +125,30 @@ def accuracy_curve(
 
     Parameters
     ----------
-    instance : with the true penalties; tau is taken over the allowed entries of types that have agents.
+    instance : with the true penalties; tau is taken over the allowed entries of types that have
+        agents.
     fractions : shares sampled.
     repeats : samples drawn for each share.
     rng : source of the draws; `default_rng(0)` when not given.
 
     Notes
     -----
-    Source: Cooper eq. 2 and fig. 12 (83 % at 25 % sampled, 95 % at 75 %, on a matrix that was never published).
+    Source: Cooper eq. 2 and fig. 12 (83 % at 25 % sampled, 95 % at 75 %, on a matrix that was never
+    published).
     """
     generator = rng or np.random.default_rng(0)
     truth = _truth(instance)
     points = []
     for fraction in fractions:
         scores = np.array([
-            tau(truth, predicted_instance(instance, fraction, generator).penalty) for _ in range(repeats)
+            tau(truth,
+            predicted_instance(instance, fraction, generator).penalty) for _ in range(repeats)
         ])  # fmt: skip
-        points.append(Accuracy(fraction, float(scores.mean()), float(scores.std()), float(scores.min()), repeats))
+        points.append(
+            Accuracy(
+                fraction, float(scores.mean()), float(scores.std()), float(scores.min()), repeats
+            )
+        )
     return AccuracyCurve(instance.name, tuple(points))
 
 

@@ -1,7 +1,9 @@
-"""The action recommender: who should take part, who should break away, with whom, and what they would gain.
+"""The action recommender: who should take part, who should break away, with whom, and what they
+would gain.
 
-An agent asks everyone it would rather share with; it is advised to break away iff somebody it asks would rather share with it
-too, which is to say iff it is in a blocking pair. Advice is given per group: the agents of one type beside one type.
+An agent asks everyone it would rather share with; it is advised to break away iff somebody it asks
+would rather share with it too, which is to say iff it is in a blocking pair. Advice is given per
+group: the agents of one type beside one type.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Advice:
-    """What all agents of one type beside one type are told.
+    """The advice to all agents of one type beside one type.
 
     Attributes
     ----------
@@ -80,8 +82,17 @@ class Recommendation:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of agents would break away together; equals `blocking_pairs(...).count`."""
-        return sum(entry.agents * other.willing for entry in self.advice for other in entry.alternatives) // 2
+        """How many pairs of agents would break away together; equals
+        `blocking_pairs(...).count`.
+        """
+        return (
+            sum(
+                entry.agents * other.willing
+                for entry in self.advice
+                for other in entry.alternatives
+            )
+            // 2
+        )
 
     def rows(self) -> list[dict[str, object]]:
         """One plain row per group, with its best alternative."""
@@ -103,7 +114,11 @@ class Recommendation:
 
 
 def recommend(
-    instance: Colocation, pairing: Pairing, *, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+    instance: Colocation,
+    pairing: Pairing,
+    *,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
 ) -> Recommendation:
     """Advise every agent to participate or to break away, with whom, and say what it would gain.
 
@@ -119,8 +134,9 @@ def recommend(
 
     Notes
     -----
-    O(P T) for P pairs of types. Source: Cooper section IV.B, thesis section 2.3.2. The papers' agents send messages up their
-    lists and compare what comes back; on a known pairing that is the definition of a blocking pair.
+    O(P T) for P pairs of types. Source: Cooper section IV.B, thesis section 2.3.2. The papers'
+    agents send messages up their lists and compare what comes back; on a known pairing that is the
+    definition of a blocking pair.
     """
     validate_alpha(alpha, alpha_mode)
     total = willing(instance, pairing, alpha, alpha_mode)
@@ -143,16 +159,25 @@ def recommend(
     return Recommendation(tuple(advice), instance.names, alpha)
 
 
-def _advice(kind: int, beside: int | None, agents: int, penalty: float, found: tuple[Alternative, ...]) -> Advice:
+def _advice(
+    kind: int, beside: int | None, agents: int, penalty: float, found: tuple[Alternative, ...]
+) -> Advice:
     return Advice(kind, beside, agents, penalty, "break away" if found else "participate", found)
 
 
 def _alternatives(
-    instance: Colocation, kind: int, penalty: float, free: np.ndarray, total: np.ndarray, gained: np.ndarray
+    instance: Colocation,
+    kind: int,
+    penalty: float,
+    free: np.ndarray,
+    total: np.ndarray,
+    gained: np.ndarray,
 ) -> tuple[Alternative, ...]:
     found = []
     for other in np.flatnonzero(free & instance.allowed[kind]).tolist():
-        count = int(total[other, kind]) - (other == kind)  # it is one of the willing agents of its own type itself
+        count = int(total[other, kind]) - (
+            other == kind
+        )  # it is one of the willing agents of its own type itself
         if count > 0:
             new = float(instance.penalty[kind, other])
             theirs = (gained[other, kind] - (other == kind) * (penalty - new)) / count
@@ -160,7 +185,9 @@ def _alternatives(
     return tuple(sorted(found, key=lambda entry: (entry.penalty, entry.kind)))
 
 
-def _total_gain(instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: AlphaMode) -> np.ndarray:
+def _total_gain(
+    instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: AlphaMode
+) -> np.ndarray:
     """(T, T): by how much in all the penalties of a-agents who gain by a c-agent would fall."""
     penalty = np.where(instance.allowed, instance.penalty, np.inf)
     total = np.zeros(penalty.shape)
@@ -170,7 +197,9 @@ def _total_gain(instance: Colocation, pairing: Pairing, alpha: float, alpha_mode
         free = gains(old, new, alpha, alpha_mode)
         total[a, free] += number * (old - new[free])
 
-    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
+    for a, b, number in zip(
+        pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
+    ):
         add(a, number, float(instance.penalty[a, b]))
         add(b, number, float(instance.penalty[b, a]))
     if instance.unpaired is not None:

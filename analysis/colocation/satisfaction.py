@@ -1,14 +1,17 @@
-"""Preference satisfaction: how many agents one pairing serves better, worse or alike than another (Cooper fig. 9).
+"""Preference satisfaction: how many agents one pairing serves better, worse or alike than another
+(Cooper fig. 9).
 
-A pairing says how many agents of a type have which penalty, not which agent: agents of one type are interchangeable. Whom to
-compare with whom inside a type is therefore a choice, and it is made explicitly:
+A pairing says how many agents of a type have which penalty, not which agent: agents of one type are
+interchangeable. Whom to compare with whom inside a type is therefore a choice, and it is made
+explicitly:
 
-- "sorted" (default): the r-th best served agent of a type before is compared with the r-th best served after. A pairing
-  compared with itself leaves everyone unchanged, nobody is degraded when every quantile of the type improves, numbers are
-  whole, and relabelling changes nothing. It is the comparison in which penalties move least in total (optimal transport).
-- "random": the expected numbers when the agents of a type are dealt their places at random, before and after
-  independently: what an observer of individual agents sees of two policies that know nothing of each other. It finds
-  improved and degraded agents even between a pairing and itself.
+- "sorted" (default): the r-th best served agent of a type before is compared with the r-th best
+  served after. A pairing compared with itself leaves everyone unchanged, nobody is degraded when
+  every quantile of the type improves, numbers are whole, and relabelling changes nothing. It is the
+  comparison in which penalties move least in total (optimal transport).
+- "random": the expected numbers when the agents of a type are dealt their places at random, before
+  and after independently: what an observer of individual agents sees of two policies that know
+  nothing of each other. It finds improved and degraded agents even between a pairing and itself.
 
 When all agents differ (T = n) both are the comparison agent by agent.
 """
@@ -46,7 +49,11 @@ class Satisfaction:
     @property
     def totals(self) -> dict[str, float]:
         """Agents improved, degraded and unchanged, over all types."""
-        columns = {"improved": self.improved, "degraded": self.degraded, "unchanged": self.unchanged}
+        columns = {
+            "improved": self.improved,
+            "degraded": self.degraded,
+            "unchanged": self.unchanged,
+        }
         return {name: float(column.sum()) for name, column in columns.items()}
 
     def rows(self) -> list[dict[str, object]]:
@@ -55,13 +62,20 @@ class Satisfaction:
         rows: list[dict[str, object]] = []
         for name, (better, worse, alike) in zip(self.names, columns.tolist(), strict=True):
             if better + worse + alike > 0:
-                rows.append({"type": name, "improved": better, "degraded": worse, "unchanged": alike})
+                rows.append(
+                    {"type": name, "improved": better, "degraded": worse, "unchanged": alike}
+                )
         return [*rows, {"type": "all", **self.totals}]
 
 
 @checked
 def satisfaction(
-    instance: Colocation, old: Pairing, new: Pairing, *, alpha: Alpha = 0.0, coupling: Coupling = "sorted"
+    instance: Colocation,
+    old: Pairing,
+    new: Pairing,
+    *,
+    alpha: Alpha = 0.0,
+    coupling: Coupling = "sorted",
 ) -> Satisfaction:
     """Count the agents who gain, lose and stay alike when `new` replaces `old`.
 
@@ -79,8 +93,9 @@ def satisfaction(
 
     Notes
     -----
-    An agent improves iff `gains(old penalty, new penalty, alpha)`, degrades iff the converse. O(P log P) sorted.
-    Source: Cooper fig. 9, thesis fig. 2.12 (bars "improved, degraded, unchanged", e.g. SR/GR).
+    An agent improves iff `gains(old penalty, new penalty, alpha)`, degrades iff the converse. O(P
+    log P) sorted. Source: Cooper fig. 9, thesis fig. 2.12 (bars "improved, degraded, unchanged",
+    e.g. SR/GR).
     """
     result = np.zeros((3, instance.types))
     before, after = _by_type(instance, old), _by_type(instance, new)
@@ -102,7 +117,9 @@ def _by_type(instance: Colocation, pairing: Pairing) -> dict[int, tuple[Floats, 
     return {int(kind[s]): (value[s:e], agents[s:e]) for s, e in zip(starts, ends, strict=True)}
 
 
-def _couple_sorted(was: Floats, old: Floats, now: Floats, new: Floats) -> tuple[Floats, Floats, Floats]:
+def _couple_sorted(
+    was: Floats, old: Floats, now: Floats, new: Floats
+) -> tuple[Floats, Floats, Floats]:
     """(penalty before, after, agents), the r-th best before with the r-th best after."""
     ends = np.union1d(np.cumsum(old), np.cumsum(new))
     left = np.searchsorted(np.cumsum(old), ends, side="left")
@@ -110,7 +127,9 @@ def _couple_sorted(was: Floats, old: Floats, now: Floats, new: Floats) -> tuple[
     return was[left], now[right], np.diff(ends, prepend=0.0)
 
 
-def _couple_at_random(was: Floats, old: Floats, now: Floats, new: Floats) -> tuple[Floats, Floats, Floats]:
+def _couple_at_random(
+    was: Floats, old: Floats, now: Floats, new: Floats
+) -> tuple[Floats, Floats, Floats]:
     """(penalty before, after, expected agents), before and after independent."""
     before, after = np.repeat(was, len(now)), np.tile(now, len(was))
     return before, after, np.outer(old, new).ravel() / old.sum()

@@ -1,4 +1,6 @@
-"""Shapley's fair share of a penalty: exact over coalitions, sampled over orderings, and in closed form for random pairing."""
+"""Shapley's fair share of a penalty: exact over coalitions, sampled over orderings, and in closed
+form for random pairing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 
 Game = Callable[[tuple[int, ...]], float]
-"""The penalty of a coalition: its members, ascending, to a number; the empty coalition's is taken as it comes."""
+"""The penalty of a coalition: its members, ascending, to a number; the empty coalition's is taken
+as it comes.
+"""
 
 MOST_PLAYERS = 20
 """Exact shares look at 2^players coalitions."""
@@ -41,20 +45,26 @@ class Shares:
     def rows(self) -> list[dict[str, object]]:
         """One plain row per player."""
         names = self.names or tuple(str(index) for index in range(len(self.share)))
-        errors = [None] * len(self.share) if self.standard_error is None else self.standard_error.tolist()
+        errors = (
+            [None] * len(self.share)
+            if self.standard_error is None
+            else self.standard_error.tolist()
+        )
         return [
             {"player": name, "share": share, "standard_error": error}
             for name, share, error in zip(names, self.share.tolist(), errors, strict=True)
         ]
 
 
-def shapley(game: Game | npt.ArrayLike, players: int | None = None, *, names: Sequence[str] = ()) -> Shares:
+def shapley(
+    game: Game | npt.ArrayLike, players: int | None = None, *, names: Sequence[str] = ()
+) -> Shares:
     """Exact Shapley shares: marginal penalties averaged over all coalitions a player can join.
 
     Parameters
     ----------
-    game : penalty of a coalition, given as a function of the tuple of its members (ascending, from 0), or as an array of
-        2^n penalties indexed by the sum of 2^member.
+    game : penalty of a coalition, given as a function of the tuple of its members (ascending, from
+        0), or as an array of 2^n penalties indexed by the sum of 2^member.
     players : n, at most 20; read off the array when not given.
     names : of the players, for tables.
 
@@ -65,8 +75,8 @@ def shapley(game: Game | npt.ArrayLike, players: int | None = None, *, names: Se
 
     Notes
     -----
-    O(n 2^n). Source: Cooper eq. 1 and fig. 14, thesis eq. 2.1, the sum taken over the coalitions that contain the player
-    (as printed it runs over all).
+    O(n 2^n). Source: Cooper eq. 1 and fig. 14, thesis eq. 2.1, the sum taken over the coalitions
+    that contain the player (as printed it runs over all).
 
     Examples
     --------
@@ -82,7 +92,9 @@ def shapley(game: Game | npt.ArrayLike, players: int | None = None, *, names: Se
         without = coalition[coalition >> player & 1 == 0]
         marginal = penalty[without | 1 << player] - penalty[without]
         # (s-1)!(n-s)!/n! is the mean over sizes of the mean over the coalitions of a size
-        share[player] = np.mean(np.bincount(size[without], weights=marginal, minlength=number) / ways)
+        share[player] = np.mean(
+            np.bincount(size[without], weights=marginal, minlength=number) / ways
+        )
     return Shares(share, names=tuple(names))
 
 
@@ -112,9 +124,9 @@ def shapley_sampled(
 
     Notes
     -----
-    Every ordering divides the whole penalty, so the shares add up exactly. The standard error is the deviation of a player's
-    marginal penalties (n - 1 in the denominator) over the root of `orderings`. Source: Cooper fig. 14 (expected marginal
-    penalty over permutations).
+    Every ordering divides the whole penalty, so the shares add up exactly. The standard error is
+    the deviation of a player's marginal penalties (n - 1 in the denominator) over the root of
+    `orderings`. Source: Cooper fig. 14 (expected marginal penalty over permutations).
     """
     generator = rng or np.random.default_rng(0)
     nobody = float(game(()))
@@ -132,18 +144,24 @@ def shapley_sampled(
 
 
 def interference_game(interference: Sequence[float]) -> Game:
-    """The penalty game of Cooper's appendix: alone nobody suffers, together the penalty is the sum of interferences."""
+    """The penalty game of Cooper's appendix: 0 for a player alone, for more the sum of their
+    interferences.
+    """
 
     def penalty(coalition: tuple[int, ...]) -> float:
-        return float(sum(interference[player] for player in coalition)) if len(coalition) > 1 else 0.0
+        return (
+            float(sum(interference[player] for player in coalition)) if len(coalition) > 1 else 0.0
+        )
 
     return penalty
 
 
 def random_pairing_game(instance: Colocation) -> Game:
-    """The expected total penalty of a coalition of agents that are paired uniformly at random, the odd one out alone.
+    """The expected total penalty of a coalition of agents that are paired uniformly at random, the
+    odd one out alone.
 
-    Agents are numbered type by type. Raises InvalidInstance when a pair is forbidden: random pairing would use it.
+    Agents are numbered type by type. Raises InvalidInstance when a pair is forbidden: random
+    pairing would use it.
     """
     types = instance.agent_types()
     joint = _joint_penalty(instance)[np.ix_(types, types)]
@@ -159,14 +177,15 @@ def random_pairing_game(instance: Colocation) -> Game:
 def colocation_shares(instance: Colocation) -> Shares:
     """Each agent's Shapley share of the penalty of sharing at random, per type, in closed form.
 
-    The papers motivate fairness by the Shapley value but never compute it for colocation; the game must say what a coalition
-    suffers, and here it is what its agents lose in expectation when they are paired uniformly at random, an odd one running
-    alone at penalty 0 (`random_pairing_game`). An agent's share grows with what it suffers and with what it inflicts.
+    The papers motivate fairness by the Shapley value but never compute it for colocation; the game
+    must say what a coalition suffers, and here it is what its agents lose in expectation when they
+    are paired uniformly at random, an odd one running alone at penalty 0 (`random_pairing_game`).
+    An agent's share grows with what it suffers and with what it inflicts.
 
     Returns
     -------
-    Shares with one entry per type: the share of one agent of that type. Times the counts they add up to the expected total
-    penalty; NaN for a type without agents.
+    Shares with one entry per type: the share of one agent of that type. Times the counts they add
+    up to the expected total penalty; NaN for a type without agents.
 
     Raises
     ------
@@ -175,10 +194,11 @@ def colocation_shares(instance: Colocation) -> Shares:
 
     Notes
     -----
-    By linearity the value is a sum over pairs: in a population of n, the two of a pair get A and everyone else B per unit of
-    the pair's penalty, A = sum over s = 2..n of (s - 1) q(s) / (n (n - 1)), 2 A + (n - 2) B = q(n), where q(s) is the
-    probability that two given agents of s are paired: 1 / (s - 1) for even s, 1 / s for odd s. B is negative: one more agent
-    makes it likelier that two others miss each other. O(T² + n). Source: Cooper eq. 1.
+    By linearity the value is a sum over pairs: in a population of n, the two of a pair get A and
+    everyone else B per unit of the pair's penalty, A = sum over s = 2..n of (s - 1) q(s) / (n (n -
+    1)), 2 A + (n - 2) B = q(n), where q(s) is the probability that two given agents of s are
+    paired: 1 / (s - 1) for even s, 1 / s for odd s. B is negative: one more agent makes it likelier
+    that two others miss each other. O(T² + n). Source: Cooper eq. 1.
     """
     agents = instance.agents
     if agents < 2:
@@ -194,7 +214,9 @@ def colocation_shares(instance: Colocation) -> Shares:
 
 
 def _together(size: int) -> float:
-    """The probability that two given agents of `size` are paired when all are paired at random, an odd one left out."""
+    """The probability that two given agents of `size` are paired when all are paired at random, an
+    odd one left out.
+    """
     if size < 2:
         return 0.0
     return 1 / (size - 1) if size % 2 == 0 else 1 / size
@@ -208,7 +230,8 @@ def _joint_penalty(instance: Colocation) -> Floats:
     if (arises & ~instance.allowed).any():
         x, y = (int(i) for i in np.argwhere(arises & ~instance.allowed)[0])
         raise InvalidInstance(
-            f"penalty[{x}, {y}]", "inf, a forbidden pair", "a number for every pair, since the game pairs agents at random",
+            f"penalty[{x}, {y}]", "inf, a forbidden pair",
+            "a number for every pair, since the game pairs agents at random",
             "Leave one of the two types out",
         )  # fmt: skip
     return np.where(arises, instance.penalty + instance.penalty.T, 0.0)
@@ -217,12 +240,22 @@ def _joint_penalty(instance: Colocation) -> Floats:
 def _table(game: Game | npt.ArrayLike, players: int | None) -> tuple[Floats, int]:
     if callable(game):
         if players is None or not 1 <= players <= MOST_PLAYERS:
-            raise InvalidOption(f"players is {players}; expected 1 to {MOST_PLAYERS}, or use shapley_sampled")
+            raise InvalidOption(
+                f"players is {players}; expected 1 to {MOST_PLAYERS}, or use shapley_sampled"
+            )
         everyone = range(players)
         values = [game(tuple(p for p in everyone if mask >> p & 1)) for mask in range(1 << players)]
         return np.array(values, dtype=float), players
     penalty = np.asarray(game, dtype=float)
     number = penalty.size.bit_length() - 1
-    if penalty.ndim != 1 or penalty.size != 1 << number or not 1 <= number <= MOST_PLAYERS or players not in (None, number):
-        raise InvalidOption(f"game has {penalty.size} penalties for {players} players; expected 2^players, players 1 to 20")
+    if (
+        penalty.ndim != 1
+        or penalty.size != 1 << number
+        or not 1 <= number <= MOST_PLAYERS
+        or players not in (None, number)
+    ):
+        raise InvalidOption(
+            f"game has {penalty.size} penalties for {players} players; expected 2^players, "
+            "players 1 to 20"
+        )
     return penalty, number

@@ -1,4 +1,6 @@
-"""Audits of an allocation: who envies whom and where, approximate envy-freeness, and what rounding costs."""
+"""Audits of an allocation: who envies whom and where, approximate envy-freeness, and what rounding
+costs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     import pandas
 
 NASH_ENVY_FREENESS = 0.828
-"""What the thesis (section 3.4.4, citing Zhang 2005) claims of a Nash equilibrium such as XC-M's: 2 sqrt(2) - 2."""
+"""What the thesis (section 3.4.4, citing Zhang 2005) claims of a Nash equilibrium such as XC-M's: 2
+sqrt(2) - 2.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,8 @@ class EnvyAudit:
     envious, envied : that pair of users.
     below : how many users have an index below the level asked for.
     users : how many users were looked at.
-    group : the users who have jobs on exactly the servers that the envious one has, in order (it is among them).
+    group : the users who have jobs on exactly the servers that the envious one has, in order (it is
+        among them).
     matrix : (group, group) their pairwise indices: one panel of thesis fig. 3.12.
     """
 
@@ -46,14 +51,16 @@ class EnvyAudit:
 
 @checked
 def envy_audit(
-    market: Market, allocation: Allocation, level: Annotated[float, Between(0, 1, "an index")] = NASH_ENVY_FREENESS
+    market: Market,
+    allocation: Allocation,
+    level: Annotated[float, Between(0, 1, "an index")] = NASH_ENVY_FREENESS,
 ) -> EnvyAudit:
     """Find the worst pair, its group, and how many users fall below a level of envy-freeness.
 
     Parameters
     ----------
-    level : an index of at least this counts as kept; 0.828 is what a Nash equilibrium of price-anticipating users is
-        said to guarantee.
+    level : an index of at least this counts as kept; 0.828 is what a Nash equilibrium of
+        price-anticipating users is said to guarantee.
     """
     index, whom = user_envy(market, allocation)
     active = market.active
@@ -71,7 +78,9 @@ def envy_audit(
 
 
 def users_alike(market: Market, user: int) -> Integers:
-    """The users with useful jobs on exactly the servers that `user` has useful jobs on, itself among them."""
+    """The users with useful jobs on exactly the servers that `user` has useful jobs on, itself
+    among them.
+    """
     useful = market.useful
     mine = np.unique(market.server[useful & (market.user == user)])
     key = np.unique(market.user[useful] * market.servers + market.server[useful])
@@ -81,8 +90,12 @@ def users_alike(market: Market, user: int) -> Integers:
     return np.flatnonzero((inside == len(mine)) & (every == len(mine)))
 
 
-def rounding_table(market: Market, allocation: Allocation, time_limit: float | None = None) -> pandas.DataFrame:
-    """Every metric before rounding and after each way of rounding that the market allows; one line each."""
+def rounding_table(
+    market: Market, allocation: Allocation, time_limit: float | None = None
+) -> pandas.DataFrame:
+    """Every metric before rounding and after each way of rounding that the market allows; one line
+    each.
+    """
     import pandas
 
     lines = []
@@ -98,22 +111,28 @@ def rounding_table(market: Market, allocation: Allocation, time_limit: float | N
 
 
 def work_conserving(capacity: Floats, server: Integers, demand: Floats) -> Floats:
-    """(k,) cores when each server is split equally among its jobs, and what a job does not want goes to the others.
+    """(k,) cores when each server is split equally among its jobs, and what a job does not want
+    goes to the others.
 
-    The work-conserving policy of thesis section 3.1.2: max-min fair per server, jobs capped at their demands.
+    The work-conserving policy of thesis section 3.1.2: max-min fair per server, jobs capped at
+    their demands.
 
     Examples
     --------
-    Alice's jobs want 2 and 8 cores, Bob's 8 and 8, on two servers of 10: Alice gets 7 in all and Bob 13.
+    Alice's jobs want 2 and 8 cores, Bob's 8 and 8, on two servers of 10: Alice gets 7 in all and
+    Bob 13.
 
-    >>> work_conserving(np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])).tolist()
+    >>> server, demand = np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
+    >>> work_conserving(np.array([10.0, 10.0]), server, demand).tolist()
     [2.0, 5.0, 8.0, 5.0]
     """
     cores = np.zeros(len(demand))
     for place, size in enumerate(capacity):
         jobs = np.flatnonzero(server == place)
         left = float(size)
-        for job, waiting in zip(jobs[np.argsort(demand[jobs], kind="stable")], range(len(jobs), 0, -1), strict=True):
+        for job, waiting in zip(
+            jobs[np.argsort(demand[jobs], kind="stable")], range(len(jobs), 0, -1), strict=True
+        ):
             cores[job] = min(demand[job], left / waiting)
             left -= cores[job]
     return cores

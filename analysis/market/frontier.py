@@ -1,4 +1,6 @@
-"""What it costs in total utility to guarantee every user so many times what its endowment is worth."""
+"""What it costs in total utility to guarantee every user so many times what its endowment is
+worth.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,26 @@ from ...solvers.outcome import Clock, Stop
 from ..frontier import Points, PriceFrontier, PricePoint, settled
 
 _BEFORE_THE_END = 1e-3
-"""How far below the largest index, relative to the range, the tightest limit is when the largest itself is not proved: there the
-guarantees leave nothing to choose from, and their multipliers may be infinite."""
+"""How far below the largest index, relative to the range, the tightest limit is when the largest
+itself is not proved: there the guarantees leave nothing to choose from, and their multipliers may
+be infinite.
+"""
 
 
 @checked
 def price_frontiers(
-    instance: Market, *, time_limit: float | None = None, points: Points = 8, utility: Family = "amdahl"
+    instance: Market,
+    *,
+    time_limit: float | None = None,
+    points: Points = 8,
+    utility: Family = "amdahl",
 ) -> tuple[PriceFrontier, ...]:
-    """The most total utility such that every user has at least sigma times the utility of its endowment.
+    """The most total utility such that every user has at least sigma times the utility of its
+    endowment.
 
-    sigma runs from the index of the allocation with the most total utility to the largest index any allocation has; see
-    `solvers.market.guaranteed` for the proof. The sharing index is thesis eq. 3.6 against C_j B_i / sum B.
+    sigma runs from the index of the allocation with the most total utility to the largest index any
+    allocation has; see `solvers.market.guaranteed` for the proof. The sharing index is thesis eq.
+    3.6 against C_j B_i / sum B.
 
     Parameters
     ----------
@@ -61,12 +71,20 @@ def price_frontiers(
         value, reached = (None, None) if answer is None else (answer.total, answer.index)
         marks.append(PricePoint(limit, value, search.bound(limit), reached))
     marks.append(PricePoint(None, search.best.total, search.bound(0.0), search.best.index))
-    note = "Each limit: every user has at least so many times the utility of its endowment (its budget's part of every server)."
+    note = (
+        "Each limit: every user has at least so many times the utility of its endowment "
+        "(its budget's part of every server)."
+    )
     if np.isfinite(search.highest):
         note += (
-            f" Proved: no allocation has an index above {search.highest:.6g}; the largest found is {search.fairest.index:.6g}."
+            f" Proved: no allocation has an index above {search.highest:.6g}; the largest "
+            f"found is {search.fairest.index:.6g}."
         )
-    return (PriceFrontier("total_utility", "sharing_index", settled(marks, "max", PROVED, unit=0.0), note, stop),)
+    return (
+        PriceFrontier(
+            "total_utility", "sharing_index", settled(marks, "max", PROVED, unit=0.0), note, stop
+        ),
+    )
 
 
 def _proved(search: Guarantees, limit: float, found: Divided | None) -> bool:

@@ -1,4 +1,6 @@
-"""The metrics of an allocation: work done, how near it is to an equilibrium, envy, and whether sharing pays."""
+"""The metrics of an allocation: work done, how near it is to an equilibrium, envy, and whether
+sharing pays.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +26,22 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def metrics(instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5) -> dict[str, float]:
+def metrics(
+    instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
+) -> dict[str, float]:
     """Every metric of a feasible allocation.
 
-    `total_utility` sums users' utilities. `nash_welfare` is their geometric mean weighted by budgets, over users with a
-    useful job. `regret`, `excess_demand` and `equilibrium_error` (the largest of clearing, overspending and regret) only
-    when there are prices; see `instances.market.equilibrium`. `envy_index` is thesis eq. 3.5 for the worst pair (left out
-    beyond 4 million pairs of users on a server, seconds of work), and the three sharing indices eq. 3.6; see
-    `instances.market.sharing`.
+    `total_utility` sums users' utilities. `nash_welfare` is their geometric mean weighted by
+    budgets, over users with a useful job. `regret`, `excess_demand` and `equilibrium_error` (the
+    largest of clearing, overspending and regret) only when there are prices; see
+    `instances.market.equilibrium`. `envy_index` is thesis eq. 3.5 for the worst pair (left out
+    beyond 4 million pairs of users on a server, seconds of work), and the three sharing indices eq.
+    3.6; see `instances.market.sharing`.
 
     Parameters
     ----------
-    utility : "amdahl", or a homogeneous family (see `instances.market.families`), for which only the welfare, the regret
-        and the equilibrium's error are measured.
+    utility : "amdahl", or a homogeneous family (see `instances.market.families`), for which only
+        the welfare, the regret and the equilibrium's error are measured.
     rho : exponent of the family "ces".
     """
     family = family_named(utility, rho)
@@ -45,12 +50,20 @@ def metrics(instance: Market, allocation: Allocation, *, utility: Family = "amda
         result = _welfare(instance, worth)
         error = family.residuals(instance, allocation)
         if error is not None:
-            result |= {"equilibrium_error": error.worst, "regret": error.regret, "excess_demand": error.excess_demand}
+            result |= {
+                "equilibrium_error": error.worst,
+                "regret": error.regret,
+                "excess_demand": error.excess_demand,
+            }
         return result
     result = _welfare(instance, user_utilities(instance, allocation.cores))
     error = residuals(instance, allocation)
     if error is not None:
-        result |= {"equilibrium_error": error.worst, "regret": error.regret, "excess_demand": error.excess_demand}
+        result |= {
+            "equilibrium_error": error.worst,
+            "regret": error.regret,
+            "excess_demand": error.excess_demand,
+        }
     if not instance.active.any():
         return result
     if pairs_on_servers(instance) <= MOST_PAIRS:

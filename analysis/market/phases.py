@@ -1,9 +1,10 @@
 """A market over phases: jobs change, prices follow, and money may be carried over.
 
-The thesis (section 3.1.3) lets fractions "determine bids for servers' cores in each application phase and shape equilibrium
-allocations over time" and does not say how money passes from phase to phase. Here every user gets its budget anew in each
-phase. Money has no use outside the market, so users spend all they can; what a user cannot use, because no job of its own
-is running or can use a second core, is lost, or carried over and spent as soon as there is use for it.
+The thesis (section 3.1.3) lets fractions "determine bids for servers' cores in each application
+phase and shape equilibrium allocations over time" and does not say how money passes from phase to
+phase. Here every user gets its budget anew in each phase. Money has no use outside the market, so
+users spend all they can; what a user cannot use, because no job of its own is running or can use a
+second core, is lost, or carried over and spent as soon as there is use for it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from ...solvers.outcome import Outcome, Status
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """One phase: its market (with the money of that phase), its equilibrium, and users' utilities and money left over."""
+    """One phase: its market (with the money of that phase), its equilibrium, and users' utilities
+    and money left over.
+    """
 
     market: Market
     outcome: Outcome
@@ -43,7 +46,8 @@ class PhaseRun:
     ----------
     phases : in order.
     total : (n,) users' utilities summed over the phases.
-    static : (n,) what their endowments would have given them (C_j B_i / sum B of every server in every phase).
+    static : (n,) what their endowments would have given them (C_j B_i / sum B of every server in
+        every phase).
     """
 
     phases: tuple[Phase, ...]
@@ -75,10 +79,13 @@ def phases(
 
     Parameters
     ----------
-    market : jobs, servers and the money each user gets per phase; its own fractions and work are not looked at.
-    parallel_fraction, work : one array (k,) per phase; work 0 means that a job does not run in that phase.
+    market : jobs, servers and the money each user gets per phase; its own fractions and work are
+        not looked at.
+    parallel_fraction, work : one array (k,) per phase; work 0 means that a job does not run in that
+        phase.
     carry : whether money that a user has no use for is kept for later phases.
-    warm : begin each phase from the last one's prices and cores; False begins anew (the answers agree to the tolerance).
+    warm : begin each phase from the last one's prices and cores; False begins anew (the answers
+        agree to the tolerance).
     options : of `solvers.market.fisher`.
 
     Raises
@@ -88,14 +95,18 @@ def phases(
     """
     if len(parallel_fraction) != len(work) or len(work) == 0:
         seen = f"{len(work)} phases beside {len(parallel_fraction)}"
-        raise InvalidInstance("work", seen, "one array per phase, as many of fractions, at least one")
+        raise InvalidInstance(
+            "work", seen, "one array per phase, as many of fractions, at least one"
+        )
     found: list[Phase] = []
     saved = np.zeros(market.users)
     total, static = np.zeros(market.users), np.zeros(market.users)
     last: Allocation | None = None
     for number, (fraction, amount) in enumerate(zip(parallel_fraction, work, strict=True)):
         here = market.replace(
-            parallel_fraction=frozen_array(f"parallel_fraction of phase {number}", fraction, float, 1),
+            parallel_fraction=frozen_array(
+                f"parallel_fraction of phase {number}", fraction, float, 1
+            ),
             work=frozen_array(f"work of phase {number}", amount, float, 1),
             budget=market.budget + (saved if carry else 0.0),
             name=f"{market.name} phase {number}",
@@ -105,7 +116,9 @@ def phases(
         assert isinstance(answer, Allocation)
         assert answer.price is not None
         left = np.maximum(here.budget - money_spent(here, answer.cores, answer.price), 0.0)
-        saved = np.where(left > 1e-6 * here.budget, left, 0.0)  # the rest is the tolerance's, not the user's
+        saved = np.where(
+            left > 1e-6 * here.budget, left, 0.0
+        )  # the rest is the tolerance's, not the user's
         utility = user_utilities(here, answer.cores)
         found.append(Phase(here, outcome, utility, saved))
         total += utility
@@ -115,9 +128,11 @@ def phases(
 
 
 def _endowment(here: Market, budget: Floats) -> Floats:
-    """(n,) utilities of owning one's share of every server in this phase, whoever is idle."""
+    """(n,) utilities of owning one's share of every server in this phase, idle users included."""
     everyone = here.replace(budget=budget)
     idle = ~everyone.active
-    held = float(budget[~idle].sum() / budget.sum())  # `static_utilities` leaves idle users out; here they keep their share
+    held = float(
+        budget[~idle].sum() / budget.sum()
+    )  # `static_utilities` leaves idle users out; here they keep their share
     smaller = everyone.replace(capacity=everyone.capacity * held) if held > 0 else everyone
     return static_utilities(smaller, "endowment")

@@ -1,4 +1,6 @@
-"""Pictures of allocations: utility, the gain by sharing and envy of every user, who envies whom, and prices."""
+"""Pictures of allocations: utility, the gain by sharing and envy of every user, who envies whom,
+and prices.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
 from ..report.by_method import sorted_curves
 from ..report.picture import HeatMap, Picture, Series
-from ..report.records import SHARES, Record, Records, evenly, file_name, joined, records_by_method, rounded, shown_of
+from ..report.records import (
+    SHARES,
+    Record,
+    Records,
+    evenly,
+    file_name,
+    joined,
+    records_by_method,
+    rounded,
+    shown_of,
+)
 from ..run.rows import Row
 
 MOST_USERS = 20
@@ -33,34 +45,50 @@ _STATIC: dict[Share, str] = {
 }
 
 
-def record(instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5) -> dict[str, Any]:
+def record(
+    instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
+) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB; those of Amdahl utilities only for them.
 
-    Of users with a useful job, at `SHARES` of them in sorted order: `utility`, `sharing` ratios against two static shares,
-    worst `envy` index. `envy_users` and `envy_matrix` [percent] of at most `MOST_USERS`. `price` per core of at most
-    `MOST_SERVERS` of the `servers` that have useful jobs, `server` their numbers, in units of all money over their cores.
+    Of users with a useful job, at `SHARES` of them in sorted order: `utility`, `sharing` ratios
+    against two static shares, worst `envy` index. `envy_users` and `envy_matrix` [percent] of at
+    most `MOST_USERS`. `price` per core of at most `MOST_SERVERS` of the `servers` that have useful
+    jobs, `server` their numbers, in units of all money over their cores.
     """
     active = instance.active
     result: dict[str, Any] = {"users": int(active.sum())}
     if not active.any():
         return result
     family = family_named(utility, rho)
-    worth = user_utilities(instance, allocation.cores) if family is None else family.utilities(instance, allocation.cores)
+    worth = (
+        user_utilities(instance, allocation.cores)
+        if family is None
+        else family.utilities(instance, allocation.cores)
+    )
     result["utility"] = _sorted(worth[active])
     if allocation.price is not None:
         busy = np.unique(instance.server[instance.useful])
         chosen = busy[evenly(len(busy), MOST_SERVERS)]
         unit = instance.budget[active].sum() / instance.capacity[busy].sum()
-        result |= {"server": chosen.tolist(), "price": rounded(allocation.price[chosen] / unit), "servers": len(busy)}
+        result |= {
+            "server": chosen.tolist(),
+            "price": rounded(allocation.price[chosen] / unit),
+            "servers": len(busy),
+        }
     if family is not None:
         return result
-    result["sharing"] = {share: _sorted(sharing_ratios(instance, allocation, share)[active]) for share in _STATIC}
+    result["sharing"] = {
+        share: _sorted(sharing_ratios(instance, allocation, share)[active]) for share in _STATIC
+    }
     if pairs_on_servers(instance) <= MOST_PAIRS:
         index, whom = user_envy(instance, allocation)
         result["envy"] = _sorted(index[active])
         shown = _most_envious(index, whom, active)
         matrix = np.nan_to_num(100 * envy_matrix(instance, allocation, shown), nan=100.0)
-        result |= {"envy_users": shown.tolist(), "envy_matrix": np.floor(matrix + 1e-6).astype(int).tolist()}
+        result |= {
+            "envy_users": shown.tolist(),
+            "envy_matrix": np.floor(matrix + 1e-6).astype(int).tolist(),
+        }
     return result
 
 
@@ -90,8 +118,10 @@ def _sharing(found: Records, share: Share, words: str) -> Picture:
     """Thesis eq. 3.6, user by user."""
     chart = sorted_curves(
         f"market-sharing-{share}", f"What sharing gains every user over {words}",
-        ("share of the users", "utility over that of the static share"), SHARES, found, lambda record: record["sharing"][share],
-        f"Sorted ratios of the users' utilities to what {words} would give them, one curve per method; below 1 a user loses "
+        ("share of the users", "utility over that of the static share"), SHARES, found,
+        lambda record: record["sharing"][share],
+        f"Sorted ratios of the users' utilities to what {words} would give them, one curve "
+        "per method; below 1 a user loses "
         "by sharing. The least ratio, which is the sharing index", ".3g",
         beside=(Series("no gain", (0.0, 1.0), (1.0, 1.0)),),
     )  # fmt: skip
@@ -103,15 +133,19 @@ def _envy(found: Records) -> Picture:
     """Thesis eq. 3.5, every user's worst pair."""
     return sorted_curves(
         "market-envy", "Envy of every user, from the most envious",
-        ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES, found, "envy",
-        "Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair", ".3g",
+        ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES,
+        found, "envy",
+        "Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair",
+        ".3g",
     )  # fmt: skip
 
 
 def _envy_maps(found: Records) -> list[Picture]:
     """Thesis fig. 3.12, for the methods with the worst pairs; the first seed of each."""
     worst = {method: records[0]["envy"][0] for method, records in found.items()}
-    chosen = [method for method in sorted(worst, key=worst.__getitem__) if worst[method] < 1 - 1e-6][:MOST_MAPS]
+    chosen = [
+        method for method in sorted(worst, key=worst.__getitem__) if worst[method] < 1 - 1e-6
+    ][:MOST_MAPS]
     return [_envy_map(method, found[method][0], len(found) - len(chosen)) for method in chosen]
 
 
@@ -128,10 +162,14 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
         names,
         tuple(map(tuple, values.tolist())),
         "envy index (1: no envy)",
-        f"Envy between pairs of users under {method}, dark where the user of the row would rather have what the user of the "
-        f"column has. The worst pair: {names[row]} looks at {names[column]}, index {values[row, column]:.2f}.",
+        f"Envy between pairs of users under {method}, dark where the user of the row would "
+        "rather have what the user of the "
+        f"column has. The worst pair: {names[row]} looks at {names[column]}, index "
+        f"{values[row, column]:.2f}.",
         note=joined(
-            shown_of(len(names), record["users"], "users are shown: the most envious, and whom they envy"),
+            shown_of(
+                len(names), record["users"], "users are shown: the most envious, and whom they envy"
+            ),
             "Indices are rounded down to percents.",
             f"{others} methods with less envy are not shown." if others else "",
         ),
@@ -142,10 +180,13 @@ def _prices(found: Records) -> Picture:
     first = next(iter(found.values()))[0]
     shown = len(first["server"])
     return sorted_curves(
-        "market-prices", "Price of a core on each server", ("server", "price of a core [all money over all cores there]"),
+        "market-prices", "Price of a core on each server",
+        ("server", "price of a core [all money over all cores there]"),
         first["server"], found, "price",
-        f"Prices of a core on {shown} servers, for the methods that have prices. The dearest server", ".3g", max,
-        note=joined("Servers without useful jobs have no price.", shown_of(shown, first["servers"], "are shown, evenly spaced")),
+        f"Prices of a core on {shown} servers, for the methods that have prices. The dearest "
+        "server", ".3g", max,
+        note=joined("Servers without useful jobs have no price.",
+        shown_of(shown, first["servers"], "are shown, evenly spaced")),
         style="points", spread=True,
     )  # fmt: skip
 

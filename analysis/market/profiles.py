@@ -1,4 +1,6 @@
-"""The predictor of thesis section 3.2: parallel fractions from profiles, run times from fractions and data sizes."""
+"""The predictor of thesis section 3.2: parallel fractions from profiles, run times from fractions
+and data sizes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class Predictor:
     fraction : F_est, mean of Karp-Flatt's over core counts and then over the sampled data sizes.
     variance : variance of F_c, mean over the sampled sizes.
     cores : c_max, the largest core count sampled, at which run time against data size is fitted.
-    slope, intercept : seconds per unit of size, and seconds, of that line; through the origin when one size was sampled.
+    slope, intercept : seconds per unit of size, and seconds, of that line; through the origin when
+        one size was sampled.
     """
 
     workload: str
@@ -39,7 +42,9 @@ class Predictor:
     intercept: float
 
     def seconds(self, size: float, cores: float) -> float:
-        """Run time on any data size and core count, thesis eq. 3.3: T_c = T_cmax s(c_max) / s(c)."""
+        """Run time on any data size and core count, thesis eq. 3.3: T_c = T_cmax s(c_max) /
+        s(c).
+        """
         base = self.slope * size + self.intercept
         return base * self._speedup(self.cores) / self._speedup(cores)
 
@@ -50,9 +55,10 @@ class Predictor:
 def fit(profile: Profile, most_cores: float | None = None) -> list[Predictor]:
     """Learn a predictor for each workload of a profile.
 
-    Fractions by thesis eq. 3.2; the line of run time against data size by least squares at the largest core count that
-    the workload was profiled with, where profiling is quickest and the line fits best (thesis section 3.2.4). One sampled
-    size gives a line through the origin, which the thesis does not consider.
+    Fractions by thesis eq. 3.2; the line of run time against data size by least squares at the
+    largest core count that the workload was profiled with, where profiling is quickest and the line
+    fits best (thesis section 3.2.4). One sampled size gives a line through the origin, which the
+    thesis does not consider.
     """
     estimates: dict[str, list[tuple[float, float]]] = {}
     for entry in fractions(profile, most_cores):
@@ -71,10 +77,12 @@ def fit(profile: Profile, most_cores: float | None = None) -> list[Predictor]:
 
 
 def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.DataFrame:
-    """One line per workload and size: Karp-Flatt mean and variance (thesis figs. 3.4, 3.5), and how well Amdahl's law fits.
+    """One line per workload and size: Karp-Flatt mean and variance (thesis figs. 3.4, 3.5), and how
+    well Amdahl's law fits.
 
-    `error` is the root mean square of the relative error in speedup on more than one core at the Karp-Flatt mean, and
-    `fit error` that at the fraction `fit` which makes it least: what is wrong with the law, and not with the estimate.
+    `error` is the root mean square of the relative error in speedup on more than one core at the
+    Karp-Flatt mean, and `fit error` that at the fraction `fit` which makes it least: what is wrong
+    with the law, and not with the estimate.
     """
     import pandas
 
@@ -104,17 +112,20 @@ def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.
 def prediction_errors(
     profile: Profile, *, holdout: Holdout = "largest-size", most_cores: float | None = None
 ) -> pandas.DataFrame:
-    """Predicted against measured run times on rows that the predictor has not seen (thesis figs. 3.8 to 3.10).
+    """Predicted against measured run times on rows that the predictor has not seen (thesis figs.
+    3.8 to 3.10).
 
     Parameters
     ----------
-    holdout : "largest-size": learn from each workload's smaller data sizes, predict its largest (workloads with one size
-        are left out). "every-other-count": learn from every second core count (and from one core), predict the others.
+    holdout : "largest-size": learn from each workload's smaller data sizes, predict its largest
+        (workloads with one size are left out). "every-other-count": learn from every second core
+        count (and from one core), predict the others.
     most_cores : leave out rows with more cores.
 
     Returns
     -------
-    One line per held-out row: workload, size, cores, measured and predicted seconds, and the relative error.
+    One line per held-out row: workload, size, cores, measured and predicted seconds, and the
+    relative error.
     """
     import pandas
 
@@ -124,7 +135,10 @@ def prediction_errors(
     for name in profile.workloads:
         held |= _held(profile, name, holdout)
     if not held.any():
-        raise InvalidOption("nothing can be held out: every workload has one data size, or fewer than three core counts")
+        raise InvalidOption(
+            "nothing can be held out: every workload has one data size, or fewer than three "
+            "core counts"
+        )
     learnt = {entry.workload: entry for entry in fit(profile.only(~held))}
     lines = []
     for row in np.flatnonzero(held).tolist():
@@ -151,7 +165,11 @@ def _held(profile: Profile, name: str, holdout: Holdout) -> Booleans:
     rows = profile.rows(name)
     if holdout == "largest-size":
         sizes = np.unique(profile.size[rows])
-        return rows & (profile.size == sizes[-1]) if len(sizes) > 1 else np.zeros(len(rows), dtype=bool)
+        return (
+            rows & (profile.size == sizes[-1])
+            if len(sizes) > 1
+            else np.zeros(len(rows), dtype=bool)
+        )
     counts = np.unique(profile.cores[rows & (profile.cores > 1)])
     # The largest count stays: it is where the predictor starts from.
     return rows & np.isin(profile.cores, counts[:-1][::-1][::2])

@@ -1,4 +1,6 @@
-"""What throughput costs: the least link power of any placement at each rate served, proved by prices."""
+"""What throughput costs: the least link power of any placement at each rate served, proved by
+prices.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from .metrics import link_power
 EFFICIENCY, LIMITED = "link_power", "served_rate"
 
 NOTE = (
-    "Nothing is fair or unfair here: the limit is on the rate served [tasks/s], at least, and the line is the least link power "
+    "Nothing is fair or unfair here: the limit is on the rate served [tasks/s], at least, and "
+    "the line is the least link power "
     "[W] of any placement that sustains it in the long run, without regard to response times."
 )
 
@@ -34,10 +37,12 @@ def price_frontiers(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> tuple[PriceFrontier, ...]:
-    """Least link power against the rate served, from the most that any placement sustains down to where all can run locally.
+    """Least link power against the rate served, from the most that any placement sustains down to
+    where all can run locally.
 
-    A linear program for each rate, its bound proved by prices (`power_bound`); the instance's own rate is one of them where it
-    can be sustained. Below the rate that every memory's own cores sustain, the least is 0.
+    A linear program for each rate, its bound proved by prices (`power_bound`); the instance's own
+    rate is one of them where it can be sustained. Below the rate that every memory's own cores
+    sustain, the least is 0.
 
     Parameters
     ----------
@@ -45,7 +50,11 @@ def price_frontiers(
     points : rates, at least 2.
     ht_energy, pcie_energy, pcie_hops : see `link_energy`.
     """
-    energy: dict[str, Any] = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
+    energy: dict[str, Any] = {
+        "ht_energy": ht_energy,
+        "pcie_energy": pcie_energy,
+        "pcie_hops": pcie_hops,
+    }
     link_energy(instance, **energy)  # refused before any work
     programs = Programs(Clock(time_limit))
     most = programs.solve(points, fluid, instance, **energy)
@@ -58,7 +67,9 @@ def price_frontiers(
     def measured(flow: Flow) -> tuple[float, float]:
         return link_power(instance, flow, **energy), flow.throughput
 
-    found = [PricePoint.of(rate, outcome, measured) for rate, outcome in programs.within(rates, least)]
+    found = [
+        PricePoint.of(rate, outcome, measured) for rate, outcome in programs.within(rates, least)
+    ]
     note = NOTE
     most_power = max((point.value for point in found if point.value is not None), default=0.0)
     if most.status is Status.OPTIMAL:
@@ -72,7 +83,9 @@ def price_frontiers(
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:
-    """Rates from the most down to where all can run locally, the instance's own among them where it lies between."""
+    """Rates from the most down to where all can run locally, the instance's own among them where it
+    lies between.
+    """
     home = instance.cores / (instance.mean_service * float(instance.location_share.max()))
     low = min(home, most)
     own = instance.rate

@@ -24,10 +24,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("share_blade", "share on another blade", "", digits=3, short="blade"),
     Metric("refusals", "refusals per task", "", digits=2, short="refused"),
     Metric("link_power", "link power", "min", "W", 3, short="links"),
-    Metric("flow_power", "link power at the flow's throughput", "min", "W", 3, short="flow's links"),
+    Metric(
+        "flow_power", "link power at the flow's throughput", "min", "W", 3, short="flow's links"
+    ),
     Metric("backlog_growth", "growth of the queue", "", "1/s", 1, short="growth"),
 )
-"""`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most there can be."""
+"""`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most
+there can be.
+"""
 
 SAME = 1e-9
 """Two rates that differ by no more than this fraction are one."""
@@ -45,12 +49,14 @@ def metrics(
 ) -> dict[str, float]:
     """Every metric of a feasible answer.
 
-    `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or more) are over the
-    tasks that finished in the window, `refusals` is their mean count. `link_power` [W], see `link_energy` for its options,
-    is given only where `throughput` (the instance's rate when None) is served, so that answers are compared at one rate:
-    not for a Flow of another throughput, nor for a run that is unstable or of another rate. An unstable run has no response
-    times either, they have no long-run value; it has `backlog_growth`, the trend of its queue. `flow_power` [W] is a Flow's,
-    at its own throughput, whatever that is: the second level of `fluid`.
+    `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or
+    more) are over the tasks that finished in the window, `refusals` is their mean count.
+    `link_power` [W], see `link_energy` for its options, is given only where `throughput` (the
+    instance's rate when None) is served, so that answers are compared at one rate: not for a Flow
+    of another throughput, nor for a run that is unstable or of another rate. An unstable run has no
+    response times either, they have no long-run value; it has `backlog_growth`, the trend of its
+    queue. `flow_power` [W] is a Flow's, at its own throughput, whatever that is: the second level
+    of `fluid`.
 
     Raises
     ------
@@ -68,7 +74,10 @@ def metrics(
         return result
     if solution.stable:
         result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
-        result |= {name: float(value) for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)}
+        result |= {
+            name: float(value)
+            for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)
+        }
         if abs(instance.rate - asked) <= SAME * asked:
             result["link_power"] = link_power(instance, solution, **energy)
     else:

@@ -1,4 +1,6 @@
-"""The pictures of policies on a blade server: response times, where tasks run, what links draw, and refusals."""
+"""The pictures of policies on a blade server: response times, where tasks run, what links draw, and
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from ..run.rows import Row
 from .metrics import link_power
 
 WIDE, LOWEST = 5.0, 0.05
-"""Curves whose ends differ by more than this factor are drawn from this quantile on, over a logarithmic axis."""
+"""Curves whose ends differ by more than this factor are drawn from this quantile on, over a
+logarithmic axis.
+"""
 
 
 def record(
@@ -29,16 +33,21 @@ def record(
 ) -> dict[str, Any]:
     """What the pictures of an answer are drawn from, under 1 kB.
 
-    `rate` that arrives and `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop, ..., another blade),
-    `power` of the links at the rate served [W]; of a simulation also `stable`, `refusals` per task, and, when stable, the
-    quantiles of the response time at `levels`, `curve` [s].
+    `rate` that arrives and `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop,
+    ..., another blade), `power` of the links at the rate served [W]; of a simulation also `stable`,
+    `refusals` per task, and, when stable, the quantiles of the response time at `levels`, `curve`
+    [s].
 
     Parameters
     ----------
     ht_energy, pcie_energy, pcie_hops : see `link_energy`.
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
-    rate = flow_by_distance(instance, solution) if isinstance(solution, Flow) else solution.served / solution.window
+    rate = (
+        flow_by_distance(instance, solution)
+        if isinstance(solution, Flow)
+        else solution.served / solution.window
+    )
     total = float(rate.sum())
     found: dict[str, Any] = {
         "rate": instance.rate,
@@ -55,12 +64,18 @@ def record(
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Response-time curves, shares by distance, link power against the rate served, refusals; of one instance's runs."""
+    """Response-time curves, shares by distance, link power against the rate served, refusals; of
+    one instance's runs.
+    """
     kept = records_by_method(rows, "served")
     drawn: list[Picture] = []
     if curves := _with(kept, "curve"):
         drawn.append(_response_chart(kept, curves))
-    placed = {method: records for method, records in kept.items() if all(each["shares"] for each in records)}
+    placed = {
+        method: records
+        for method, records in kept.items()
+        if all(each["shares"] for each in records)
+    }
     if placed:
         drawn += [_distance_chart(placed), _power_chart(placed)]
     if refused := _with(kept, "refusals"):
@@ -70,25 +85,35 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 def _with(kept: Records, name: str) -> Records:
     """The records that have an entry."""
-    chosen = {method: [each for each in records if name in each] for method, records in kept.items()}
+    chosen = {
+        method: [each for each in records if name in each] for method, records in kept.items()
+    }
     return {method: records for method, records in chosen.items() if records}
 
 
 def _response_chart(kept: Records, curves: Records) -> Chart:
-    """The share of tasks answered within each time; on a logarithmic axis where policies differ much."""
+    """The share of tasks answered within each time; on a logarithmic axis where policies differ
+    much.
+    """
     times = {method: np.array(curve) for method, curve in means(curves, "curve").items()}
     ends = [float(curve[-1]) for curve in times.values()]
     wide = max(ends) > WIDE * min(ends)
     series, tails = [], {}
     for method, records in curves.items():
         levels = np.array(records[0]["levels"])
-        shown = (levels >= LOWEST) & (times[method] > 0) if wide else levels >= 0  # the fastest would fill a log axis
+        shown = (
+            (levels >= LOWEST) & (times[method] > 0) if wide else levels >= 0
+        )  # the fastest would fill a log axis
         pairs = list(zip(levels[shown].tolist(), times[method][shown].tolist(), strict=True))
         tips = tuple(f"{method}: {100 * level:g} % within {time:.4g} s" for level, time in pairs)
         x, y = tuple(time for _, time in pairs), tuple(level for level, _ in pairs)
         series.append(Series(method, x, y, "line+points", tips=tips))
         tails[method] = float(np.interp(0.95, levels, times[method]))
-    unstable = [method for method, records in kept.items() if any(each.get("stable") is False for each in records)]
+    unstable = [
+        method
+        for method, records in kept.items()
+        if any(each.get("stable") is False for each in records)
+    ]
     left_out = f" Left out, because the queue grew: {', '.join(unstable)}." if unstable else ""
     return Chart(
         "response-times",
@@ -96,7 +121,8 @@ def _response_chart(kept: Records, curves: Records) -> Chart:
         "response time [s]",
         "share of tasks answered within it",
         tuple(entry for entry in series if entry.x),
-        f"Share of tasks answered within each time, one curve for each policy. 95th percentile in seconds: "
+        "Share of tasks answered within each time, one curve for each policy. 95th "
+        "percentile in seconds: "
         f"{extremes(tails, '.4g')}.{left_out}",
         x_scale="log" if wide else "linear",
         note=f"Quantiles of the simulated response times{_seeds(curves)}.{left_out}",
@@ -114,7 +140,8 @@ def _distance_chart(kept: Records) -> Chart:
         "distance from the task's data",
         "share of the tasks",
         tuple(Series(method, names, share, "bars") for method, share in shares.items()),
-        f"Share of the tasks at each distance from their data, by method. Local, in percent: {extremes(local, '.4g')}.",
+        "Share of the tasks at each distance from their data, by method. Local, in percent: "
+        f"{extremes(local, '.4g')}.",
         note=f"Of the tasks that finished{_seeds(kept)}.",
     )
 
@@ -134,7 +161,8 @@ def _power_chart(kept: Records) -> Chart:
         "link power [W]",
         tuple(series),
         f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
-        note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, which may be more{_seeds(kept)}.",
+        note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, "
+        f"which may be more{_seeds(kept)}.",
     )
 
 
@@ -147,7 +175,8 @@ def _refusal_chart(kept: Records) -> Chart:
         "policy",
         "refusals per task",
         (Series("refusals per task", tuple(refused), tuple(refused.values()), "bars"),),
-        f"Mean number of cores that a task declines before it runs, by policy: {extremes(refused, '.4g')}.",
+        "Mean number of cores that a task declines before it runs, by policy: "
+        f"{extremes(refused, '.4g')}.",
         note=f"Of the tasks that finished in the window{_seeds(kept)}.",
     )
 

@@ -1,13 +1,14 @@
 """How much a policy sustains: from an empty system, from a backlog, and after a burst.
 
-A refusal policy can have two states at one arrival rate: a good one, in which arriving tasks find idle cores near their
-data, and a bad one, in which a long queue hands every core a task from anywhere, which is slow, which keeps the queue
-long. The rates sustained from an empty start and from a saturated one are then two numbers, and the band between them is
-metastable: fine until a burst. The thesis (section 4.5.1) has the first number only.
+A refusal policy can have two states at one arrival rate: a good one, in which arriving tasks find
+idle cores near their data, and a bad one, in which a long queue hands every core a task from
+anywhere, which is slow, which keeps the queue long. The rates sustained from an empty start and
+from a saturated one are then two numbers, and the band between them is metastable: fine until a
+burst. The thesis (section 4.5.1) has the first number only.
 
-In the band the good state is left by chance alone, sooner or later: what is "sustained from empty" shrinks as one looks
-longer (IB on K-means: 4625 to 4775 tasks/s in single runs of a million tasks, 4525 to 4600 in runs of three million), so
-several runs must go well.
+In the band the good state is left by chance alone, sooner or later: what is "sustained from empty"
+shrinks as one looks longer (IB on K-means: 4625 to 4775 tasks/s in single runs of a million tasks,
+4525 to 4600 in runs of three million), so several runs must go well.
 """
 
 from __future__ import annotations
@@ -30,14 +31,18 @@ Start = Literal["empty", "saturated"]
 Count = Annotated[int, Between(1, MOST_TASKS, "a number of tasks")]
 MIXES = ("mix", "mix-by-memory")
 SIGHT = 10
-"""A run must be so many times longer than the queue that ends it, to show a rate that is a tenth too high."""
+"""A run must be so many times longer than the queue that ends it, to show a rate that is a tenth
+too high.
+"""
 
 MOST_RUNS = 100
 
 
 @dataclass(frozen=True)
 class Sustained:
-    """The highest rate at which all runs went well, and the lowest tried at which one did not [tasks/s]."""
+    """The highest rate at which all runs went well, and the lowest tried at which one did not
+    [tasks/s].
+    """
 
     policy: str
     start: str
@@ -47,7 +52,9 @@ class Sustained:
 
 @dataclass(frozen=True)
 class Burst:
-    """What became of a burst: seconds until the queue was short again, None if it never was; and how long it got."""
+    """What became of a burst: seconds until the queue was short again, None if it never was; and
+    how long it got.
+    """
 
     policy: str
     rate: float
@@ -71,9 +78,10 @@ def sustained(
 ) -> Sustained:
     """The highest arrival rate a policy sustains, by bisection.
 
-    From an empty start a rate is sustained when fewer than `backlog` tasks ever wait; from a saturated one when a queue of
-    `backlog` tasks with independent data, beside busy cores and with arrivals going on, falls below `drained`; both
-    within `tasks` arrivals, in each of `runs` independent runs. The same draws are used at every rate, scaled in time.
+    From an empty start a rate is sustained when fewer than `backlog` tasks ever wait; from a
+    saturated one when a queue of `backlog` tasks with independent data, beside busy cores and with
+    arrivals going on, falls below `drained`; both within `tasks` arrivals, in each of `runs`
+    independent runs. The same draws are used at every rate, scaled in time.
 
     Parameters
     ----------
@@ -89,18 +97,25 @@ def sustained(
     _validate(policy, drained, backlog)
     if tasks < SIGHT * backlog:
         raise InvalidOption(
-            f"tasks is {tasks}; expected at least {SIGHT} times the backlog of {backlog}: among fewer a queue that grows without "
+            f"tasks is {tasks}; expected at least {SIGHT} times the backlog of {backlog}: "
+            "among fewer a queue that grows without "
             "end is not seen to"
         )
     most = instance.all_cores / instance.mean_service
     first = instance.all_cores + backlog if start == "saturated" else 0
     reaches = _reaches(instance, policy)
     streams = np.random.default_rng(seed).spawn(runs)
-    all_draws = [draw(instance, tasks + first, reaches, stream, rate=1.0, backlog=first) for stream in streams]
+    all_draws = [
+        draw(instance, tasks + first, reaches, stream, rate=1.0, backlog=first)
+        for stream in streams
+    ]
     low, high = 0.0, most  # at `most` no policy can keep up
     while high - low > tolerance * most:
         rate = (low + high) / 2
-        if all(_goes_well(instance, _at_rate(draws, rate), start, first, backlog, drained) for draws in all_draws):
+        if all(
+            _goes_well(instance, _at_rate(draws, rate), start, first, backlog, drained)
+            for draws in all_draws
+        ):
             low = rate
         else:
             high = rate
@@ -118,7 +133,8 @@ def burst(
     drained: int = 300,
     seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Burst:
-    """Let a system run from empty for `before` tasks at its rate, then let `size` tasks arrive at once, and wait.
+    """Let a system run from empty for `before` tasks at its rate, then let `size` tasks arrive at
+    once, and wait.
 
     Parameters
     ----------
@@ -126,7 +142,9 @@ def burst(
     tasks : arrivals after the burst within which the queue must fall below `drained`.
     """
     _validate(policy, drained, size)
-    draws = draw(instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed))
+    draws = draw(
+        instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed)
+    )
     together = draws.arrival.copy()
     together[before : before + size] = together[before]
     together[before + size :] -= draws.arrival[before + size - 1] - draws.arrival[before]
@@ -139,14 +157,19 @@ def burst(
 
 
 def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
-    """What a policy sustains from empty and from saturated; between the two lies the metastable band.
+    """What a policy sustains from empty and from saturated; between the two lies the metastable
+    band.
 
     The settings are those of `sustained`.
     """
-    return sustained(instance, policy, "empty", **settings), sustained(instance, policy, "saturated", **settings)
+    return sustained(instance, policy, "empty", **settings), sustained(
+        instance, policy, "saturated", **settings
+    )
 
 
-def _goes_well(instance: Numa, draws: Draws, start: str, first: int, backlog: int, drained: int) -> bool:
+def _goes_well(
+    instance: Numa, draws: Draws, start: str, first: int, backlog: int, drained: int
+) -> bool:
     if start == "empty":
         return not simulate(instance, draws, stop_above=backlog).reached
     return simulate(instance, draws, stop_below=drained, watch_from=first).reached
@@ -169,4 +192,7 @@ def _validate(policy: str, drained: int, backlog: int) -> None:
     if policy not in (*POLICIES, *MIXES):
         raise UnknownName("policy", policy, (*POLICIES, *MIXES))
     if not 1 <= drained <= backlog:
-        raise InvalidOption(f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog of {backlog}")
+        raise InvalidOption(
+            f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog "
+            f"of {backlog}"
+        )

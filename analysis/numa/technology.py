@@ -1,4 +1,6 @@
-"""The technology model of thesis section 4.2 recomputed, and data migration against remote access (section 4.5.3)."""
+"""The technology model of thesis section 4.2 recomputed, and data migration against remote access
+(section 4.5.3).
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,23 @@ class Recomputed:
 
 
 def recomputed(technology: Technology = THESIS) -> list[Recomputed]:
-    """Every figure of section 4.2, Tables 4.1 and 4.3 and the break-evens of section 4.5.3 from its inputs.
+    """Every figure of section 4.2, Tables 4.1 and 4.3 and the break-evens of section 4.5.3 from its
+    inputs.
 
     The inconsistent ones are those that do not agree; `how` names both sides.
     """
-    return [*_delays(technology), *_memory(technology), *_links(technology), *_break_evens(technology), *_rates(technology)]
+    return [
+        *_delays(technology),
+        *_memory(technology),
+        *_links(technology),
+        *_break_evens(technology),
+        *_rates(technology),
+    ]
 
 
 def inter_blade_latency(technology: Technology = THESIS, rows: int = 2, columns: int = 2) -> float:
-    """Expected latency of an access to another blade [ns]: DRAM, PCIe round trip, and the way to and from the bridges.
+    """Expected latency of an access to another blade [ns]: DRAM, PCIe round trip, and the way to
+    and from the bridges.
 
     On either blade the processor is any of the mesh and the bridge is one of them.
     """
@@ -57,7 +67,9 @@ def inter_blade_latency(technology: Technology = THESIS, rows: int = 2, columns:
 
 @checked
 def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
-    """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110, to another blade)."""
+    """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110, to
+    another blade).
+    """
     energy = {
         "one hop": technology.ht_energy,
         "two hops": 2 * technology.ht_energy,
@@ -68,19 +80,24 @@ def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
 
 @checked
 def migration_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
-    """Eq. 4.1: energy of moving pages and reading them locally, per byte moved [pJ]; `reuse` = D_access / D_page."""
+    """Eq. 4.1: energy of moving pages and reading them locally, per byte moved [pJ]; `reuse` =
+    D_access / D_page.
+    """
     moved = 2 * technology.dram_energy_busy + link_energy_per_bit(path, technology)
     return 8 * (moved + reuse * technology.dram_energy_idle_eq)
 
 
 @checked
 def remote_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
-    """Eq. 4.2: energy of the same accesses made remotely, per byte that migration would move [pJ]."""
+    """Eq. 4.2: energy of the same accesses made remotely, per byte that migration would move
+    [pJ].
+    """
     return 8 * reuse * (link_energy_per_bit(path, technology) + technology.dram_energy_idle_eq)
 
 
 def break_even(path: Path, technology: Technology = THESIS) -> float:
-    """Accesses per byte of a page above which migration costs less energy: (2 E_Mem@100 + E_Link) / E_Link.
+    """Accesses per byte of a page above which migration costs less energy: (2 E_Mem@100 + E_Link) /
+    E_Link.
 
     E_Mem@20, printed as 160 in Table 4.1 and 110 in eq. 4.1, cancels.
     """
@@ -95,10 +112,11 @@ def migration_over_remote(
     penalty: Annotated[float, AtLeast(1, "a service time over the local one")],
     technology: Technology = THESIS,
 ) -> dict[str, float]:
-    """Energy, power and ED^2 of migration over those of remote access; above 1 remote access is better.
+    """Energy, power and ED^2 of migration over those of remote access; above 1 remote access is
+    better.
 
-    The delay of remote access is `penalty` times the local one, that of migration the local one: like the thesis (section
-    4.5.3) this leaves out the time of moving pages.
+    The delay of remote access is `penalty` times the local one, that of migration the local one:
+    like the thesis (section 4.5.3) this leaves out the time of moving pages.
     """
     energy = migration_energy(path, reuse, technology) / remote_energy(path, reuse, technology)
     return {"energy": energy, "power": energy * penalty, "ed2": energy / penalty**2}
@@ -110,15 +128,18 @@ def _delays(t: Technology) -> list[Recomputed]:
     expected = blade - t.pcie_access
     return [
         _row("one way over HyperTransport", "ns", "4.2.2", 50, hops / 2, "18 + 14 + 18", 0.5),
-        _row("access one hop away", "ns", "4.2.2", 150, hops + t.dram_latency, "round trip 100 + DRAM 50", 0.5),
-        _row("two hops, round trip", "ns", "Table 4.3", 130, hops + 2 * t.ht_wire, "one hop + 14 more each way = 128", 2),
-        _row("PCIe round trip", "ns", "4.2.3", 190, t.pcie_access - t.dram_latency, "240 - DRAM 50", 0.5),
-        _row(
-            "expected HyperTransport delay to and from bridges", "ns", "4.2.3", 170, expected,
-            "2 x mean of 0, 100, 100, 130 over a 2 x 2 mesh", 0.5,
-        ),
-        _row("access on another blade", "ns", "4.2.3", 410, blade, "DRAM 50 + PCIe 190 + HyperTransport 165", 0.5),
-        _row("PCIe, remote part", "ns", "Table 4.3", 360, 410 - t.dram_latency, "the printed 410 - DRAM 50", 0.5),
+        _row("access one hop away", "ns", "4.2.2", 150, hops + t.dram_latency,
+            "round trip 100 + DRAM 50", 0.5),
+        _row("two hops, round trip", "ns", "Table 4.3", 130, hops + 2 * t.ht_wire,
+            "one hop + 14 more each way = 128", 2),
+        _row("PCIe round trip", "ns", "4.2.3", 190, t.pcie_access - t.dram_latency, "240 - DRAM 50",
+            0.5),
+        _row("expected HyperTransport delay to and from bridges", "ns", "4.2.3", 170, expected,
+            "2 x mean of 0, 100, 100, 130 over a 2 x 2 mesh", 0.5),
+        _row("access on another blade", "ns", "4.2.3", 410, blade,
+            "DRAM 50 + PCIe 190 + HyperTransport 165", 0.5),
+        _row("PCIe, remote part", "ns", "Table 4.3", 360, 410 - t.dram_latency,
+            "the printed 410 - DRAM 50", 0.5),
     ]  # fmt: skip
 
 
@@ -127,19 +148,20 @@ def _memory(t: Technology) -> list[Recomputed]:
     channel = t.dram_lanes * t.dram_lane_rate * 8  # Gb/s
     busy, idle = channel * t.dram_energy_busy * 1e-3, 0.2 * channel * t.dram_energy_idle * 1e-3
     return [
-        _row("memory of a blade", "GB", "4.2.1", 64, blade, "8 GB x 2 channels x 4 processors", 0.5),
+        _row("memory of a blade", "GB", "4.2.1", 64, blade, "8 GB x 2 channels x 4 processors",
+            0.5),
         _row("its power", "W", "4.2.1", 128, blade * t.dram_power, "64 GB x 2 W/GB", 0.5),
-        _row("bandwidth of a channel", "GB/s", "Table 4.1", 12.8, channel / 8, "64 lanes x 0.2 GB/s", 0.05),
-        _row("data rate of a lane", "GB/s", "Table 4.1", 0.2, 2 * t.dram_clock * 1e-3 / 8, "2 x 667 MHz of Table 4.3", 0.005),
-        _row(
-            "power of an 8 GB channel at 100 %, derived from 2 W/GB", "W", "4.2.1", t.dram_power * t.dram_channel, busy,
-            "102.4 Gb/s x 70 pJ/bit of Table 4.1", 0.5,
-        ),
-        _row(
-            "power of an 8 GB channel at 20 %, derived from 2 W/GB", "W", "4.2.1", t.dram_power * t.dram_channel, idle,
-            "20.5 Gb/s x 160 pJ/bit of Table 4.1 (16.4 W were the channel busy)", 0.5,
-        ),
-        _row("E_Mem@20", "pJ/bit", "Table 4.1", t.dram_energy_idle, t.dram_energy_idle_eq, "eq. 4.1; it cancels", 0.5),
+        _row("bandwidth of a channel", "GB/s", "Table 4.1", 12.8, channel / 8,
+            "64 lanes x 0.2 GB/s", 0.05),
+        _row("data rate of a lane", "GB/s", "Table 4.1", 0.2, 2 * t.dram_clock * 1e-3 / 8,
+            "2 x 667 MHz of Table 4.3", 0.005),
+        _row("power of an 8 GB channel at 100 %, derived from 2 W/GB", "W", "4.2.1",
+            t.dram_power * t.dram_channel, busy, "102.4 Gb/s x 70 pJ/bit of Table 4.1", 0.5),
+        _row("power of an 8 GB channel at 20 %, derived from 2 W/GB", "W", "4.2.1",
+            t.dram_power * t.dram_channel, idle,
+            "20.5 Gb/s x 160 pJ/bit of Table 4.1 (16.4 W were the channel busy)", 0.5),
+        _row("E_Mem@20", "pJ/bit", "Table 4.1", t.dram_energy_idle, t.dram_energy_idle_eq,
+            "eq. 4.1; it cancels", 0.5),
     ]  # fmt: skip
 
 
@@ -155,42 +177,62 @@ def _links(t: Technology) -> list[Recomputed]:
     return [
         _row("SerDes of a path", "", "4.2.2", 128, serdes, "16 lanes x 4 links x 2 ends", 0.5),
         _row("power of a path", "W", "4.2.2", 8.2, path, "128 SerDes x 10 pJ/bit x 6.4 Gb/s", 0.05),
-        _row("power of five paths", "W", "4.2.2", 40, t.ht_paths * path, "5 x 8.19, printed as up to 40", 1),
-        _row("HyperTransport bandwidth, one way", "GB/s", "Table 4.1", 25.6, one_way / 8, "x32 lanes x 0.8 GB/s", 0.05),
-        _row("HyperTransport lanes", "lanes", "Table 4.1", t.ht_lanes_table, t.ht_lanes, "section 4.2.2: 16 lanes wide", 0.5),
-        _row(
-            "HyperTransport energy", "pJ/bit", "Table 4.1", t.ht_energy, path / one_way * 1e3,
-            "8.19 W / 204.8 Gb/s; the break-evens need 36", 0.5,
-        ),
-        _row("power of a PCIe connection's lanes", "W", "4.2.3", 4.8, lanes, "32 lanes x 150 mW", 0.05),
-        _row("PCIe energy", "pJ/bit", "4.2.3", 37.5, t.pcie_lane_power / (t.pcie_lane_rate * 8) * 1e3, "150 mW / 4 Gb/s", 0.05),
-        _row(
-            "PCIe energy with its bridges", "pJ/bit", "4.2.3", 37.5, link / (t.pcie_lanes * t.pcie_lane_rate * 8) * 1e3,
-            "9.8 W / 128 Gb/s: the printed figure leaves the bridges out", 0.5,
-        ),
+        _row("power of five paths", "W", "4.2.2", 40, t.ht_paths * path,
+            "5 x 8.19, printed as up to 40", 1),
+        _row("HyperTransport bandwidth, one way", "GB/s", "Table 4.1", 25.6, one_way / 8,
+            "x32 lanes x 0.8 GB/s", 0.05),
+        _row("HyperTransport lanes", "lanes", "Table 4.1", t.ht_lanes_table, t.ht_lanes,
+            "section 4.2.2: 16 lanes wide", 0.5),
+        _row("HyperTransport energy", "pJ/bit", "Table 4.1", t.ht_energy, path / one_way * 1e3,
+            "8.19 W / 204.8 Gb/s; the break-evens need 36", 0.5),
+        _row("power of a PCIe connection's lanes", "W", "4.2.3", 4.8, lanes, "32 lanes x 150 mW",
+            0.05),
+        _row("PCIe energy", "pJ/bit", "4.2.3", 37.5,
+            t.pcie_lane_power / (t.pcie_lane_rate * 8) * 1e3, "150 mW / 4 Gb/s", 0.05),
+        _row("PCIe energy with its bridges", "pJ/bit", "4.2.3", 37.5,
+            link / (t.pcie_lanes * t.pcie_lane_rate * 8) * 1e3,
+            "9.8 W / 128 Gb/s: the printed figure leaves the bridges out", 0.5),
         _row("power of an inter-blade link", "W", "4.2.3", 10, link, "4.8 + 2 x 2.5", 0.5),
         _row("power of six links", "W", "4.2.3", 60, 6 * link, "6 x 9.8, printed as up to 60", 2),
-        _row(
-            "links' share of communication power", "%", "4.2.4, fig. 4.4: nearly 30 %", 30, 100 * ours / (blade + ours),
-            "per blade: 41 W HyperTransport + a quarter of 58.8 W PCIe, beside 128 W DRAM", 1,
-        ),
-        _row(
-            "the same, 40 W and 60 W added as printed", "%", "4.2.4, fig. 4.4: nearly 30 %", 30, 100 * mixed / (blade + mixed),
-            "40 W is a blade's, 60 W a server's: they cannot be added", 1,
-        ),
+        _row("links' share of communication power", "%", "4.2.4, fig. 4.4: nearly 30 %", 30,
+            100 * ours / (blade + ours),
+            "per blade: 41 W HyperTransport + a quarter of 58.8 W PCIe, beside 128 W DRAM", 1),
+        _row("the same, 40 W and 60 W added as printed", "%", "4.2.4, fig. 4.4: nearly 30 %", 30,
+            100 * mixed / (blade + mixed),
+            "40 W is a blade's, 60 W a server's: they cannot be added", 1),
     ]  # fmt: skip
 
 
 def _break_evens(t: Technology) -> list[Recomputed]:
     link = link_energy_per_bit("another blade", t)
-    rows = [_row("E_Link to another blade", "pJ/bit", "eq. 4.1", 110, link, "37.5 + 2 expected hops x 36", 0.6)]
-    printed: tuple[tuple[Path, float], ...] = (("another blade", 2.2), ("two hops", 2.9), ("one hop", 4.8))
+    rows = [
+        _row(
+            "E_Link to another blade",
+            "pJ/bit",
+            "eq. 4.1",
+            110,
+            link,
+            "37.5 + 2 expected hops x 36",
+            0.6,
+        )
+    ]
+    printed: tuple[tuple[Path, float], ...] = (
+        ("another blade", 2.2),
+        ("two hops", 2.9),
+        ("one hop", 4.8),
+    )
     for path, value in printed:
         ours = break_even(path, t)
         how = "(2 x 70 + E_Link) / E_Link; printed truncated"
         rows.append(
             Recomputed(
-                f"break-even, {path}", "accesses/byte", "4.5.3", value, ours, how, np.floor(ours * 10 + 1e-9) / 10 == value
+                f"break-even, {path}",
+                "accesses/byte",
+                "4.5.3",
+                value,
+                ours,
+                how,
+                np.floor(ours * 10 + 1e-9) / 10 == value,
             )
         )
     return rows
@@ -201,12 +243,30 @@ def _rates(t: Technology) -> list[Recomputed]:
         return 256 * clock * t.instructions_per_cycle / t.instructions
 
     return [
-        _row("tasks of 256 cores", "1/s", "4.5.1", 6400, rate(t.clock), "2.5 GHz, 100 million instructions, IPC 1", 0.5),
-        _row("the same at the clock of Table 4.3", "1/s", "4.5.1", 6400, rate(t.clock_table), "2 GHz", 0.5),
+        _row(
+            "tasks of 256 cores",
+            "1/s",
+            "4.5.1",
+            6400,
+            rate(t.clock),
+            "2.5 GHz, 100 million instructions, IPC 1",
+            0.5,
+        ),
+        _row(
+            "the same at the clock of Table 4.3",
+            "1/s",
+            "4.5.1",
+            6400,
+            rate(t.clock_table),
+            "2 GHz",
+            0.5,
+        ),
     ]
 
 
-def _row(what: str, unit: str, place: str, printed: float, ours: float, how: str, precision: float) -> Recomputed:
+def _row(
+    what: str, unit: str, place: str, printed: float, ours: float, how: str, precision: float
+) -> Recomputed:
     return Recomputed(what, unit, place, printed, ours, how, bool(abs(printed - ours) <= precision))
 
 

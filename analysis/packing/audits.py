@@ -1,4 +1,6 @@
-"""What a play is worth, measured and never asserted: sharing incentive, envy, Pareto, Nash, ratio to the joint optimum."""
+"""What a play is worth, measured and never asserted: sharing incentive, envy, Pareto, Nash, ratio
+to the joint optimum.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,21 @@ class Audit:
 
     Attributes
     ----------
-    below_pooled_split : users with fewer VMs than 1/s of the whole cluster, as one pool, would hold (or than they request).
-    below_server_split : users with fewer VMs than 1/s of every server, added up over servers, would hold (or than requested).
-    enviers : users for whom another user's total amounts would hold more of their VMs than they have.
-    still_fits : users of whose VMs one more fits on some server (and is wanted): the placement is not Pareto efficient.
-    could_gain : servers that could raise their own utility by another combination of their strategy set, others unchanged:
-        none of them means a Nash equilibrium of the one-shot game.
+    below_pooled_split : users with fewer VMs than 1/s of the whole cluster, as one pool, would hold
+        (or than they request).
+    below_server_split : users with fewer VMs than 1/s of every server, added up over servers, would
+        hold (or than requested).
+    enviers : users for whom another user's total amounts would hold more of their VMs than they
+        have.
+    still_fits : users of whose VMs one more fits on some server (and is wanted): the placement is
+        not Pareto efficient.
+    could_gain : servers that could raise their own utility by another combination of their strategy
+        set, others unchanged: none of them means a Nash equilibrium of the one-shot game.
     largest_gain : the most any server could gain.
-    disutility, least_disutility : of all servers together, here and at least over the same strategy sets (a proved bound).
-    price_of_anarchy : their ratio, 1 when both are equal; None without the joint optimum, and for a placement that is no play of
-        the game.
+    disutility, least_disutility : of all servers together, here and at least over the same strategy
+        sets (a proved bound).
+    price_of_anarchy : their ratio, 1 when both are equal; None without the joint optimum, and for a
+        placement that is no play of the game.
     """
 
     below_pooled_split: tuple[int, ...]
@@ -46,7 +53,10 @@ class Audit:
 
     def document(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
 
 
 def audit(
@@ -59,7 +69,8 @@ def audit(
     joint: bool = True,
     time_limit: float | None = 30.0,
 ) -> Audit:
-    """Measure a placement on fixed servers against the properties the paper's theorems 8 to 10 claim.
+    """Measure a placement on fixed servers against the properties the paper's theorems 8 to 10
+    claim.
 
     Parameters
     ----------
@@ -77,7 +88,9 @@ def audit(
     disutility = metrics(instance, placement, alpha=alpha)["disutility"]
     least = None
     if joint:
-        least = joint_optimum(instance, alpha=alpha, eta=eta, overload=overload, time_limit=time_limit).bound
+        least = joint_optimum(
+            instance, alpha=alpha, eta=eta, overload=overload, time_limit=time_limit
+        ).bound
     gains = _gains(game, placement)
     better = [server for server, gain in enumerate(gains) if gain > AGREE]
     return Audit(
@@ -89,7 +102,9 @@ def audit(
         largest_gain=max([0.0, *gains]),
         disutility=disutility,
         least_disutility=least,
-        price_of_anarchy=None if least is None or not game.is_play(placement) else ratio(disutility, least),
+        price_of_anarchy=None
+        if least is None or not game.is_play(placement)
+        else ratio(disutility, least),
     )
 
 
@@ -120,7 +135,11 @@ def _held(amounts: Integers, instance: Packing) -> Integers:
     users = instance.types
     return np.array(
         [
-            min(int(amount) // (users * int(need)) for amount, need in zip(amounts, row, strict=True) if need > 0)
+            min(
+                int(amount) // (users * int(need))
+                for amount, need in zip(amounts, row, strict=True)
+                if need > 0
+            )
             for row in instance.demand
         ]
     )
@@ -134,7 +153,11 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
     """Counts and classes of all servers, empty ones included, class by class."""
     rows, kinds = [], []
     for c in range(instance.classes):
-        own = placement.count[placement.server_class == c] if placement.servers else np.zeros((0, instance.types), dtype=np.int64)
+        own = (
+            placement.count[placement.server_class == c]
+            if placement.servers
+            else np.zeros((0, instance.types), dtype=np.int64)
+        )
         idle = int(instance.available[c]) - len(own)
         rows.append(np.concatenate([own, np.zeros((idle, instance.types), dtype=np.int64)]))
         kinds.append(np.full(int(instance.available[c]), c))
@@ -142,7 +165,9 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
 
 
 def _gains(game: Game, placement: Placement) -> list[float]:
-    """For every server, the most utility it could gain by another combination of its own while the others stay."""
+    """For every server, the most utility it could gain by another combination of its own while the
+    others stay.
+    """
     instance, fair = game.instance, game.fair
     count, kind = _all_servers(instance, placement)
     total = count.sum(axis=0)
@@ -152,9 +177,13 @@ def _gains(game: Game, placement: Placement) -> list[float]:
     for row, c in zip(count, kind.tolist(), strict=True):
         key = (c, row.tobytes())
         if key not in known:
-            here = -now - float(skewness(instance.capacity[c], instance.start[c], row @ instance.demand))
+            here = -now - float(
+                skewness(instance.capacity[c], instance.start[c], row @ instance.demand)
+            )
             best = here
-            for move, uneven in zip(game.strategies[c].combination, game.strategies[c].uneven.tolist(), strict=True):
+            for move, uneven in zip(
+                game.strategies[c].combination, game.strategies[c].uneven.tolist(), strict=True
+            ):
                 after = total - row + move
                 if (after <= instance.wanted).all():
                     best = max(best, -fair.variance(after, game.alpha) - uneven)

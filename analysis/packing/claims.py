@@ -64,16 +64,23 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
             and scale is not None
             and scale >= 1
             and all(
-                (part >= 0).all() and (part == np.floor(part)).all() and (part < 2.0**53).all() for part in (profit, rent, scale)
+                (part >= 0).all() and (part == np.floor(part)).all() and (part < 2.0**53).all()
+                for part in (profit, rent, scale)
             )
         )
         if not whole:
-            found.witness("prices", "and rents are not whole numbers from 0 on, over a scale of 1 or more")
+            found.witness(
+                "prices", "and rents are not whole numbers from 0 on, over a scale of 1 or more"
+            )
         else:
             assert scale is not None
             by_prices = proved_by(problem, profit.astype(np.int64), int(scale))
             told = certificate.get("bound_by") == "column generation" and stored.bound is not None
-            if told and max(by_prices, bound) < float(stored.bound or 0) and stored.solution is not None:
+            if (
+                told
+                and max(by_prices, bound) < float(stored.bound or 0)
+                and stored.solution is not None
+            ):
                 found.witness("prices", f"prove {by_prices}, not {stored.bound:g}")
             bound = max(bound, by_prices)
     found.bounds[objective] = float(bound)
@@ -86,7 +93,9 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
 
 
 def _play(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
-    """What the choices are worth, and, where the game is small, that they are the play they are said to be."""
+    """What the choices are worth, and, where the game is small, that they are the play they are
+    said to be.
+    """
     game, certificate, options = _game(instance, stored), stored.certificate, stored.options
     choice = _choice(found, game, placement, certificate)
     if choice is None:
@@ -105,17 +114,24 @@ def _play(found: Findings, instance: Packing, placement: Placement, stored: Stor
     again: dict[str, Any] = {}
     try:
         if text == "subgame perfect":
-            right, states = equilibrium(game, most_states=min(REPLAYED, options.get("most_states", REPLAYED)))
+            right, states = equilibrium(
+                game, most_states=min(REPLAYED, options.get("most_states", REPLAYED))
+            )
             if stored.method == "FUGA":
                 again = {"states": states}
-            elif not game.capped:  # requests cut branches off the whole game's tree; its nodes are then not looked at
+            elif (
+                not game.capped
+            ):  # requests cut branches off the whole game's tree; its nodes are then not looked at
                 again = {"nodes": _nodes(game)}
         else:
             right = algorithm_1_choice(game)
     except InvalidOption:  # too large to play again
         return
     found.compare(certificate, again, again)
-    found.witness("equilibrium", "" if np.array_equal(right, choice) else f"is {text!r}, but the choices are others")
+    found.witness(
+        "equilibrium",
+        "" if np.array_equal(right, choice) else f"is {text!r}, but the choices are others",
+    )
 
 
 def _nodes(game: Game) -> int:
@@ -128,7 +144,9 @@ def _nodes(game: Game) -> int:
 
 
 def _joint(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
-    """The choices, and the least disutility by counts where the game is small: a second route to it."""
+    """The choices, and the least disutility by counts where the game is small: a second route to
+    it.
+    """
     certificate = stored.certificate
     game = _game(instance, stored)
     if certificate.get("engine") == "counts" and stored.bound is not None:
@@ -142,11 +160,17 @@ def _joint(found: Findings, instance: Packing, placement: Placement, stored: Sto
 
 
 def _game(instance: Packing, stored: Stored) -> Game:
-    return game_of(instance, **{name: stored.options[name] for name in ("alpha", "eta", "overload")})
+    return game_of(
+        instance, **{name: stored.options[name] for name in ("alpha", "eta", "overload")}
+    )
 
 
-def _choice(found: Findings, game: Game, placement: Placement, certificate: Mapping[str, Any]) -> Integers | None:
-    """The players' choices in the order of moves, when the placement is what they make; None, and said, when it is not."""
+def _choice(
+    found: Findings, game: Game, placement: Placement, certificate: Mapping[str, Any]
+) -> Integers | None:
+    """The players' choices in the order of moves, when the placement is what they make; None, and
+    said, when it is not.
+    """
     found.compare(certificate, {}, ["choices"])
     given = found.numbers(certificate, "choices", (game.players, game.instance.types))
     if given is None:
@@ -158,8 +182,12 @@ def _choice(found: Findings, game: Game, placement: Placement, certificate: Mapp
     return choice
 
 
-def _shares(found: Findings, instance: Packing, placement: Placement, certificate: Mapping[str, Any]) -> None:
-    """Each level's value as the answer's own shares have it; that no answer has more is not proved again."""
+def _shares(
+    found: Findings, instance: Packing, placement: Placement, certificate: Mapping[str, Any]
+) -> None:
+    """Each level's value as the answer's own shares have it; that no answer has more is not proved
+    again.
+    """
     dominant = FairShare.of(instance).dominant_unit
     shares = sorted((placement.totals(instance.types) * dominant)[instance.wanted > 0].tolist())
     levels = certificate.get("levels", [])
@@ -175,7 +203,13 @@ def _shares(found: Findings, instance: Packing, placement: Placement, certificat
         elif bound is not None and bound < own - near:
             found.broken.append(f"the bound {bound} on the {name} contradicts the value {own}")
         elif level["status"] == Status.OPTIMAL and (bound is None or bound > own + near):
-            found.broken.append(f"claimed optimal in the {name}, but the bound is {bound} and the answer is worth {own}")
+            found.broken.append(
+                f"claimed optimal in the {name}, but the bound is {bound} and the answer is "
+                f"worth {own}"
+            )
     done = len(levels) == len(shares) and all(level["status"] == Status.OPTIMAL for level in levels)
     if certificate.get("leximin") is not done:
-        found.broken.append(f"leximin is {certificate.get('leximin')!r}, but {'all' if done else 'not all'} levels are settled")
+        found.broken.append(
+            f"leximin is {certificate.get('leximin')!r}, but {'all' if done else 'not all'} "
+            "levels are settled"
+        )

@@ -17,11 +17,14 @@ _ROW = 0.24
 _PLAYED = "#D62728"
 
 
-def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0) -> Any:
-    """Draw a game tree from left to right: players at the nodes, actions on the edges, payoffs at the leaves.
+def draw_tree(
+    tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0
+) -> Any:
+    """Draw a game tree from left to right: players at the nodes, actions on the edges, payoffs at
+    the leaves.
 
-    The equilibrium path is red; what backward induction chooses elsewhere is dark. Fig. 3 of the paper runs downwards, which
-    for more than a dozen outcomes is too wide to read.
+    The equilibrium path is red; what backward induction chooses elsewhere is dark. Fig. 3 of the
+    paper runs downwards, which for more than a dozen outcomes is too wide to read.
 
     Parameters
     ----------
@@ -42,7 +45,8 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     leaves = [node for node in tree if tree.out_degree(node) == 0]
     if len(leaves) > MOST_LEAVES:
         raise InvalidOption(
-            f"the tree has {len(leaves)} leaves; at most {MOST_LEAVES} can be read. Draw a game with a smaller eta"
+            f"the tree has {len(leaves)} leaves; at most {MOST_LEAVES} can be read. Draw a "
+            "game with a smaller eta"
         )
     try:
         from matplotlib.figure import Figure
@@ -52,7 +56,9 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
     path_nodes = set(equilibrium_path(tree))
     depth = max(data["depth"] for _, data in tree.nodes(data=True))
     players = len(tree.nodes[leaves[0]]["payoffs"])
-    step = 1.0 + 0.11 * max(len(_action(tree, node)) for node in place)  # inches from one player to the next
+    step = 1.0 + 0.11 * max(
+        len(_action(tree, node)) for node in place
+    )  # inches from one player to the next
     width = step * depth + 0.6 + 0.075 * (digits + 5) * players
     drawn = Figure(figsize=(width, max(1.5, _ROW * (len(leaves) + 1))))
     axes = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -64,18 +70,44 @@ def draw_tree(tree: Any, path: str | os.PathLike[str] | None = None, *, digits: 
         (x0, y0), (x1, y1) = [(step * x, _ROW * y) for x, y in (place[parent], place[child])]
         color, thick = (_PLAYED, 2.2) if on_path else (INK, 1.5) if chosen else ("0.6", 0.8)
         over = 2 if on_path else 1 if chosen else 0
-        axes.plot([x0, x0 + 0.55, x1], [y0, y1, y1], color=color, linewidth=thick, zorder=over, solid_joinstyle="round")
-        axes.text((x0 + 0.55 + x1 - 0.33) / 2, y1 + 0.015, _action(tree, child), ha="center", va="bottom", fontsize=7,
-                  color=_PLAYED if on_path else INK, zorder=3)  # fmt: skip
+        axes.plot(
+            [x0, x0 + 0.55, x1],
+            [y0, y1, y1],
+            color=color,
+            linewidth=thick,
+            zorder=over,
+            solid_joinstyle="round",
+        )
+        axes.text(
+            (x0 + 0.55 + x1 - 0.33) / 2,
+            y1 + 0.015,
+            _action(tree, child),
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            color=_PLAYED if on_path else INK,
+            zorder=3,
+        )
     for node, (x, y) in place.items():
         data, color = tree.nodes[node], _PLAYED if node in path_nodes else INK
         if data["player"] is None:
             text = "(" + ", ".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
-            axes.text(step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=color)
+            axes.text(
+                step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=color
+            )
         else:  # dark on white on every page
             box = {"facecolor": "white", "edgecolor": color, "boxstyle": "round,pad=0.25"}
-            axes.text(step * x, _ROW * y, f"server {data['player'] + first}", ha="center", va="center", fontsize=8, zorder=4,
-                      color="#111111", bbox=box)  # fmt: skip
+            axes.text(
+                step * x,
+                _ROW * y,
+                f"server {data['player'] + first}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                zorder=4,
+                color="#111111",
+                bbox=box,
+            )
     if path is not None:
         drawn.savefig(Path(path))
     return drawn
@@ -96,14 +128,19 @@ def equilibrium_path(tree: Any) -> list[int]:
 
 
 def _places(tree: Any, leaves: list[int]) -> dict[int, tuple[float, float]]:
-    """(depth, -row) of each node: leaves one under another in the order of moves, the others at the middle of what follows."""
+    """(depth, -row) of each node: leaves one under another in the order of moves, the others at the
+    middle of what follows.
+    """
     order: list[int] = []
     stack = [0]
     while stack:
         node = stack.pop()
         order.append(node)
         stack.extend(reversed(list(tree.successors(node))))
-    down = {leaf: float(index) for index, leaf in enumerate(node for node in order if tree.out_degree(node) == 0)}
+    down = {
+        leaf: float(index)
+        for index, leaf in enumerate(node for node in order if tree.out_degree(node) == 0)
+    }
     for node in reversed(order):
         if node not in down:
             below = [down[child] for child in tree.successors(node)]

@@ -1,4 +1,6 @@
-"""The price of fairness of a fixed cluster: the most utilization that leaves every user at least a given dominant share."""
+"""The price of fairness of a fixed cluster: the most utilization that leaves every user at least a
+given dominant share.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,27 @@ CLOSE = 1e-7
 
 
 @checked
-def price_frontiers(instance: Packing, *, time_limit: float | None = None, points: Points = 8) -> tuple[PriceFrontier, ...]:
-    """Most utilization against the least dominant share, in whole VMs: from what leximin gives its poorest to no limit.
+def price_frontiers(
+    instance: Packing, *, time_limit: float | None = None, points: Points = 8
+) -> tuple[PriceFrontier, ...]:
+    """Most utilization against the least dominant share, in whole VMs: from what leximin gives its
+    poorest to no limit.
 
-    One exact program for each limit, see `max_utilization`. A placement within a limit is within every looser one: each
-    point starts from the one before it, and the bound of a looser limit holds for every tighter one.
+    One exact program for each limit, see `max_utilization`. A placement within a limit is within
+    every looser one: each point starts from the one before it, and the bound of a looser limit
+    holds for every tighter one.
 
     Parameters
     ----------
     time_limit : seconds in all, shared equally among the programs to come.
-    points : at most so many limits, at least 2. The limits are shares that some user's whole VMs make, so that between two
-        of all of them nothing changes.
+    points : at most so many limits, at least 2. The limits are shares that some user's whole VMs
+        make, so that between two of all of them nothing changes.
 
     Returns
     -------
     tuple of PriceFrontier
-        One; none where servers are not of fixed number or a request must be served whole: then there is nothing to trade.
+        One; none where servers are not of fixed number or a request must be served whole: then
+        there is nothing to trade.
     """
     programs = Programs(Clock(time_limit))
     try:
@@ -64,7 +71,9 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
     fairest = programs.solve(points + 1, max_min_share, instance, levels=1)
     loosest = PricePoint.of(None, free, measured)
     start, highest = fairest.solution, PricePoint.of(None, fairest, measured).reached
-    if highest is None or (loosest.reached is not None and loosest.reached > highest):  # the time was short
+    if highest is None or (
+        loosest.reached is not None and loosest.reached > highest
+    ):  # the time was short
         start, highest = free.solution, loosest.reached
     limits = _limits(instance, loosest.reached or 0.0, highest, points - 1)
     marks = []
@@ -72,8 +81,15 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
         marks.append(PricePoint.of(limit, outcome, measured))
         start = start if outcome.solution is None else outcome.solution
     anyhow = [loosest, *(replace(point, bound=None) for point in marks)]
-    if free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED:  # once more, from a better start
-        anyhow.insert(0, PricePoint.of(None, programs.solve(1, max_utilization, instance, start=start), measured))
+    if (
+        free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED
+    ):  # once more, from a better start
+        anyhow.insert(
+            0,
+            PricePoint.of(
+                None, programs.solve(1, max_utilization, instance, start=start), measured
+            ),
+        )
     marks.append(_best(anyhow))
     note = "The limit is on the least dominant share of the users who want something, in whole VMs."
     if fairest.status is Status.OPTIMAL:
@@ -82,14 +98,18 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:
-    """At most `number` shares that whole VMs of some user make: `most`, and others above `least`, the largest first."""
+    """At most `number` shares that whole VMs of some user make: `most`, and others above `least`,
+    the largest first.
+    """
     if most is None:
         return []
     steps, fair = {most}, FairShare.of(instance)
     for user in np.flatnonzero(instance.wanted > 0).tolist():
         unit = fair.unit[user]
         first, last = int(Fraction(least) / unit), int(Fraction(most) / unit) + 1
-        few = np.unique(np.linspace(first, last, min(last - first + 1, 50 * number)).astype(np.int64)).tolist()
+        few = np.unique(
+            np.linspace(first, last, min(last - first + 1, 50 * number)).astype(np.int64)
+        ).tolist()
         steps |= {share for count in few if least < (share := float(count * unit)) <= most}
     listed = sorted(steps, reverse=True)
     if len(listed) <= number:

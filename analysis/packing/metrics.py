@@ -41,17 +41,20 @@ def metrics(
 ) -> dict[str, float]:
     """Every metric of a feasible placement.
 
-    `utilization` is (initial - free + placed) / initial of all servers there are (of those used, when there are as many as
-    needed), the mean over resources; `utilization:<resource>` one by one. With fixed servers also, over all of them, empty
-    ones included: `skewness` (eq. 7), `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at `alpha`), `disutility`
-    (servers x v + the skewnesses, the negative of all utilities of eq. 14 added up), `dominant_share_min` over the users
-    who want something, and `envy`, the number of users for whom some other user's VMs hold more VMs of their own type than
-    they have (by the other's total amounts: floor(min_j x_oj / r_ij) > n_i; a met request envies nobody).
+    `utilization` is (initial - free + placed) / initial of all servers there are (of those used,
+    when there are as many as needed), the mean over resources; `utilization:<resource>` one by one.
+    With fixed servers also, over all of them, empty ones included: `skewness` (eq. 7),
+    `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at `alpha`), `disutility` (servers x v +
+    the skewnesses, the negative of all utilities of eq. 14 added up), `dominant_share_min` over the
+    users who want something, and `envy`, the number of users for whom some other user's VMs hold
+    more VMs of their own type than they have (by the other's total amounts: floor(min_j x_oj /
+    r_ij) > n_i; a met request envies nobody).
 
-    With `anarchy`, which solves the game's joint optimum (at `eta` and `overload`, 30 seconds at most) besides:
-    `price_of_anarchy`, the disutility over the bound on the joint optimum's, 1 when they are equal; left out where the bound is
-    0, and for a placement that is no play of that game (a combination outside the strategy sets, or a server left empty while
-    some combination of its set was allowed): the joint optimum is the least of its plays only.
+    With `anarchy`, which solves the game's joint optimum (at `eta` and `overload`, 30 seconds at
+    most) besides: `price_of_anarchy`, the disutility over the bound on the joint optimum's, 1 when
+    they are equal; left out where the bound is 0, and for a placement that is no play of that game
+    (a combination outside the strategy sets, or a server left empty while some combination of its
+    set was allowed): the joint optimum is the least of its plays only.
     """
     kind = placement.server_class
     total = placement.totals(instance.types)
@@ -64,7 +67,9 @@ def metrics(
     fixed = bool(np.isfinite(instance.available).all())
     number = instance.available.astype(np.int64) if fixed else used
     space = (instance.start * number[:, None]).sum(axis=0)
-    busy = ((instance.start - instance.capacity) * number[:, None]).sum(axis=0) + total @ instance.demand
+    busy = ((instance.start - instance.capacity) * number[:, None]).sum(
+        axis=0
+    ) + total @ instance.demand
     present = space > 0
     rates = busy[present] / space[present]
     if len(rates):
@@ -74,11 +79,17 @@ def metrics(
             "utilization_most": float(rates.max()),
         }
         names = [name for name, here in zip(instance.resources, present, strict=True) if here]
-        result |= {f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)}
+        result |= {
+            f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)
+        }
     if fixed:
         result |= _fixed(instance, placement, used, total, alpha)
-        if anarchy and game_of(instance, alpha=alpha, eta=eta, overload=overload).is_play(placement):
-            least = joint_optimum(instance, alpha=alpha, eta=eta, overload=overload, time_limit=30.0).bound
+        if anarchy and game_of(instance, alpha=alpha, eta=eta, overload=overload).is_play(
+            placement
+        ):
+            least = joint_optimum(
+                instance, alpha=alpha, eta=eta, overload=overload, time_limit=30.0
+            ).bound
             price = None if least is None else ratio(result["disutility"], least)
             if price is not None and np.isfinite(price):
                 result["price_of_anarchy"] = price
@@ -92,11 +103,17 @@ def ratio(disutility: float, least: float) -> float:
     return disutility / least if least > 0 else float("inf")
 
 
-def _fixed(instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float) -> dict[str, float]:
+def _fixed(
+    instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float
+) -> dict[str, float]:
     """Metrics that need every server of the cluster."""
     fair = FairShare.of(instance)
     kind = placement.server_class
-    load = placement.count @ instance.demand if placement.servers else np.zeros((0, len(fair.total)), dtype=np.int64)
+    load = (
+        placement.count @ instance.demand
+        if placement.servers
+        else np.zeros((0, len(fair.total)), dtype=np.int64)
+    )
     idle = instance.available.astype(np.int64) - used
     nothing = np.zeros_like(instance.capacity)
     uneven = float(skewness(instance.capacity[kind], instance.start[kind], load).sum())
@@ -117,7 +134,9 @@ def _fixed(instance: Packing, placement: Placement, used: np.ndarray, total: np.
 
 
 def enviers(instance: Packing, total: np.ndarray) -> list[int]:
-    """Users for whom another user's total amounts would hold more of their own VMs than they have, and who want more."""
+    """Users for whom another user's total amounts would hold more of their own VMs than they have,
+    and who want more.
+    """
     amounts = total[:, None] * instance.demand
     result = []
     for i in range(instance.types):

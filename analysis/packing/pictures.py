@@ -14,7 +14,18 @@ from ...instances.problem.errors import InvalidInstance
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, Drawing, Picture, Series
-from ..report.records import Record, Records, alike, evenly, extremes, file_name, means, records_by_method, rounded, sharing
+from ..report.records import (
+    Record,
+    Records,
+    alike,
+    evenly,
+    extremes,
+    file_name,
+    means,
+    records_by_method,
+    rounded,
+    sharing,
+)
 from ..run.rows import Row
 from .drawing import MOST_LEAVES, draw_tree
 from .trees import play_of, tree_from_lists, tree_lists, tree_table
@@ -27,14 +38,20 @@ MOST_PLAYERS, MOST_COMBINATIONS = 20, 20_000
 
 
 def record(
-    instance: Packing, placement: Placement, *, alpha: float = 2.0, eta: Eta = 5, overload: float | None = None
+    instance: Packing,
+    placement: Placement,
+    *,
+    alpha: float = 2.0,
+    eta: Eta = 5,
+    overload: float | None = None,
 ) -> dict[str, Any]:
     """What the pictures of a placement are drawn from, a few kB.
 
-    `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the fullest first; of all servers
-    when their number is fixed, else of those used; 100 quantiles of them when there are more, of `servers`. `vms`, `wanted`
-    (null when elastic) and, with fixed servers, `shares` (dominant): of the first 40 users. `tree`: the extensive game as
-    nested lists, where the placement is its equilibrium play and it has at most 200 leaves.
+    `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the
+    fullest first; of all servers when their number is fixed, else of those used; 100 quantiles of
+    them when there are more, of `servers`. `vms`, `wanted` (null when elastic) and, with fixed
+    servers, `shares` (dominant): of the first 40 users. `tree`: the extensive game as nested lists,
+    where the placement is its equilibrium play and it has at most 200 leaves.
 
     Parameters
     ----------
@@ -46,7 +63,11 @@ def record(
     found: dict[str, Any] = {
         "servers": placement.servers,
         "of_servers": int(instance.available.sum()) if fixed else None,
-        "fill": dict(zip(instance.resources[:MOST_RESOURCES], _fill(instance, placement, fixed), strict=False)),
+        "fill": dict(
+            zip(
+                instance.resources[:MOST_RESOURCES], _fill(instance, placement, fixed), strict=False
+            )
+        ),
         "users": list(instance.names[shown]),
         "of_users": instance.types,
         "vms": total[shown].tolist(),
@@ -61,7 +82,9 @@ def record(
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """How full the servers are, each user's dominant share and VMs, and the game tree; of one instance's runs."""
+    """How full the servers are, each user's dominant share and VMs, and the game tree; of one
+    instance's runs.
+    """
     kept = records_by_method(rows, "fill")
     if not kept:
         return []
@@ -69,9 +92,16 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     drawn: list[Picture] = [_fill_chart(resource, kept) for resource in first["fill"]]
     if "shares" in first:
         drawn.append(_share_map(kept))
-    if any(wanted != placed for records in kept.values() for r in records for wanted, placed in _wanted(r)):
+    if any(
+        wanted != placed
+        for records in kept.values()
+        for r in records
+        for wanted, placed in _wanted(r)
+    ):
         drawn.append(_vm_map(kept))
-    trees = [(method, r["tree"]) for method, records in kept.items() for r in records if "tree" in r]
+    trees = [
+        (method, r["tree"]) for method, records in kept.items() for r in records if "tree" in r
+    ]
     if trees:
         drawn.append(_tree_drawing(*trees[0]))
     return drawn
@@ -85,8 +115,14 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
     """Sorted utilizations per resource, the fullest server first."""
     kind = placement.server_class
     used = np.bincount(kind, minlength=instance.classes)
-    load = placement.count @ instance.demand if placement.servers else np.zeros((0, len(instance.resources)), dtype=np.int64)
-    idle = np.repeat(np.arange(instance.classes), (instance.available - used).astype(np.int64) if fixed else 0)
+    load = (
+        placement.count @ instance.demand
+        if placement.servers
+        else np.zeros((0, len(instance.resources)), dtype=np.int64)
+    )
+    idle = np.repeat(
+        np.arange(instance.classes), (instance.available - used).astype(np.int64) if fixed else 0
+    )
     load = np.concatenate([load, np.zeros((len(idle), load.shape[1]), dtype=np.int64)])
     kind = np.concatenate([kind, idle])
     start = instance.start[kind]
@@ -99,8 +135,12 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
     return result
 
 
-def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None) -> Any:
-    """The tree of the game that the placement is the equilibrium play of; None when it is not, or the tree is too large."""
+def _played_tree(
+    instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None
+) -> Any:
+    """The tree of the game that the placement is the equilibrium play of; None when it is not, or
+    the tree is too large.
+    """
     if instance.available.sum() > MOST_PLAYERS or _most_combinations(instance) > MOST_COMBINATIONS:
         return None
     try:
@@ -114,14 +154,22 @@ def _played_tree(instance: Packing, placement: Placement, alpha: float, eta: Eta
 
 
 def _most_combinations(instance: Packing) -> float:
-    """At most so many combinations of VMs fit the server that holds most of them: a box around what fits."""
+    """At most so many combinations of VMs fit the server that holds most of them: a box around what
+    fits.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.where(instance.demand > 0, instance.capacity[:, None, :] // np.maximum(instance.demand, 1), np.inf).min(axis=2)
+        each = np.where(
+            instance.demand > 0,
+            instance.capacity[:, None, :] // np.maximum(instance.demand, 1),
+            np.inf,
+        ).min(axis=2)
     return float((np.minimum(each, instance.wanted) + 1.0).prod(axis=1).max())
 
 
 def _fill_chart(resource: str, kept: Records) -> Chart:
-    """Utilization of one resource on each server, the fullest first; methods that fill alike share a line."""
+    """Utilization of one resource on each server, the fullest first; methods that fill alike share
+    a line.
+    """
     fixed = next(iter(kept.values()))[0]["of_servers"]
     groups = alike(kept, lambda entry: (entry["servers"], entry["fill"][resource]))
     longest = max(len(group.record["fill"][resource]) for group in groups)
@@ -130,13 +178,25 @@ def _fill_chart(resource: str, kept: Records) -> Chart:
     found: dict[str, float] = {}
     for group in groups:
         rates, number = group.record["fill"][resource], fixed or group.record["servers"]
-        places = np.linspace(1, number, len(rates)) if len(rates) == MOST_SERVERS else np.arange(1, len(rates) + 1)
+        places = (
+            np.linspace(1, number, len(rates))
+            if len(rates) == MOST_SERVERS
+            else np.arange(1, len(rates) + 1)
+        )
         x = tuple(map(str, places.tolist())) if few else tuple(places.tolist())
         tips = () if long else (", ".join(group.methods),) * len(rates)
-        series.append(Series(group.name, x, tuple(rates), "step" if long else "line+points", tips=tips))
-        found |= dict.fromkeys(group.methods, float(np.mean(rates)) if fixed and rates else float(number))
+        series.append(
+            Series(group.name, x, tuple(rates), "step" if long else "line+points", tips=tips)
+        )
+        found |= dict.fromkeys(
+            group.methods, float(np.mean(rates)) if fixed and rates else float(number)
+        )
     called = f"resource {resource}" if resource.isdigit() else resource
-    finding = f"Mean over the servers: {extremes(found, '.3f')}" if fixed else f"Servers used: {extremes(found, '.0f')}"
+    finding = (
+        f"Mean over the servers: {extremes(found, '.3f')}"
+        if fixed
+        else f"Servers used: {extremes(found, '.0f')}"
+    )
     return Chart(
         f"fill-{file_name(called)}",
         f"How full the servers are: {called}",
@@ -151,30 +211,48 @@ def _fill_chart(resource: str, kept: Records) -> Chart:
 def _which(fixed: int | None, kept: Records) -> str:
     which = "Servers without VMs are drawn too." if fixed else "Only servers in use are drawn."
     largest = fixed or max(records[0]["servers"] for records in kept.values())
-    return which if largest <= MOST_SERVERS else f"{which} {MOST_SERVERS} quantiles stand for the {largest} servers."
+    return (
+        which
+        if largest <= MOST_SERVERS
+        else f"{which} {MOST_SERVERS} quantiles stand for the {largest} servers."
+    )
 
 
 def _share_map(kept: Records) -> Picture:
     values = means(kept, "shares")
-    finding = f"Share of the poorest user: {extremes({method: min(row) for method, row in values.items()}, '.4f')}."
-    return _user_map("dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding)
+    finding = (
+        "Share of the poorest user: "
+        f"{extremes({method: min(row) for method, row in values.items()}, '.4f')}."
+    )
+    return _user_map(
+        "dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding
+    )
 
 
 def _vm_map(kept: Records) -> Picture:
     wanted = next(iter(kept.values()))[0]["wanted"]
     asked = {} if all(number is None for number in wanted) else {"wanted": tuple(wanted)}
     placed = means(kept, "vms")
-    finding = f"VMs of all of them: {extremes({method: sum(row) for method, row in placed.items()})}."
+    finding = (
+        f"VMs of all of them: {extremes({method: sum(row) for method, row in placed.items()})}."
+    )
     title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
     return _user_map("vms-placed", title, "VMs", kept, asked | placed, finding)
 
 
 def _user_map(
-    name: str, title: str, what: str, kept: Records, values: Mapping[str, tuple[float | None, ...]], finding: str
+    name: str,
+    title: str,
+    what: str,
+    kept: Records,
+    values: Mapping[str, tuple[float | None, ...]],
+    finding: str,
 ) -> Picture:
     first = next(iter(kept.values()))[0]
     note = first_drawn(kept, len(first["users"]), first["of_users"], "users")
-    return map_by_method(name, title, "user", first["users"], values, what, f"{title}, by method. {finding}", note)
+    return map_by_method(
+        name, title, "user", first["users"], values, what, f"{title}, by method. {finding}", note
+    )
 
 
 @dataclass(frozen=True)
@@ -197,9 +275,13 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
         "game-tree",
         "The servers' game, and how it is played",
         _Drawn(lists),
-        f"The extensive game of {players} servers with {leaves} outcomes, solved by backward induction. The equilibrium path, "
-        f"which {method} plays, is drawn red; it gives the servers, in the order of their moves, the utilities {payoffs}.",
-        note="A label on an edge is the VMs of each user that the server takes; beside an outcome stand the servers' "
-        "utilities in the order of their moves. Thick: what backward induction chooses there; red: what is played.",
+        f"The extensive game of {players} servers with {leaves} outcomes, solved by backward "
+        "induction. The equilibrium path, "
+        f"which {method} plays, is drawn red; it gives the servers, in the order of their "
+        f"moves, the utilities {payoffs}.",
+        note="A label on an edge is the VMs of each user that the server takes; beside an "
+        "outcome stand the servers' "
+        "utilities in the order of their moves. Thick: what backward induction chooses there; "
+        "red: what is played.",
         numbers=table,
     )

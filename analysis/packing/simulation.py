@@ -1,4 +1,6 @@
-"""Time-slotted simulation of a trace: VMs arrive, wait for a slot, live, and leave; each slot is shared by a policy."""
+"""Time-slotted simulation of a trace: VMs arrive, wait for a slot, live, and leave; each slot is
+shared by a policy.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class Slot:
     placed : VMs that began to run now.
     waiting : VMs that go on waiting.
     running : VMs that run.
-    allocated : placed / (placed + waiting), the share of what was wanted that was served; None when nothing was.
+    allocated : placed / (placed + waiting), the share of what was wanted that was served; None when
+        nothing was.
     utilization : share of each resource of the cluster in use.
     """
 
@@ -50,7 +53,9 @@ class Simulated:
     @property
     def mean_utilization(self) -> tuple[float, ...]:
         """Mean over slots of each resource's share in use."""
-        return tuple(float(value) for value in np.mean([slot.utilization for slot in self.slots], axis=0))
+        return tuple(
+            float(value) for value in np.mean([slot.utilization for slot in self.slots], axis=0)
+        )
 
     @property
     def mean_allocated(self) -> float:
@@ -78,10 +83,11 @@ def simulate(
 ) -> Simulated:
     """Run a trace on a cluster of fixed size, as section 3.1 of the paper describes.
 
-    What was asked for since the last decision is decided at the start of the next slot, together with what still waits; what
-    cannot be served waits on (first come, first served among VMs of one type). A VM lives as long as in the trace, counted
-    from when it is placed; VMs are not moved. Every decision is one instance: the waiting VMs as requests that may be served
-    in part, the servers with what they have free, their whole capacity as initial space.
+    What was asked for since the last decision is decided at the start of the next slot, together
+    with what still waits; what cannot be served waits on (first come, first served among VMs of one
+    type). A VM lives as long as in the trace, counted from when it is placed; VMs are not moved.
+    Every decision is one instance: the waiting VMs as requests that may be served in part, the
+    servers with what they have free, their whole capacity as initial space.
 
     Parameters
     ----------
@@ -90,17 +96,30 @@ def simulate(
     policy : a method for fixed servers by name, or a function.
     slot : seconds between decisions.
     slots : how many decisions; until the last arrival when not given.
-    rounds : how often a decision may be repeated on what is left, until it places nothing. A game leaves requests unserved
-        when all combinations in its strategy sets are larger than what is still asked for.
+    rounds : how often a decision may be repeated on what is left, until it places nothing. A game
+        leaves requests unserved when all combinations in its strategy sets are larger than what is
+        still asked for.
     options : the policy's own (alpha, eta, ...).
     """
     if (trace.end < trace.start).any():
         raise InvalidInstance("end", "before start for some VM", "every VM to end after it starts")
-    state = _State(trace, np.repeat(np.asarray(capacity, dtype=np.int64), np.asarray(servers, dtype=np.int64), axis=0))
+    state = _State(
+        trace,
+        np.repeat(
+            np.asarray(capacity, dtype=np.int64), np.asarray(servers, dtype=np.int64), axis=0
+        ),
+    )
     begin = float(trace.start.min())
     number = slots or int(np.ceil((trace.start.max() - begin) / slot)) + 1
-    rows = [state.decide(begin + step * slot, policy, seed + step, options, rounds) for step in range(1, number + 1)]
-    return Simulated(policy if isinstance(policy, str) else getattr(policy, "__name__", "policy"), trace.resources, tuple(rows))
+    rows = [
+        state.decide(begin + step * slot, policy, seed + step, options, rounds)
+        for step in range(1, number + 1)
+    ]
+    return Simulated(
+        policy if isinstance(policy, str) else getattr(policy, "__name__", "policy"),
+        trace.resources,
+        tuple(rows),
+    )
 
 
 class _State:
@@ -115,7 +134,9 @@ class _State:
         self.waiting: list[list[int]] = [[] for _ in range(len(trace.demand))]
         self.running: list[tuple[float, int, int]] = []
 
-    def decide(self, now: float, policy: Policy, seed: int, options: dict[str, Any], rounds: int) -> Slot:
+    def decide(
+        self, now: float, policy: Policy, seed: int, options: dict[str, Any], rounds: int
+    ) -> Slot:
         """Let VMs leave and arrive, share what is free, and say where things stand."""
         staying = []
         for leaves, server, kind in self.running:
@@ -139,7 +160,8 @@ class _State:
         total = self.space.sum(axis=0)
         used = (self.space - self.free).sum(axis=0)
         return Slot(
-            now, self.arrived - before, placed, wait, len(self.running), placed / (placed + wait) if placed + wait else None,
+            now, self.arrived - before, placed, wait, len(self.running),
+            placed / (placed + wait) if placed + wait else None,
             tuple((used / np.maximum(total, 1)).tolist()),
         )  # fmt: skip
 
@@ -154,7 +176,9 @@ class _State:
         if not len(kinds):
             return 0
         present = self.free[open_servers].max(axis=0) > 0
-        rows = np.concatenate([self.free[open_servers][:, present], self.space[open_servers][:, present]], axis=1)
+        rows = np.concatenate(
+            [self.free[open_servers][:, present], self.space[open_servers][:, present]], axis=1
+        )
         classes, member = np.unique(rows, axis=0, return_inverse=True)
         width = int(present.sum())
         instance = Packing(

@@ -19,7 +19,9 @@ Policy = str | Callable[..., Any]
 
 
 class SweepRow(TypedDict, total=False):
-    """One policy at one point of a sweep (`machines` or `alpha`): its metrics, or the `error` of one that refused."""
+    """One policy at one point of a sweep (`machines` or `alpha`): its metrics, or the `error` of
+    one that refused.
+    """
 
     machines: int
     alpha: float
@@ -33,16 +35,25 @@ def policy_named(policy: Policy) -> Callable[..., Any]:
     """The function of a policy; raises UnknownName with the near ones."""
     if callable(policy):
         return policy
-    shared = [method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")]
+    shared = [
+        method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")
+    ]
     if policy not in shared:
         raise UnknownName("policy for fixed servers", policy, shared)
     return find("packing", policy).resolve()
 
 
 def share(
-    instance: Packing, policy: Policy, *, seed: int = 0, time_limit: float | None = None, **options: Any
+    instance: Packing,
+    policy: Policy,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    **options: Any,
 ) -> Placement | None:
-    """The checked placement of a policy, given those of the options that it takes; None when it has none."""
+    """The checked placement of a policy, given those of the options that it takes; None when it has
+    none.
+    """
     function = policy_named(policy)
     own = {name: value for name, value in options.items() if accepts(function, name)}
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
@@ -61,7 +72,9 @@ def alpha_sweep(
     time_limit: float | None = None,
     **options: Any,
 ) -> list[SweepRow]:
-    """Metrics of each policy at each alpha (the paper varies it from 2 to 5); a policy that refuses gives a row with `error`."""
+    """Metrics of each policy at each alpha (the paper varies it from 2 to 5); a policy that refuses
+    gives a row with `error`.
+    """
     return [
         {"alpha": alpha, **_row(instance, policy, seed, time_limit, {**options, "alpha": alpha})}
         for alpha in alphas
@@ -82,18 +95,25 @@ def size_sweep(
 
     Parameters
     ----------
-    cluster : number of servers -> instance; when not given, clusters in the proportion of the paper's, CPU and memory, users
-        of Tiny, Medium and Large VMs.
+    cluster : number of servers -> instance; when not given, clusters in the proportion of the
+        paper's, CPU and memory, users of Tiny, Medium and Large VMs.
     """
-    make = cluster or (lambda machines: vm_types(machines=machines, resources=2, rng=np.random.default_rng(seed)))
+    make = cluster or (
+        lambda machines: vm_types(machines=machines, resources=2, rng=np.random.default_rng(seed))
+    )
     rows: list[SweepRow] = []
     for size in sizes:
         instance = make(size)
-        rows += [{"machines": size, **_row(instance, policy, seed, time_limit, options)} for policy in policies]
+        rows += [
+            {"machines": size, **_row(instance, policy, seed, time_limit, options)}
+            for policy in policies
+        ]
     return rows
 
 
-def _row(instance: Packing, policy: Policy, seed: int, time_limit: float | None, options: dict[str, Any]) -> SweepRow:
+def _row(
+    instance: Packing, policy: Policy, seed: int, time_limit: float | None, options: dict[str, Any]
+) -> SweepRow:
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "policy")
     clock = Clock()
     try:
@@ -101,5 +121,7 @@ def _row(instance: Packing, policy: Policy, seed: int, time_limit: float | None,
     except CotenantError as error:
         return {"method": name, "metrics": {}, "error": str(error), "seconds": clock.seconds}
     seconds = clock.seconds
-    measured = {} if placement is None else metrics(instance, placement, alpha=options.get("alpha", 2.0))
+    measured = (
+        {} if placement is None else metrics(instance, placement, alpha=options.get("alpha", 2.0))
+    )
     return {"method": name, "metrics": measured, "seconds": seconds}

@@ -1,4 +1,6 @@
-"""Game trees as nested lists: small enough to keep with a run, and enough to draw the tree again."""
+"""Game trees as nested lists: small enough to keep with a run, and enough to draw the tree
+again.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,27 @@ def play_of(game: Game, placement: Placement) -> Any:
 
 
 def tree_lists(tree: Any, node: int = 0) -> list[Any]:
-    """The tree below a node: [action, payoffs] at a leaf, else [action, player, place of the child that is played, children].
+    """The tree below a node: [action, payoffs] at a leaf, else [action, player, place of the child
+    that is played, children].
 
-    Payoffs keep six significant digits. `tree_from_lists` is the inverse up to that and to the `total` of nodes.
+    Payoffs keep six significant digits. `tree_from_lists` is the inverse up to that and to the
+    `total` of nodes.
     """
     data = tree.nodes[node]
     action = None if data["action"] is None else list(data["action"])
     children = list(tree.successors(node))
     if not children:
         return [action, [float(f"{payoff:.6g}") for payoff in data["payoffs"]]]
-    played = next(place for place, child in enumerate(children) if tree.edges[node, child]["played"])
+    played = next(
+        place for place, child in enumerate(children) if tree.edges[node, child]["played"]
+    )
     return [action, data["player"], played, [tree_lists(tree, child) for child in children]]
 
 
 def tree_from_lists(lists: list[Any]) -> Any:
-    """The `networkx.DiGraph` that `analysis.packing.drawing.draw_tree` takes; nodes are numbered level by level."""
+    """The `networkx.DiGraph` that `analysis.packing.drawing.draw_tree` takes; nodes are numbered
+    level by level.
+    """
     import networkx
 
     tree = networkx.DiGraph()
@@ -47,11 +55,15 @@ def tree_from_lists(lists: list[Any]) -> Any:
         for parent, chosen, entry in level:
             node = tree.number_of_nodes()
             action = None if entry[0] is None else tuple(entry[0])
-            tree.add_node(node, depth=depth, action=action, player=entry[1] if len(entry) == 4 else None)
+            tree.add_node(
+                node, depth=depth, action=action, player=entry[1] if len(entry) == 4 else None
+            )
             if parent is not None:
                 tree.add_edge(parent, node, played=chosen)
             if len(entry) == 4:
-                following += [(node, place == entry[2], child) for place, child in enumerate(entry[3])]
+                following += [
+                    (node, place == entry[2], child) for place, child in enumerate(entry[3])
+                ]
             else:
                 tree.nodes[node]["payoffs"] = tuple(entry[1])
         level, depth = following, depth + 1
@@ -63,7 +75,9 @@ def tree_from_lists(lists: list[Any]) -> Any:
 
 
 def tree_table(tree: Any) -> Table:
-    """Every outcome: the combinations that lead to it, the servers' utilities, and whether it is played."""
+    """Every outcome: the combinations that lead to it, the servers' utilities, and whether it is
+    played.
+    """
     parent = {child: above for above, child in tree.edges}
     path = set(equilibrium_path(tree))
     rows = []
@@ -74,10 +88,20 @@ def tree_table(tree: Any) -> Table:
         while above:
             moves.append(tree.nodes[above]["action"])
             above = parent.get(above)
-        said = " ".join("<" + ", ".join(map(str, move)) + ">" for move in reversed(moves) if move is not None)
+        said = " ".join(
+            "<" + ", ".join(map(str, move)) + ">" for move in reversed(moves) if move is not None
+        )
         rows.append((said, *data["payoffs"], "played" if node in path else ""))
-    utilities = [Column(f"utility of mover {place + 1}", _utility, numeric=True) for place in range(len(rows[0]) - 2)]
-    return Table("game-tree", "Outcomes of the game", (Column("moves in order"), *utilities, Column("equilibrium")), tuple(rows))
+    utilities = [
+        Column(f"utility of mover {place + 1}", _utility, numeric=True)
+        for place in range(len(rows[0]) - 2)
+    ]
+    return Table(
+        "game-tree",
+        "Outcomes of the game",
+        (Column("moves in order"), *utilities, Column("equilibrium")),
+        tuple(rows),
+    )
 
 
 def _utility(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""Why a finding differs, tested: the experiment is run again with what the paper leaves open changed, one change at a time."""
+"""Why a finding differs, tested: the experiment is run again with what the paper leaves open
+changed, one change at a time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Tried = Mapping[str, Mapping[str, Finding]]
 """What was changed -> how -> the finding that came out."""
 
 SHORT = 40
-"""A range of this many characters is shown for each change; where one is longer, all changes share one range."""
+"""A range of this many characters is shown for each change; where one is longer, all changes share
+one range.
+"""
 
 MOST_WORDS = 3
 """Before a number that is the paper's value; behind more of them it is part of a sentence."""
@@ -28,20 +32,27 @@ _NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.]*\d)")
 _ENDS = ("", "; ", " (", ", ", ": ")
 
 
-def explained(done: Reproduction, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
-    """A run whose findings that differ and have no cause of their own were tried again under each of its variations.
+def explained(
+    done: Reproduction, *, seed: int = 0, data: Path | None = None, **options: Any
+) -> Reproduction:
+    """A run whose findings that differ and have no cause of their own were tried again under each
+    of its variations.
 
     Parameters
     ----------
     done : what `Experiment.run` gave.
-    seed, data, options : what it was given. A change of an option that is among them is left out, as is one that needs a
-        measured file which `data` does not hold.
+    seed, data, options : what it was given. A change of an option that is among them is left out,
+        as is one that needs a measured file which `data` does not hold.
 
     Notes
     -----
     Its seconds then count the further runs too.
     """
-    unknown = {finding.what for finding in done.findings if finding.verdict == "differs" and not finding.cause}
+    unknown = {
+        finding.what
+        for finding in done.findings
+        if finding.verdict == "differs" and not finding.cause
+    }
     if not unknown or not done.experiment.variations:
         return done
     clock = Clock()
@@ -52,16 +63,24 @@ def explained(done: Reproduction, *, seed: int = 0, data: Path | None = None, **
                 if finding.what in unknown and finding.verdict != "not in the paper":
                     tried[finding.what].setdefault(change, {})[how] = finding
     findings = (
-        replace(one, cause=cause(one, tried[one.what])) if one.verdict == "differs" and not one.cause else one
+        replace(one, cause=cause(one, tried[one.what]))
+        if one.verdict == "differs" and not one.cause
+        else one
         for one in done.findings
     )
     return replace(done, findings=tuple(findings), seconds=done.seconds + clock.seconds)
 
 
 def _again(
-    experiment: Experiment, changes: Mapping[str, Any], seed: int, data: Path | None, options: Mapping[str, Any]
+    experiment: Experiment,
+    changes: Mapping[str, Any],
+    seed: int,
+    data: Path | None,
+    options: Mapping[str, Any],
 ) -> Sequence[Finding]:
-    """The findings of a run with these changes; none where it would undo what the user gave, or cannot be made."""
+    """The findings of a run with these changes; none where it would undo what the user gave, or
+    cannot be made.
+    """
     copies = {name: value.under(data) for name, value in changes.items() if isinstance(value, Copy)}
     if next(iter(changes)) in options or changes.get("seed") == seed or None in copies.values():
         return ()
@@ -73,7 +92,9 @@ def _again(
 
 
 def cause(finding: Finding, tried: Tried) -> str:
-    """What the runs say of a difference: under which changes it vanishes, or what was ruled out, and how far ours moved."""
+    """What the runs say of a difference: under which changes it vanishes, or what was ruled out,
+    and how far ours moved.
+    """
     if not tried:
         return ""
     for verdict in ("reproduced", "undecided"):
@@ -82,28 +103,40 @@ def cause(finding: Finding, tried: Tried) -> str:
             good = [how for how, one in runs.items() if one.verdict == verdict]
             bad = [how for how in runs if how not in good]
             if good:
-                cures.append(f"{change}: {verdict} with {_listed(good)}" + (f", not with {_listed(bad, 'or')}" if bad else ""))
+                cures.append(
+                    f"{change}: {verdict} with {_listed(good)}"
+                    + (f", not with {_listed(bad, 'or')}" if bad else "")
+                )
         if cures:
             return "; ".join(cures)
     ours = {change: [one.ours for one in runs.values()] for change, runs in tried.items()}
     # A shorter run may leave out what stands behind a semicolon.
     moving = {
-        change: texts for change, texts in ours.items() if not all(f"{finding.ours}; ".startswith(f"{text}; ") for text in texts)
+        change: texts
+        for change, texts in ours.items()
+        if not all(f"{finding.ours}; ".startswith(f"{text}; ") for text in texts)
     }
     if not moving:
         return f"{RULED_OUT}: {_listed(list(ours))} (unchanged)"
-    if around := [change for change, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])]:
+    if around := [
+        change for change, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])
+    ]:
         reach = span([finding.ours, *(text for change in around for text in moving[change])])
         return f"{_listed(around)}: the paper's value lies within ours, {reach}"
     ranges = {change: span(texts) for change, texts in moving.items()}
     if all(len(text) <= SHORT for text in ranges.values()):
-        return f"{RULED_OUT}: " + ", ".join(f"{change} ({text})" if text else change for change, text in ranges.items())
+        return f"{RULED_OUT}: " + ", ".join(
+            f"{change} ({text})" if text else change for change, text in ranges.items()
+        )
     moved = span([finding.ours, *(text for texts in moving.values() for text in texts)])
-    return f"{RULED_OUT}: {_listed(list(moving))}" + (f"; over all of them {moved}" if moved else "")
+    return f"{RULED_OUT}: {_listed(list(moving))}" + (
+        f"; over all of them {moved}" if moved else ""
+    )
 
 
 def span(texts: Iterable[str]) -> str:
-    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, as much of them as agrees.
+    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, as
+    much of them as agrees.
 
     In a text that has a "to" of its own it is LOW-HIGH.
     """
@@ -114,7 +147,10 @@ def span(texts: Iterable[str]) -> str:
             return parts[0]
         if len({_NUMBER.sub("#", text) for text in parts}) == 1:
             word = "-" if " to " in parts[0] else " to "
-            ranges = (_range(numbers, word) for numbers in zip(*(_NUMBER.findall(text) for text in parts), strict=True))
+            ranges = (
+                _range(numbers, word)
+                for numbers in zip(*(_NUMBER.findall(text) for text in parts), strict=True)
+            )
             return "".join(f"{words}{next(ranges, '')}" for words in _NUMBER.split(parts[0]))
     return ""
 
@@ -125,7 +161,9 @@ def _range(values: Sequence[str], word: str) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Whether the one number that the paper prints, after "as much as" or fewer words, lies within those our texts begin with."""
+    """Whether the one number that the paper prints, after "as much as" or fewer words, lies within
+    those our texts begin with.
+    """
     printed, first = _NUMBER.findall(paper), [_NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False

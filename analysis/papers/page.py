@@ -16,7 +16,9 @@ from .registry import BEYOND, EXPERIMENTS, NOT_DETERMINED, PAPERS, ExperimentRow
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
-PAGE_COMMAND = "cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md"
+PAGE_COMMAND = (
+    "cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md"
+)
 """What makes the page of all experiments and the rows it stands on."""
 
 
@@ -39,7 +41,9 @@ def findings(row: ExperimentRow) -> list[Finding]:
 
 
 def reproduction_page(rows: Iterable[ExperimentRow]) -> str:
-    """The page of all experiments, in Markdown: counts, then paper by paper the number printed, ours, verdict and why."""
+    """The page of all experiments, in Markdown: counts, then paper by paper the number printed,
+    ours, verdict and why.
+    """
     shown = latest(rows)
     parts = [_HEAD, _counts(shown).markdown()]
     for paper in _papers():
@@ -55,19 +59,37 @@ def reproduction_page(rows: Iterable[ExperimentRow]) -> str:
 def findings_table(row: ExperimentRow) -> Table:
     """An experiment: the paper's figure, ours, the verdict, and why."""
     columns = tuple(map(Column, ("what", "paper", "here", "verdict", "why")))
-    lines = [(entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why) for entry in findings(row)]
+    lines = [
+        (entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
+        for entry in findings(row)
+    ]
     title = f"{row['source']}: {row['what']}"
-    notes = () if row["status"] == "done" else (f"{row['status']}: {row.get('error') or row.get('skipped')}",)
-    return Table(row["experiment"], title, columns, tuple(lines), caption=f"{row['seconds']:.1f} s", notes=notes)
+    notes = (
+        ()
+        if row["status"] == "done"
+        else (f"{row['status']}: {row.get('error') or row.get('skipped')}",)
+    )
+    return Table(
+        row["experiment"],
+        title,
+        columns,
+        tuple(lines),
+        caption=f"{row['seconds']:.1f} s",
+        notes=notes,
+    )
 
 
 def summary_table(rows: Sequence[ExperimentRow]) -> Table:
     """Experiments that were run: how many findings of each verdict, and what failed."""
     columns = (
         Column("experiment", bold=True, wrap=False), Column("place"), Column("status"),
-        *(Column(verdict, numeric=True) for verdict in VERDICTS), Column("seconds", lambda value: f"{value:.1f}", numeric=True),
+        *(Column(verdict, numeric=True) for verdict in VERDICTS),
+        Column("seconds", lambda value: f"{value:.1f}", numeric=True),
     )  # fmt: skip
-    lines = [(row["experiment"], row["source"], row["status"], *_tally([row]), row["seconds"]) for row in rows]
+    lines = [
+        (row["experiment"], row["source"], row["status"], *_tally([row]), row["seconds"])
+        for row in rows
+    ]
     notes = [
         f"{row['experiment']} {row['status']}: {row.get('error') or row.get('skipped')}"
         for row in rows
@@ -78,11 +100,23 @@ def summary_table(rows: Sequence[ExperimentRow]) -> Table:
 
 def list_table() -> Table:
     """Every experiment: its name, paper, place, and what it is."""
-    columns = (Column("experiment", bold=True, wrap=False), Column("paper and place"), Column("what"), Column("reads"))
+    columns = (
+        Column("experiment", bold=True, wrap=False),
+        Column("paper and place"),
+        Column("what"),
+        Column("reads"),
+    )
     lines = []
     for one in EXPERIMENTS:
         reads = ", ".join(file for _, file in one.data)
-        lines.append((one.name, one.source, one.what, reads + (f" (else {one.substitute})" if one.substitute else "")))
+        lines.append(
+            (
+                one.name,
+                one.source,
+                one.what,
+                reads + (f" (else {one.substitute})" if one.substitute else ""),
+            )
+        )
     return Table("experiments", "experiments", columns, tuple(lines))
 
 
@@ -110,7 +144,11 @@ def _counts(rows: Sequence[ExperimentRow]) -> Table:
             lines.append((paper, len(mine), *_tally(mine), sum(row["seconds"] for row in mine)))
     lines.append(("all", len(rows), *_tally(rows), sum(row["seconds"] for row in rows)))
     names = ("experiments", *VERDICTS)
-    columns = (Column("paper"), *(Column(name, numeric=True) for name in names), Column("seconds", _seconds, numeric=True))
+    columns = (
+        Column("paper"),
+        *(Column(name, numeric=True) for name in names),
+        Column("seconds", _seconds, numeric=True),
+    )
     return Table("counts", "", columns, tuple(lines))
 
 
@@ -119,7 +157,10 @@ def _places(rows: Sequence[ExperimentRow]) -> Table:
         Column("place"), Column("what"), *(Column(verdict, numeric=True) for verdict in VERDICTS),
         Column("seconds", _seconds, numeric=True), Column("command"),
     )  # fmt: skip
-    lines = [(row["place"] or "-", row["what"], *_tally([row]), row["seconds"], row["command"]) for row in rows]
+    lines = [
+        (row["place"] or "-", row["what"], *_tally([row]), row["seconds"], row["command"])
+        for row in rows
+    ]
     return Table("places", "", columns, tuple(lines))
 
 
@@ -129,13 +170,25 @@ def _experiment(row: ExperimentRow) -> list[str]:
     head = f"### {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
     if row["status"] != "done":
         return [head, f"{row['status'].capitalize()}: {row.get('error') or row.get('skipped')}.\n"]
-    said = f"{row['what'][:1].upper()}{row['what'][1:]}. `{row['command']}`, {_seconds(row['seconds'])} s."
+    said = (
+        f"{row['what'][:1].upper()}{row['what'][1:]}. `{row['command']}`, "
+        f"{_seconds(row['seconds'])} s."
+    )
     if row["data"]:
-        said += " Read " + ", ".join(f"{file['file']} (sha256 {file['sha256'][:12]})" for file in row["data"].values()) + "."
+        said += (
+            " Read "
+            + ", ".join(
+                f"{file['file']} (sha256 {file['sha256'][:12]})" for file in row["data"].values()
+            )
+            + "."
+        )
     if row["pictures"]:
         said += f" Draws {', '.join(row['pictures'])} (`--figures FOLDER`)."
     columns = tuple(map(Column, ("what", "paper", "here", "verdict", "why")))
-    lines = [(entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why) for entry in findings(row)]
+    lines = [
+        (entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
+        for entry in findings(row)
+    ]
     return [head, said + "\n", Table(row["experiment"], "", columns, tuple(lines)).markdown()]
 
 
@@ -148,22 +201,24 @@ _PACKAGE = "cotenant"
 
 _HEAD = f"""# Every table and figure of the papers
 
-What the papers print, what comes out here, and whether that is the same. One row is one number or one claim:
-`reproduced`, `differs`, `undecided` (what was drawn is too little to tell), or `not in the paper` (a number it should be read
-beside). A difference names its cause: worked out from the printed numbers, or by a run in which the cause was taken away. Where
-none was known, the experiment was run again with what the paper leaves open changed, one thing at a time (other draws, another
-order, other penalties), and the row says under which change the difference vanishes, or what was tested and ruled out, and how
-far the number moved.
-A verdict is computed from the two numbers each time; none is written down by hand. This page is made from
-[the rows](reproduction.jsonl) of one run by
+What the papers print, what comes out here, and whether that is the same. One row is one number or
+one claim: `reproduced`, `differs`, `undecided` (what was drawn is too little to tell), or `not in
+the paper` (a number it should be read beside). A difference names its cause: worked out from the
+printed numbers, or by a run in which the cause was taken away. Where none was known, the
+experiment was run again with what the paper leaves open changed, one thing at a time (other
+draws, another order, other penalties), and the row says under which change the difference
+vanishes, or what was tested and ruled out, and how far the number moved. A verdict is computed
+from the two numbers each time; none is written down by hand. This page is made from [the
+rows](reproduction.jsonl) of one run by
 
 ```
 {PAGE_COMMAND}
 ```
 
-(DATA is a folder of measured files laid out as [Contributing](contributing.md) says; without it, what needs them is
-skipped and says so. A second run goes on where the first stopped.) `cotenant reproduce --list` names the experiments,
-`--figures FOLDER` redraws the figures as PDF and PNG, `--tables FOLDER` writes every table as CSV and LaTeX. In Python:
+(DATA is a folder of measured files laid out as [Contributing](contributing.md) says; without it,
+what needs them is skipped and says so. A second run goes on where the first stopped.) `cotenant
+reproduce --list` names the experiments, `--figures FOLDER` redraws the figures as PDF and PNG,
+`--tables FOLDER` writes every table as CSV and LaTeX. In Python:
 
 ```python
 from {_PACKAGE}.analysis.papers.registry import experiment_named

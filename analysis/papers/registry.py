@@ -1,17 +1,23 @@
-"""The papers' tables and figures, each from one command: what the paper says beside what comes out here."""
+"""The papers' tables and figures, each from one command: what the paper says beside what comes out
+here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.registry import resolve
 from ...solvers.outcome import Clock
 from ..report.picture import Picture
 from . import variations as left_open
+
+P = ParamSpec("P")
+Part = TypeVar("Part")
 
 Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
 
@@ -25,10 +31,11 @@ class Finding:
     what : the quantity or claim.
     paper : what the paper prints or says, "" when it says nothing.
     ours : what came out.
-    verdict : "reproduced", "differs", "undecided" (what was drawn is too little to tell), or "not in the paper".
+    verdict : "reproduced", "differs", "undecided" (what was drawn is too little to tell), or "not
+        in the paper".
     note : how it was measured.
-    cause : of a difference, why: found by working it out or by a run in which the cause was taken away, or what runs ruled out;
-        "" where nothing was tested.
+    cause : of a difference, why: found by working it out or by a run in which the cause was taken
+        away, or what runs ruled out; "" where nothing was tested.
     """
 
     what: str
@@ -42,30 +49,51 @@ class Finding:
     def why(self) -> str:
         """The note, and of a difference its cause, or that none was tested."""
         told = self.cause and f"cause: {self.cause}"
-        return "; ".join(filter(None, (self.note, told or (_NO_CAUSE if self.verdict == "differs" else ""))))
+        return "; ".join(
+            filter(None, (self.note, told or (_NO_CAUSE if self.verdict == "differs" else "")))
+        )
 
 
 _NO_CAUSE = "no cause was tested"
 
 
-def judged(good: bool) -> Verdict:
-    """The verdict on a claim of the paper."""
-    return "reproduced" if good else "differs"
+def compare(
+    what: str, paper: str, ours: str, holds: bool | Verdict | None, note: str = "", cause: str = ""
+) -> Finding:
+    """What the paper says beside what came out: reproduced when it holds, else it differs, for
+    `cause` where one was found; `holds` is None for what the paper does not say, or says of data
+    that cannot judge it.
+    """
+    if holds is None:
+        return Finding(what, paper, ours, "not in the paper", note)
+    verdict = holds if isinstance(holds, str) else _judged(holds)
+    return Finding(what, paper, ours, verdict, note, cause if verdict == "differs" else "")
+
+
+def _judged(holds: bool) -> Verdict:
+    return "reproduced" if holds else "differs"
+
+
+def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
+    """A number of the paper, reproduced when ours reads the same."""
+    return compare(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
 def decided(holds: bool, low: float, high: float) -> Verdict:
-    """The verdict on the sign of a mean: undecided while its interval from `low` to `high` holds 0."""
-    return "undecided" if low <= 0 <= high else judged(holds)
+    """The verdict on the sign of a mean: undecided while its interval from `low` to `high` holds
+    0.
+    """
+    return "undecided" if low <= 0 <= high else _judged(holds)
 
 
-def claim(what: str, paper: str, ours: str, holds: bool, note: str = "", cause: str = "") -> Finding:
-    """A claim of the paper beside what came out: reproduced when it holds, else it differs, for `cause` where one was found."""
-    return Finding(what, paper, ours, judged(holds), note, "" if holds else cause)
+def experiment(function: Callable[P, Iterator[Part]]) -> Callable[P, list[Part]]:
+    """An experiment written as a generator: a function that returns the list of what it yields."""
 
+    @wraps(function)
+    def run(*arguments: P.args, **options: P.kwargs) -> list[Part]:
+        return list(function(*arguments, **options))
 
-def beyond(what: str, ours: str, note: str = "", paper: str = "") -> Finding:
-    """What the paper does not say, or says of data that cannot judge it."""
-    return Finding(what, paper, ours, "not in the paper", note)
+    return run
 
 
 @dataclass(frozen=True)
@@ -77,13 +105,14 @@ class Experiment:
     name : what `cotenant reproduce` calls it, such as "market-figure-3.12".
     problem : which problem it belongs to.
     source : paper and place.
-    function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding | Picture]`.
+    function : "module:function" inside the package, `function(*, seed=0, **options) -> list[Finding
+        | Picture]`.
     what : one line for people.
-    data : (option, file) of each measured file of others that it reads: the option that takes its path, and its place in a
-        folder of users' copies (the layout of CONTRIBUTING.md).
+    data : (option, file) of each measured file of others that it reads: the option that takes its
+        path, and its place in a folder of users' copies (the layout of CONTRIBUTING.md).
     substitute : what it runs on without them; "" when it cannot.
-    variations : what the paper leaves open, and other choices of it: where a finding differs without a cause of its own, they
-        are tried (see `causes.explained`).
+    variations : what the paper leaves open, and other choices of it: where a finding differs
+        without a cause of its own, they are tried (see `causes.explained`).
     """
 
     name: str
@@ -98,7 +127,9 @@ class Experiment:
     @property
     def paper(self) -> str:
         """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
-        return next((paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND)
+        return next(
+            (paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND
+        )
 
     @property
     def place(self) -> str:
@@ -112,30 +143,59 @@ class Experiment:
         return function
 
     def files(self, folder: Path) -> dict[str, str]:
-        """The path of each measured file that lies in a folder of users' copies, by the option that takes it."""
-        return {option: str(folder / file) for option, file in self.data if (folder / file).is_file()}
+        """The path of each measured file that lies in a folder of users' copies, by the option that
+        takes it.
+        """
+        return {
+            option: str(folder / file) for option, file in self.data if (folder / file).is_file()
+        }
 
     @property
     def also_read(self) -> tuple[str, ...]:
         """The measured files that its variations read."""
         changes = [changes for runs in self.variations.values() for changes in runs.values()]
-        return tuple(dict.fromkeys(value.file for one in changes for value in one.values() if isinstance(value, left_open.Copy)))
+        return tuple(
+            dict.fromkeys(
+                value.file
+                for one in changes
+                for value in one.values()
+                if isinstance(value, left_open.Copy)
+            )
+        )
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
         """Run it, with the measured files that `data`, a folder, holds."""
-        found = {} if data is None else {option: path for option, path in self.files(data).items() if option not in options}
+        found = (
+            {}
+            if data is None
+            else {
+                option: path for option, path in self.files(data).items() if option not in options
+            }
+        )
         clock = Clock()
         parts = list(self.resolve()(seed=seed, **found, **options))
         seconds = clock.seconds
         command = self.command(seed=seed, data=bool(found), **options)
-        pictures = tuple(replace(part, command=part.command or command) for part in parts if not isinstance(part, Finding))
-        return Reproduction(self, command, seconds, tuple(part for part in parts if isinstance(part, Finding)), pictures)
+        pictures = tuple(
+            replace(part, command=part.command or command)
+            for part in parts
+            if not isinstance(part, Finding)
+        )
+        return Reproduction(
+            self,
+            command,
+            seconds,
+            tuple(part for part in parts if isinstance(part, Finding)),
+            pictures,
+        )
 
     def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
         """What a person types to run it; DATA stands for their folder of measured files."""
         drawn = [f"--seed {seed}"] if seed else []
         given = [f"-o {key}={'none' if value is None else value}" for key, value in options.items()]
-        return " ".join(["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])])
+        return " ".join(
+            ["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])]
+        )
 
 
 @dataclass(frozen=True)
@@ -188,15 +248,19 @@ class ExperimentRow(TypedDict, total=False):
     key: str
 
 
-_THESIS = "Llull, Microeconomic Models for Managing Shared Datacenters (thesis, Duke University, 2017)"
+_THESIS = (
+    "Llull, Microeconomic Models for Managing Shared Datacenters (thesis, Duke University, 2017)"
+)
 
 PAPERS: dict[str, str] = {
     "Cooper": "Cooper: Task Colocation with Cooperative Games (2017)",
     "Llull (thesis 2017)": _THESIS,
     "thesis": _THESIS,
-    "Skowron and Rzadca": "Skowron and Rzadca, Non-monetary fair scheduling: a cooperative game theory approach",
+    "Skowron and Rzadca": "Skowron and Rzadca, Non-monetary fair scheduling: a cooperative "
+    "game theory approach",
     "Hines and Romano": "Hines and Romano, Matching Theory and Virtual Machines",
-    "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource Allocation in Cloud Computing (2014)",
+    "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource "
+    "Allocation in Cloud Computing (2014)",
 }
 """How an experiment's source begins -> the paper in full."""
 
@@ -205,488 +269,223 @@ BEYOND = "Beyond the papers"
 P3ARSEC = "speedup/p3arsec_speedup.csv"
 LPC = "traces/LPC-EGEE-2004-1.2-cln.swf.gz"
 
+
+def _experiment(
+    problem: str,
+    paper: str,
+    folder: str,
+    name: str,
+    place: str,
+    function: str,
+    what: str,
+    **more: Any,
+) -> Experiment:
+    """An experiment of a paper whose functions are in a folder of this one."""
+    source, module = f"{paper} {place}".strip(), f"analysis.papers.{folder}.{function}"
+    return Experiment(f"{problem}-{name}", problem, source, module, what, **more)
+
+
+_cooper = partial(_experiment, "colocation", "Cooper", "cooper")
+_matching = partial(_experiment, "admission", "Hines and Romano,", "matching")
+_fair = partial(_experiment, "scheduling", "Skowron and Rzadca", "fair_scheduling")
+_numa = partial(_experiment, "numa", "Llull (thesis 2017)", "thesis_numa")
+_beyond = partial(_experiment, "numa", "", "thesis_numa")
+_fuga = partial(_experiment, "packing", "Xu and Yu (2014)", "fuga")
+_market = partial(_experiment, "market", "thesis", "thesis_market")
+
+# fmt: off
 EXPERIMENTS: tuple[Experiment, ...] = (
-    Experiment(
-        "colocation-figure-5",
-        "colocation",
-        "Cooper fig. 5",
-        "analysis.papers.cooper.examples:figure_5",
-        "stable marriage of three memory- and three compute-intensive jobs, round by round",
-    ),
-    Experiment(
-        "colocation-figure-7",
-        "colocation",
-        "Cooper figs. 1 and 7, thesis figs. 2.1, 2.9 and 2.10",
-        "analysis.papers.cooper.attribution:figure_7",
-        "penalty of each job by policy, the jobs by increasing bandwidth, beside what is proved possible",
-        variations={**left_open.populations(), **left_open.policies()},
-    ),
-    Experiment(
-        "colocation-figure-8",
-        "colocation",
-        "Cooper fig. 8, thesis fig. 2.11",
-        "analysis.papers.cooper.attribution:figure_8",
+    _cooper("figure-5", "fig. 5", "examples:figure_5",
+        "stable marriage of three memory- and three compute-intensive jobs, round by round"),
+    _cooper("figure-7", "figs. 1 and 7, thesis figs. 2.1, 2.9 and 2.10", "attribution:figure_7",
+        "penalty of each job by policy, the jobs by increasing bandwidth, beside what is proved "
+        "possible", variations={**left_open.populations(), **left_open.policies()}),
+    _cooper("figure-8", "fig. 8, thesis fig. 2.11", "attribution:figure_8",
         "ranks of penalty against ranks of bandwidth by policy, and the fairest pairing possible",
-        variations={**left_open.populations(slack_seconds=0.0), **left_open.policies(slack_seconds=0.0)},
-    ),
-    Experiment(
-        "colocation-figure-9",
-        "colocation",
-        "Cooper fig. 9, thesis fig. 2.12",
-        "analysis.papers.cooper.stability:figure_9",
-        "agents served better, worse and alike when stable policies replace greedy and complementary ones",
-        variations={**left_open.populations(), **left_open.policies(), **left_open.COUPLING, **left_open.MAJORITY},
-    ),
-    Experiment(
-        "colocation-figure-10",
-        "colocation",
-        "Cooper fig. 10, thesis fig. 2.13",
-        "analysis.papers.cooper.stability:figure_10",
-        "blocking pairs against alpha by policy, and in how many populations none is proved possible",
-        variations={**left_open.populations(draws=10), **left_open.policies(draws=10)},
-    ),
-    Experiment(
-        "colocation-figure-11",
-        "colocation",
-        "Cooper fig. 11, thesis figs. 2.14 and 2.15",
-        "analysis.papers.cooper.performance:figure_11",
+        variations={**left_open.populations(slack_seconds=0.0),
+                    **left_open.policies(slack_seconds=0.0)}),
+    _cooper("figure-9", "fig. 9, thesis fig. 2.12", "stability:figure_9",
+        "agents served better, worse and alike when stable policies replace greedy and "
+        "complementary ones",
+        variations={**left_open.populations(), **left_open.policies(), **left_open.COUPLING,
+                    **left_open.MAJORITY}),
+    _cooper("figure-10", "fig. 10, thesis fig. 2.13", "stability:figure_10",
+        "blocking pairs against alpha by policy, and in how many populations none is proved "
+        "possible", variations={**left_open.populations(draws=10), **left_open.policies(draws=10)}),
+    _cooper("figure-11", "fig. 11, thesis figs. 2.14 and 2.15", "performance:figure_11",
         "penalties by policy under four mixes of jobs, beside the proved least",
-        variations={**left_open.populations(), **left_open.policies(), **left_open.AS_WELL},
-    ),
-    Experiment(
-        "colocation-figure-12",
-        "colocation",
-        "Cooper fig. 12, thesis fig. 2.16",
-        "analysis.papers.cooper.prediction:figure_12",
+        variations={**left_open.populations(), **left_open.policies(), **left_open.AS_WELL}),
+    _cooper("figure-12", "fig. 12, thesis fig. 2.16", "prediction:figure_12",
         "preferences predicted from a sample, and stable policies run on the prediction",
-        variations=left_open.populations(),
-    ),
-    Experiment(
-        "colocation-figure-13",
-        "colocation",
-        "Cooper fig. 13, thesis fig. 2.17",
-        "analysis.papers.cooper.scaling:figure_13",
+        variations=left_open.populations()),
+    _cooper("figure-13", "fig. 13, thesis fig. 2.17", "scaling:figure_13",
         "rank correlation of penalty with bandwidth as populations grow",
-        variations={**left_open.populations(proved=0, draws=20), **left_open.POLICY},
-    ),
-    Experiment(
-        "colocation-fair-co2",
-        "colocation",
-        "Cooper figs. 7 to 13, on other penalties",
-        "analysis.papers.cooper.measured:fair_co2_claims",
+        variations={**left_open.populations(proved=0, draws=20), **left_open.POLICY}),
+    _cooper("fair-co2", "figs. 7 to 13, on other penalties", "measured:fair_co2_claims",
         "the claims of figures 7 to 13 on the run times that Fair-CO2 measured (-o matrix=)",
         data=(("matrix", "interference/fairco2_runtime_colocation_matrix.csv"),),
-        variations={**left_open.draws(draws=3), **left_open.policies(draws=3), **left_open.MAJORITY, **left_open.AS_WELL},
-    ),
-    Experiment(
-        "colocation-gavel",
-        "colocation",
-        "Cooper figs. 7 to 13, on other penalties",
-        "analysis.papers.cooper.measured:gavel_claims",
-        "the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs sharing a GPU (-o matrix=)",
-        data=(("matrix", "interference/gavel_pairs.json"),),
-        variations={
-            **left_open.draws(draws=3),
-            **left_open.policies(draws=3),
-            **left_open.GPU,
-            **left_open.MAJORITY,
-            **left_open.AS_WELL,
-        },
-    ),
-    Experiment(
-        "colocation-figure-14",
-        "colocation",
-        "Cooper fig. 14",
-        "analysis.papers.cooper.examples:figure_14",
-        "Shapley shares of three users' interference",
-    ),
-    Experiment(
-        "admission-table-ii",
-        "admission",
-        "Hines and Romano, Table II",
-        "analysis.papers.matching.tables:table_ii",
+        variations={**left_open.draws(draws=3), **left_open.policies(draws=3),
+                    **left_open.MAJORITY, **left_open.AS_WELL}),
+    _cooper("gavel", "figs. 7 to 13, on other penalties", "measured:gavel_claims",
+        "the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs "
+        "sharing a GPU (-o matrix=)", data=(("matrix", "interference/gavel_pairs.json"),),
+        variations={**left_open.draws(draws=3), **left_open.policies(draws=3), **left_open.GPU,
+                    **left_open.MAJORITY, **left_open.AS_WELL}),
+    _cooper("figure-14", "fig. 14", "examples:figure_14",
+        "Shapley shares of three users' interference"),
+    _matching("table-ii", "Table II", "tables:table_ii",
         "comparison I: VMs and jobs evenly matched, with the optimum",
-        variations=left_open.compared(),
-    ),
-    Experiment(
-        "admission-table-iii",
-        "admission",
-        "Hines and Romano, Table III",
-        "analysis.papers.matching.tables:table_iii",
-        "comparison II: many VM resources, with the optimum",
-        variations=left_open.compared(),
-    ),
-    Experiment(
-        "admission-table-iv",
-        "admission",
-        "Hines and Romano, Table IV",
-        "analysis.papers.matching.tables:table_iv",
+        variations=left_open.compared()),
+    _matching("table-iii", "Table III", "tables:table_iii",
+        "comparison II: many VM resources, with the optimum", variations=left_open.compared()),
+    _matching("table-iv", "Table IV", "tables:table_iv",
         "comparison III: more jobs than resources, with the optimum",
-        variations=left_open.compared(),
-    ),
-    Experiment(
-        "admission-claims",
-        "admission",
-        "Hines and Romano, section III.B.3-4",
-        "analysis.papers.matching.claims:claims",
-        "stability, utilization, completion time, proportional fairness",
-    ),
-    Experiment(
-        "admission-frontier",
-        "admission",
-        "Hines and Romano, section III.B.3",
-        "analysis.papers.matching.tables:frontier_table",
-        "most total speed for every number of blocking pairs",
-    ),
-    Experiment(
-        "scheduling-table-1",
-        "scheduling",
-        "Skowron and Rzadca table 1",
-        "analysis.papers.fair_scheduling.traces:table_1",
-        "unfairness of the rules on windows of 5e4 seconds of a trace",
-        data=(("log", LPC),),
-    ),
-    Experiment(
-        "scheduling-table-2",
-        "scheduling",
-        "Skowron and Rzadca table 2",
-        "analysis.papers.fair_scheduling.traces:table_2",
-        "unfairness of the rules on windows of 5e5 seconds of a trace",
-        data=(("log", LPC),),
-    ),
-    Experiment(
-        "scheduling-figure-10",
-        "scheduling",
-        "Skowron and Rzadca fig. 10",
-        "analysis.papers.fair_scheduling.traces:figure_10",
-        "unfairness against the number of organizations",
-        data=(("log", LPC),),
-    ),
-    Experiment(
-        "scheduling-figure-2",
-        "scheduling",
-        "Skowron and Rzadca fig. 2",
-        "analysis.papers.fair_scheduling.claims:figure_2_numbers",
-        "utility and flow time of a schedule, and what three changes do to them",
-    ),
-    Experiment(
-        "scheduling-figure-7",
-        "scheduling",
-        "Skowron and Rzadca fig. 7",
-        "analysis.papers.fair_scheduling.claims:figure_7_numbers",
-        "a greedy schedule that wastes a quarter of the machines",
-    ),
-    Experiment(
-        "scheduling-proposition-5.5",
-        "scheduling",
-        "Skowron and Rzadca prop. 5.5",
-        "analysis.papers.fair_scheduling.claims:proposition_5_5",
-        "a game of unit jobs that is not supermodular",
-    ),
-    Experiment(
-        "scheduling-theorem-5.1",
-        "scheduling",
-        "Skowron and Rzadca thm. 5.1",
-        "analysis.papers.fair_scheduling.claims:theorem_5_1",
-        "the reduction from SUBSETSUM, counted",
-    ),
-    Experiment(
-        "scheduling-theorem-6.2",
-        "scheduling",
-        "Skowron and Rzadca thm. 6.2",
-        "analysis.papers.fair_scheduling.claims:theorem_6_2",
-        "what greedy and fair schedules lose against proved optima",
-    ),
-    Experiment(
-        "scheduling-strategy",
-        "scheduling",
-        "Skowron and Rzadca section 4",
-        "analysis.papers.fair_scheduling.claims:strategy",
-        "what splitting, merging, delaying or padding a job gains under each rule",
-    ),
-    Experiment(
-        "numa-figure-4.2",
-        "numa",
-        "Llull (thesis 2017) fig. 4.2",
-        "analysis.papers.thesis_numa.costs:figure_4_2",
-        "the blade server: cores, links, bridges, and hops between its processors",
-    ),
-    Experiment(
-        "numa-table-4.1",
-        "numa",
-        "Llull (thesis 2017) Table 4.1, sections 4.2.1 to 4.2.3",
-        "analysis.papers.thesis_numa.costs:table_4_1",
-        "latency, bandwidth, power and energy of DRAM, HyperTransport and PCIe from their inputs",
-    ),
-    Experiment(
-        "numa-figure-4.4",
-        "numa",
-        "Llull (thesis 2017) fig. 4.4",
-        "analysis.papers.thesis_numa.costs:figure_4_4",
-        "what part of the power of data communication the links take",
-    ),
-    Experiment(
-        "numa-table-4.2",
-        "numa",
-        "Llull (thesis 2017) Table 4.2",
-        "analysis.papers.thesis_numa.costs:table_4_2",
-        "the benchmarks: demand for remote bandwidth against the penalties of distance",
-    ),
-    Experiment(
-        "numa-table-4.3",
-        "numa",
-        "Llull (thesis 2017) Table 4.3, section 4.5.1",
-        "analysis.papers.thesis_numa.costs:table_4_3",
-        "the simulation's parameters against the technology model, and tasks a second",
-    ),
-    Experiment(
-        "numa-figure-4.7",
-        "numa",
-        "Llull (thesis 2017) fig. 4.7",
-        "analysis.papers.thesis_numa.throughput:figure_4_7",
-        "throughput sustained by K-means, facesim and string match, and the metastable band",
-    ),
-    Experiment(
-        "numa-figure-4.8",
-        "numa",
-        "Llull (thesis 2017) fig. 4.8",
-        "analysis.papers.thesis_numa.throughput:figure_4_8",
-        "throughput sustained by every benchmark",
-    ),
-    Experiment(
-        "numa-figure-4.9",
-        "numa",
-        "Llull (thesis 2017) fig. 4.9",
-        "analysis.papers.thesis_numa.throughput:figure_4_9",
+        variations=left_open.compared()),
+    _matching("claims", "section III.B.3-4", "claims:claims",
+        "stability, utilization, completion time, proportional fairness"),
+    _matching("frontier", "section III.B.3", "tables:frontier_table",
+        "most total speed for every number of blocking pairs"),
+    _fair("table-1", "table 1", "traces:table_1",
+        "unfairness of the rules on windows of 5e4 seconds of a trace", data=(("log", LPC),)),
+    _fair("table-2", "table 2", "traces:table_2",
+        "unfairness of the rules on windows of 5e5 seconds of a trace", data=(("log", LPC),)),
+    _fair("figure-10", "fig. 10", "traces:figure_10",
+        "unfairness against the number of organizations", data=(("log", LPC),)),
+    _fair("figure-2", "fig. 2", "claims:figure_2_numbers",
+        "utility and flow time of a schedule, and what three changes do to them"),
+    _fair("figure-7", "fig. 7", "claims:figure_7_numbers",
+        "a greedy schedule that wastes a quarter of the machines"),
+    _fair("proposition-5.5", "prop. 5.5", "claims:proposition_5_5",
+        "a game of unit jobs that is not supermodular"),
+    _fair("theorem-5.1", "thm. 5.1", "claims:theorem_5_1", "the reduction from SUBSETSUM, counted"),
+    _fair("theorem-6.2", "thm. 6.2", "claims:theorem_6_2",
+        "what greedy and fair schedules lose against proved optima"),
+    _fair("strategy", "section 4", "claims:strategy",
+        "what splitting, merging, delaying or padding a job gains under each rule"),
+    _numa("figure-4.2", "fig. 4.2", "costs:figure_4_2",
+        "the blade server: cores, links, bridges, and hops between its processors"),
+    _numa("table-4.1", "Table 4.1, sections 4.2.1 to 4.2.3", "costs:table_4_1",
+        "latency, bandwidth, power and energy of DRAM, HyperTransport and PCIe from their inputs"),
+    _numa("figure-4.4", "fig. 4.4", "costs:figure_4_4",
+        "what part of the power of data communication the links take"),
+    _numa("table-4.2", "Table 4.2", "costs:table_4_2",
+        "the benchmarks: demand for remote bandwidth against the penalties of distance"),
+    _numa("table-4.3", "Table 4.3, section 4.5.1", "costs:table_4_3",
+        "the simulation's parameters against the technology model, and tasks a second"),
+    _numa("figure-4.7", "fig. 4.7", "throughput:figure_4_7",
+        "throughput sustained by K-means, facesim and string match, and the metastable band"),
+    _numa("figure-4.8", "fig. 4.8", "throughput:figure_4_8",
+        "throughput sustained by every benchmark"),
+    _numa("figure-4.9", "fig. 4.9", "throughput:figure_4_9",
         "95th percentile at high and low load, refusal limits 10, 100 and 1000",
-        variations=left_open.HIGH_LOAD,
-    ),
-    Experiment(
-        "numa-figure-4.10",
-        "numa",
-        "Llull (thesis 2017) fig. 4.10, section 4.5.3",
-        "analysis.papers.thesis_numa.costs:figure_4_10",
-        "energy of migrating pages over that of remote access, and where it breaks even",
-    ),
-    Experiment(
-        "numa-figure-4.11",
-        "numa",
-        "Llull (thesis 2017) fig. 4.11",
-        "analysis.papers.thesis_numa.costs:figure_4_11",
-        "power of migrating pages over that of remote access",
-    ),
-    Experiment(
-        "numa-figure-4.12",
-        "numa",
-        "Llull (thesis 2017) fig. 4.12",
-        "analysis.papers.thesis_numa.costs:figure_4_12",
+        variations=left_open.HIGH_LOAD),
+    _numa("figure-4.10", "fig. 4.10, section 4.5.3", "costs:figure_4_10",
+        "energy of migrating pages over that of remote access, and where it breaks even"),
+    _numa("figure-4.11", "fig. 4.11", "costs:figure_4_11",
+        "power of migrating pages over that of remote access"),
+    _numa("figure-4.12", "fig. 4.12", "costs:figure_4_12",
         "energy times squared delay of migrating pages over that of remote access",
-        variations=left_open.REUSE,
-    ),
-    Experiment(
-        "numa-figure-4.13",
-        "numa",
-        "Llull (thesis 2017) fig. 4.13",
-        "analysis.papers.thesis_numa.power:figure_4_13",
-        "link power by policy, the ranking and its reason, 13 W",
-    ),
-    Experiment(
-        "numa-figure-4.14",
-        "numa",
-        "Llull (thesis 2017) fig. 4.14",
-        "analysis.papers.thesis_numa.power:figure_4_14",
-        "where tasks run, by distance from their data",
-        variations=left_open.NEAR_SATURATION,
-    ),
-    Experiment(
-        "numa-queues",
-        "numa",
-        "Llull (thesis 2017) section 4.3.2",
-        "analysis.papers.thesis_numa.studies:queues",
+        variations=left_open.REUSE),
+    _numa("figure-4.13", "fig. 4.13", "power:figure_4_13",
+        "link power by policy, the ranking and its reason, 13 W"),
+    _numa("figure-4.14", "fig. 4.14", "power:figure_4_14",
+        "where tasks run, by distance from their data", variations=left_open.NEAR_SATURATION),
+    _numa("queues", "section 4.3.2", "studies:queues",
         "one queue against one per processor: mean and variance of the wait",
-        variations=left_open.QUEUES,
-    ),
-    Experiment(
-        "numa-policies",
-        "numa",
-        "not in the thesis",
-        "analysis.papers.thesis_numa.studies:policies",
-        "of any instance (-o file=): what policies sustain, their p95, and the most of any placement",
-    ),
-    Experiment(
-        "numa-hot-data",
-        "numa",
-        "not in the thesis",
-        "analysis.papers.thesis_numa.studies:hot_data",
-        "what policies sustain with a hot memory or blade, beside the most any placement could",
-    ),
-    Experiment(
-        "packing-figure-2",
-        "packing",
-        "Xu and Yu (2014) fig. 2, section 4.3",
-        "analysis.papers.fuga.games:figure_2",
-        "the worked example: fair share, combinations, strategy sets, utilities",
-    ),
-    Experiment(
-        "packing-figure-3",
-        "packing",
-        "Xu and Yu (2014) fig. 3",
-        "analysis.papers.fuga.games:figure_3",
-        "the game tree of the worked example: best replies and equilibrium",
-    ),
-    Experiment(
-        "packing-figure-5",
-        "packing",
-        "Xu and Yu (2014) fig. 5",
-        "analysis.papers.fuga.cluster:figure_5",
+        variations=left_open.QUEUES),
+    _beyond("policies", "not in the thesis", "studies:policies",
+        "of any instance (-o file=): what policies sustain, their p95, and the most of any "
+        "placement"),
+    _beyond("hot-data", "not in the thesis", "studies:hot_data",
+        "what policies sustain with a hot memory or blade, beside the most any placement could"),
+    _fuga("figure-2", "fig. 2, section 4.3", "games:figure_2",
+        "the worked example: fair share, combinations, strategy sets, utilities"),
+    _fuga("figure-3", "fig. 3", "games:figure_3",
+        "the game tree of the worked example: best replies and equilibrium"),
+    _fuga("figure-5", "fig. 5", "cluster:figure_5",
         "dominant shares on the 8-node cluster: FUGA against the Hadoop fair scheduler",
-        variations=left_open.GAME,
-    ),
-    Experiment(
-        "packing-figure-6",
-        "packing",
-        "Xu and Yu (2014) fig. 6",
-        "analysis.papers.fuga.cluster:figure_6",
+        variations=left_open.GAME),
+    _fuga("figure-6", "fig. 6", "cluster:figure_6",
         "allocated CPU and memory on 50 to 700 servers: FUGA against first fit",
-        variations=left_open.GROWING,
-    ),
-    Experiment(
-        "packing-figure-7",
-        "packing",
-        "Xu and Yu (2014) fig. 7",
-        "analysis.papers.fuga.cluster:figure_7",
-        "utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at hand)",
-        data=(("trace", "packing/azure_v1_vm_requests_dev_20k.csv"),),
-        substitute="a synthetic trace",
-    ),
-    Experiment(
-        "packing-theorems-8-10",
-        "packing",
-        "Xu and Yu (2014) Theorems 7 to 10",
-        "analysis.papers.fuga.games:theorems",
-        "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the equilibrium",
-        variations=left_open.GAMES,
-    ),
-    Experiment(
-        "market-section-3.1.2",
-        "market",
-        "thesis section 3.1.2",
-        "analysis.papers.thesis_market.mechanisms:section_3_1_2",
-        "Alice and Bob under a work-conserving policy",
-    ),
-    Experiment(
-        "market-figure-3.3",
-        "market",
-        "thesis fig. 3.3",
-        "analysis.papers.thesis_market.profiles:figure_3_3",
-        "parallel fraction by core count, from measured run times (-o profile=) or a synthetic profile",
-        data=(("profile", P3ARSEC),),
-        substitute="a synthetic profile",
-    ),
-    Experiment(
-        "market-figure-3.4",
-        "market",
-        "thesis fig. 3.4",
-        "analysis.papers.thesis_market.profiles:figure_3_4",
-        "expected parallel fraction of every workload",
-        data=(("profile", P3ARSEC),),
-        substitute="a synthetic profile",
-    ),
-    Experiment(
-        "market-figure-3.5",
-        "market",
-        "thesis fig. 3.5",
-        "analysis.papers.thesis_market.profiles:figure_3_5",
-        "variance of the parallel fraction: where Amdahl's law fits",
-        data=(("profile", P3ARSEC),),
-        substitute="a synthetic profile",
-    ),
-    Experiment(
-        "market-figure-3.10",
-        "market",
-        "thesis fig. 3.10",
-        "analysis.papers.thesis_market.profiles:figure_3_10",
-        "errors of predicted run times over core counts",
-        data=(("profile", P3ARSEC),),
-        substitute="a synthetic profile",
-        variations=left_open.MACHINES,
-    ),
-    Experiment(
-        "market-figure-3.11",
-        "market",
-        "thesis fig. 3.11",
-        "analysis.papers.thesis_market.mechanisms:figure_3_11",
-        "total utility of seven mechanisms, by number of users",
-    ),
-    Experiment(
-        "market-figure-3.12",
-        "market",
-        "thesis fig. 3.12",
-        "analysis.papers.thesis_market.mechanisms:figure_3_12",
-        "envy among 100 users in 10 groups",
-        variations=left_open.HILL_CLIMBING,
-    ),
-    Experiment(
-        "market-figure-3.13",
-        "market",
-        "thesis fig. 3.13",
-        "analysis.papers.thesis_market.mechanisms:figure_3_13",
-        "sharing index of seven mechanisms, by number of users",
-        variations=left_open.draws(),
-    ),
+        variations=left_open.GROWING),
+    _fuga("figure-7", "fig. 7", "cluster:figure_7",
+        "utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at "
+        "hand)", data=(("trace", "packing/azure_v1_vm_requests_dev_20k.csv"),),
+        substitute="a synthetic trace"),
+    _fuga("theorems-8-10", "Theorems 7 to 10", "games:theorems",
+        "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the "
+        "equilibrium", variations=left_open.GAMES),
+    _market("section-3.1.2", "section 3.1.2", "mechanisms:section_3_1_2",
+        "Alice and Bob under a work-conserving policy"),
+    _market("figure-3.3", "fig. 3.3", "profiles:figure_3_3",
+        "parallel fraction by core count, from measured run times (-o profile=) or a synthetic "
+        "profile", data=(("profile", P3ARSEC),), substitute="a synthetic profile"),
+    _market("figure-3.4", "fig. 3.4", "profiles:figure_3_4",
+        "expected parallel fraction of every workload", data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile"),
+    _market("figure-3.5", "fig. 3.5", "profiles:figure_3_5",
+        "variance of the parallel fraction: where Amdahl's law fits", data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile"),
+    _market("figure-3.10", "fig. 3.10", "profiles:figure_3_10",
+        "errors of predicted run times over core counts", data=(("profile", P3ARSEC),),
+        substitute="a synthetic profile", variations=left_open.MACHINES),
+    _market("figure-3.11", "fig. 3.11", "mechanisms:figure_3_11",
+        "total utility of seven mechanisms, by number of users"),
+    _market("figure-3.12", "fig. 3.12", "mechanisms:figure_3_12",
+        "envy among 100 users in 10 groups", variations=left_open.HILL_CLIMBING),
+    _market("figure-3.13", "fig. 3.13", "mechanisms:figure_3_13",
+        "sharing index of seven mechanisms, by number of users", variations=left_open.draws()),
 )
 """Every experiment, by problem and place."""
 
 NOT_DETERMINED: tuple[tuple[str, str], ...] = (
-    (
-        "Cooper figs. 2 and 3, thesis figs. 2.3 and 2.4",
-        "the penalties of four users beside each other are only a picture; the text prints two numbers of them",
-    ),
-    ("Cooper figs. 4 and 6, thesis figs. 2.5 and 2.7", "drawings of the architecture; there is nothing to compute"),
-    ("thesis fig. 2.8", "the measured 20 x 20 penalties are only a picture; a stated contention model stands in for them"),
-    (
-        "Cooper figs. 7 to 13, the values of bars, boxes and points",
-        "they come from those penalties; what is tested are the sentences about them",
-    ),
+    ("Cooper figs. 2 and 3, thesis figs. 2.3 and 2.4",
+     "the penalties of four users beside each other are only a picture; the text prints two "
+     "numbers of them"),
+    ("Cooper figs. 4 and 6, thesis figs. 2.5 and 2.7",
+     "drawings of the architecture; there is nothing to compute"),
+    ("thesis fig. 2.8",
+     "the measured 20 x 20 penalties are only a picture; a stated contention model stands in for "
+     "them"),
+    ("Cooper figs. 7 to 13, the values of bars, boxes and points",
+     "they come from those penalties; what is tested are the sentences about them"),
     ("thesis figs. 3.1, 3.2 and 3.7", "drawings of the architecture; there is nothing to compute"),
-    ("thesis figs. 3.3 to 3.5 and 3.10, their values", "measured run times of 22 workloads, of which the text prints none"),
-    (
-        "thesis fig. 3.6",
-        "measured run times of svm and correlation on sampled data sets; the text says only that they grow linearly with size",
-    ),
-    (
-        "thesis figs. 3.8 and 3.9",
-        "measured run times on sampled and full data sets, none of them printed; "
-        "analysis.market.profiles.prediction_errors does it for any profile with several sizes",
-    ),
-    ("Llull (thesis 2017) fig. 4.1", "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute"),
-    (
-        "Llull (thesis 2017) fig. 4.3",
-        "bars read off Micron's data sheets; the text prints one of them, 2 W per GB (numa-table-4.1)",
-    ),
-    ("Llull (thesis 2017) fig. 4.5", "a sketch of the queues; its policies are what numa-figure-4.7 to numa-figure-4.9 run"),
-    (
-        "Llull (thesis 2017) fig. 4.6",
-        "shares of local and remote accesses of each benchmark, from processor simulation; none is printed",
-    ),
-    (
-        "Llull (thesis 2017) figs. 4.10 to 4.12, the bars of each benchmark",
-        "they need the data accessed for each byte of a page (D_access / D_page), printed for no benchmark; drawn instead is "
-        "the whole curve over that number",
-    ),
-    ("Skowron and Rzadca figs. 4, 5 and 8", "sketches of schedules inside proofs, of no particular instance"),
-    (
-        "Skowron and Rzadca tables 1 and 2, columns PIK-IPLEX, SHARCNET-Whale and RICC",
-        "the traces have to be fetched by hand from the Parallel Workloads Archive: -o trace=RICC -o log=FILE",
-    ),
-    ("Skowron and Rzadca fig. 10, its values", "only a picture; that the ratio grows is what scheduling-figure-10 tests"),
+    ("thesis figs. 3.3 to 3.5 and 3.10, their values",
+     "measured run times of 22 workloads, of which the text prints none"),
+    ("thesis fig. 3.6",
+     "measured run times of svm and correlation on sampled data sets; the text says only that they "
+     "grow linearly with size"),
+    ("thesis figs. 3.8 and 3.9",
+     "measured run times on sampled and full data sets, none of them printed; "
+     "analysis.market.profiles.prediction_errors does it for any profile with several sizes"),
+    ("Llull (thesis 2017) fig. 4.1",
+     "a sketch of another paper's architecture (scale-out NUMA); there is nothing to compute"),
+    ("Llull (thesis 2017) fig. 4.3",
+     "bars read off Micron's data sheets; the text prints one of them, 2 W per GB "
+     "(numa-table-4.1)"),
+    ("Llull (thesis 2017) fig. 4.5",
+     "a sketch of the queues; its policies are what numa-figure-4.7 to numa-figure-4.9 run"),
+    ("Llull (thesis 2017) fig. 4.6",
+     "shares of local and remote accesses of each benchmark, from processor simulation; none is "
+     "printed"),
+    ("Llull (thesis 2017) figs. 4.10 to 4.12, the bars of each benchmark",
+     "they need the data accessed for each byte of a page (D_access / D_page), printed for no "
+     "benchmark; drawn instead is the whole curve over that number"),
+    ("Skowron and Rzadca figs. 4, 5 and 8",
+     "sketches of schedules inside proofs, of no particular instance"),
+    ("Skowron and Rzadca tables 1 and 2, columns PIK-IPLEX, SHARCNET-Whale and RICC",
+     "the traces have to be fetched by hand from the Parallel Workloads Archive: -o trace=RICC -o "
+     "log=FILE"),
+    ("Skowron and Rzadca fig. 10, its values",
+     "only a picture; that the ratio grows is what scheduling-figure-10 tests"),
     ("Xu and Yu (2014) fig. 4", "what the three services consume over ten minutes: only a picture"),
-    (
-        "Xu and Yu (2014) fig. 5, over time",
-        "it follows the consumption of fig. 4, which is not printed; packing-figure-5 has elastic users",
-    ),
-    ("Xu and Yu (2014) figs. 6 and 7, their values", "driven by the Google trace of 2011, in a form the text does not determine"),
+    ("Xu and Yu (2014) fig. 5, over time",
+     "it follows the consumption of fig. 4, which is not printed; packing-figure-5 has elastic "
+     "users"),
+    ("Xu and Yu (2014) figs. 6 and 7, their values",
+     "driven by the Google trace of 2011, in a form the text does not determine"),
 )
+# fmt: on
 """Figures and tables that their papers' text does not determine: (place, reason)."""
 
 
@@ -695,4 +494,9 @@ def experiment_named(name: str) -> Experiment:
     for experiment in EXPERIMENTS:
         if experiment.name == name:
             return experiment
-    raise UnknownName("experiment", name, [experiment.name for experiment in EXPERIMENTS], "cotenant reproduce --list")
+    raise UnknownName(
+        "experiment",
+        name,
+        [experiment.name for experiment in EXPERIMENTS],
+        "cotenant reproduce --list",
+    )

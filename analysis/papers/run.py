@@ -1,4 +1,6 @@
-"""Many experiments in one go: rows that are kept whatever happens, and files of their tables and figures."""
+"""Many experiments in one go: rows that are kept whatever happens, and files of their tables and
+figures.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Progress = Callable[[int, int, ExperimentRow], None]
 
 @dataclass(frozen=True)
 class Task:
-    """One experiment to run: its seed, those of the given options that it takes, and the folder of measured files, if any."""
+    """One experiment to run: its seed, those of the given options that it takes, and the folder of
+    measured files, if any.
+    """
 
     experiment: Experiment
     seed: int = 0
@@ -38,27 +42,54 @@ class Task:
 
     @cached_property
     def files(self) -> dict[str, dict[str, str]]:
-        """The measured files it will read: option -> place in the folder, and sha256 of what lies there."""
+        """The measured files it will read: option -> place in the folder, and sha256 of what lies
+        there.
+        """
         if self.data is None:
             return {}
         known = dict(self.experiment.data)
-        found = {option: path for option, path in self.experiment.files(self.data).items() if option not in self.options}
+        found = {
+            option: path
+            for option, path in self.experiment.files(self.data).items()
+            if option not in self.options
+        }
         read = {option: (known[option], Path(path)) for option, path in found.items()}
-        read |= {file: (file, self.data / file) for file in self.experiment.also_read if (self.data / file).is_file()}
-        return {option: {"file": file, "sha256": _digest(path)} for option, (file, path) in read.items()}
+        read |= {
+            file: (file, self.data / file)
+            for file in self.experiment.also_read
+            if (self.data / file).is_file()
+        }
+        return {
+            option: {"file": file, "sha256": _digest(path)} for option, (file, path) in read.items()
+        }
 
     @property
     def missing(self) -> list[str]:
         """The measured files it lacks, where it has no substitute for them."""
         if self.experiment.substitute:
             return []
-        return [file for option, file in self.experiment.data if option not in self.options and option not in self.files]
+        return [
+            file
+            for option, file in self.experiment.data
+            if option not in self.options and option not in self.files
+        ]
 
     @cached_property
     def key(self) -> str:
-        """What identifies it in a JSONL file: what is run, how, on which data, and by which version of this package."""
+        """What identifies it in a JSONL file: what is run, how, on which data, and by which version
+        of this package.
+        """
         options = sorted([name, repr(value)] for name, value in self.options.items())
-        return json.dumps(["experiment", self.experiment.name, self.seed, options, self.files, versions().get("cotenant")])
+        return json.dumps(
+            [
+                "experiment",
+                self.experiment.name,
+                self.seed,
+                options,
+                self.files,
+                versions().get("cotenant"),
+            ]
+        )
 
     def identity(self) -> ExperimentRow:
         """What is known of its row before it is run."""
@@ -79,7 +110,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What came of a list of experiments: their rows, the errors of those that failed now, and whether Ctrl-C ended it."""
+    """What came of a list of experiments: their rows, the errors of those that failed now, and
+    whether Ctrl-C ended it.
+    """
 
     rows: list[ExperimentRow]
     errors: list[Exception]
@@ -92,7 +125,11 @@ class Reproduced:
 
 
 def tasks(
-    experiments: Iterable[Experiment], *, seed: int = 0, options: Mapping[str, Any] | None = None, data: Path | None = None
+    experiments: Iterable[Experiment],
+    *,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    data: Path | None = None,
 ) -> list[Task]:
     """One task for each experiment, with those of the options that it takes.
 
@@ -105,12 +142,22 @@ def tasks(
     if data is not None:
         wanted = [file for one in listed for _, file in one.data]
         if not os.path.isdir(data):
-            raise InvalidFile(f"{data} is not a folder; give the folder of your copies of the measured files")
+            raise InvalidFile(
+                f"{data} is not a folder; give the folder of your copies of the measured files"
+            )
         if wanted and not any(one.files(data) for one in listed):
-            raise InvalidFile(f"{data} holds none of the files that are read: {', '.join(dict.fromkeys(wanted))}")
+            raise InvalidFile(
+                f"{data} holds none of the files that are read: {', '.join(dict.fromkeys(wanted))}"
+            )
     given = options or {}
     return [
-        Task(one, seed, {name: value for name, value in given.items() if accepts(one.resolve(), name)}, data) for one in listed
+        Task(
+            one,
+            seed,
+            {name: value for name, value in given.items() if accepts(one.resolve(), name)},
+            data,
+        )
+        for one in listed
     ]
 
 
@@ -123,21 +170,25 @@ def run_tasks(
     fetch: bool = False,
     progress: Progress | None = None,
 ) -> Reproduced:
-    """Run experiments one after another; one that fails becomes a row with its reason, and Ctrl-C keeps what is done.
+    """Run experiments one after another; one that fails becomes a row with its reason, and Ctrl-C
+    keeps what is done.
 
     Parameters
     ----------
-    out : JSONL file to append rows to; what it already holds is not run again, unless a file asked for is not there.
+    out : JSONL file to append rows to; what it already holds is not run again, unless a file asked
+        for is not there.
     figures : folder for each figure redrawn, as PDF and PNG.
-    tables : folder for the findings (EXPERIMENT.csv, .tex) and the numbers of each figure (FIGURE-numbers.csv, .tex).
-    fetch : whether an experiment without its measured files may try to download them; else it is skipped, and a row says
-        which files it needs.
+    tables : folder for the findings (EXPERIMENT.csv, .tex) and the numbers of each figure
+        (FIGURE-numbers.csv, .tex).
+    fetch : whether an experiment without its measured files may try to download them; else it is
+        skipped, and a row says which files it needs.
     progress : called with (done, total, row).
 
     Raises
     ------
     InvalidFile
-        `out` holds rows of something else, cannot be written, or another process is adding rows to it.
+        `out` holds rows of something else, cannot be written, or another process is adding rows to
+        it.
     """
     with locked(out):
         return _run_all(todo, out, figures, tables, fetch, progress)
@@ -154,7 +205,10 @@ def _run_all(
     """`run_tasks`, under its lock."""
     finished = finished_rows(out)
     if alien := next((row for row in finished.values() if "experiment" not in row), None):
-        raise InvalidFile(f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; give another --out")
+        raise InvalidFile(
+            f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; "
+            "give another --out"
+        )
     require_experiments(finished.values(), str(out))
     store = None if out is None else RowFile(out)
     rows: list[ExperimentRow] = []
@@ -162,7 +216,9 @@ def _run_all(
     try:
         for one in todo:
             row = finished.get(one.key)
-            if row is None or not all(os.path.exists(path) for path in _outputs(row, figures, tables)):
+            if row is None or not all(
+                os.path.exists(path) for path in _outputs(row, figures, tables)
+            ):
                 with abandoning():  # a method in it that keeps its best answer makes no finding
                     row, error = _run(one, figures, tables, fetch)
                 with deferred():
@@ -179,7 +235,9 @@ def _run_all(
     return Reproduced(rows, errors, False)
 
 
-def _run(one: Task, figures: Path | None, tables: Path | None, fetch: bool) -> tuple[ExperimentRow, Exception | None]:
+def _run(
+    one: Task, figures: Path | None, tables: Path | None, fetch: bool
+) -> tuple[ExperimentRow, Exception | None]:
     """The row of one experiment, whatever happens but Ctrl-C, and the error if it failed."""
     end: ExperimentRow = {"versions": versions(), "key": one.key}
     empty: ExperimentRow = {"seconds": 0.0, "findings": [], "pictures": []}
@@ -200,12 +258,23 @@ def _run(one: Task, figures: Path | None, tables: Path | None, fetch: bool) -> t
         }
         _write_files(row, done, figures, tables)
     except Exception as error:
-        text = str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
-        return {**one.identity(), "status": "failed", **empty, "seconds": clock.seconds, "error": text, **end}, error
+        text = (
+            str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
+        )
+        return {
+            **one.identity(),
+            "status": "failed",
+            **empty,
+            "seconds": clock.seconds,
+            "error": text,
+            **end,
+        }, error
     return row, None
 
 
-def _write_files(row: ExperimentRow, done: Reproduction, figures: Path | None, tables: Path | None) -> None:
+def _write_files(
+    row: ExperimentRow, done: Reproduction, figures: Path | None, tables: Path | None
+) -> None:
     """The figures and tables of one experiment, each file whole or not at all."""
     if figures is not None:
         from ..report.drawing import save
@@ -213,15 +282,26 @@ def _write_files(row: ExperimentRow, done: Reproduction, figures: Path | None, t
         save(done.pictures, figures)
     if tables is not None:
         numbers = [table for picture in done.pictures if (table := picture.table()) is not None]
-        for table in (findings_table(row), *(replace(table, name=f"{table.name}-numbers") for table in numbers)):
+        for table in (
+            findings_table(row),
+            *(replace(table, name=f"{table.name}-numbers") for table in numbers),
+        ):
             write_text(tables / f"{table.name}.csv", table.csv())
             write_text(tables / f"{table.name}.tex", table.latex())
 
 
 def _outputs(row: ExperimentRow, figures: Path | None, tables: Path | None) -> list[Path]:
     """Files that a finished experiment has left if they were asked for when it was run."""
-    drawn = [] if figures is None else [figures / f"{name}.{form}" for name in row["pictures"] for form in ("pdf", "png")]
-    return drawn if tables is None else [*drawn, *(tables / f"{row['experiment']}.{form}" for form in ("csv", "tex"))]
+    drawn = (
+        []
+        if figures is None
+        else [figures / f"{name}.{form}" for name in row["pictures"] for form in ("pdf", "png")]
+    )
+    return (
+        drawn
+        if tables is None
+        else [*drawn, *(tables / f"{row['experiment']}.{form}" for form in ("csv", "tex"))]
+    )
 
 
 def _digest(path: Path) -> str:

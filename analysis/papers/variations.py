@@ -1,4 +1,6 @@
-"""What the papers leave open, and the changes of it under which an experiment is run again where a finding differs."""
+"""What the papers leave open, and the changes of it under which an experiment is run again where a
+finding differs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 Variations = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""What is changed -> how -> the options of that run: first the one that is changed, then what goes with it or saves time."""
+"""What is changed -> how -> the options of that run: first the one that is changed, then what goes
+with it or saves time.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,20 +46,32 @@ GAVEL = Copy("interference/gavel_pairs.json")
 
 
 def populations(**shorter: Any) -> Variations:
-    """Of Cooper's evaluation: other populations, and other penalties, for the papers' were never published."""
-    measured = {"Fair-CO2's": {"matrix": FAIR_CO2, "form": "fair-co2"}, "Gavel's": {"matrix": GAVEL, "form": "gavel"}}
+    """Of Cooper's evaluation: other populations, and other penalties, for the papers' were never
+    published.
+    """
+    measured = {
+        "Fair-CO2's": {"matrix": FAIR_CO2, "form": "fair-co2"},
+        "Gavel's": {"matrix": GAVEL, "form": "gavel"},
+    }
     penalties = {**_each("model_seed", 1, 2, 3), **measured}
-    return {**draws(**shorter), "the penalties": {how: {**changes, **shorter} for how, changes in penalties.items()}}
+    return {
+        **draws(**shorter),
+        "the penalties": {how: {**changes, **shorter} for how, changes in penalties.items()},
+    }
 
 
 def policies(**shorter: Any) -> Variations:
-    """What Cooper does not say of its policies: in which order GR's tasks come, how SR's agents rank equals."""
+    """What Cooper does not say of its policies: in which order GR's tasks come, how SR's agents
+    rank equals.
+    """
     order, ties = _each("order", "index", **shorter), _each("ties", "index", **shorter)
     return {"the order of GR's tasks": order, "how SR ranks equals": ties}
 
 
 def compared() -> Variations:
-    """Of the comparisons of admission schemes: other draws, and other readings of Table I and of the score; no optima."""
+    """Of the comparisons of admission schemes: other draws, and other readings of Table I and of
+    the score; no optima.
+    """
     return {
         **draws(optima=0),
         "how Table I's maxima are read": _each("ranges", "simulation", "most", optima=0),
@@ -71,18 +87,31 @@ GPU: Variations = {"the GPU": _each("gpu", "k80", "v100")}
 
 HIGH_LOAD: Variations = {
     **draws(benchmarks="MI"),
-    "the load": {f"{rate:g}/s": {"high": rate, "near": rate, "benchmarks": "MI"} for rate in (4500.0, 4800.0, 5400.0)},
+    "the load": {
+        f"{rate:g}/s": {"high": rate, "near": rate, "benchmarks": "MI"}
+        for rate in (4500.0, 4800.0, 5400.0)
+    },
 }
-"""Of numa-figure-4.9, the memory-intensive benchmarks without the one extreme: the thesis prints no arrivals."""
+"""Of numa-figure-4.9, the memory-intensive benchmarks without the one extreme: the thesis prints no
+arrivals.
+"""
 
 REUSE: Variations = {"the accesses of a byte": _each("reuse", 0.3, 0.5, 0.7, 2.0)}
-NEAR_SATURATION: Variations = {**draws(), "the load": {f"{rate:g}/s": {"high": rate} for rate in (4800.0, 4900.0, 5000.0)}}
+NEAR_SATURATION: Variations = {
+    **draws(),
+    "the load": {f"{rate:g}/s": {"high": rate} for rate in (4800.0, 4900.0, 5000.0)},
+}
 QUEUES: Variations = {
-    **draws(), "the benchmark": _each("benchmark", "S6", "P12"), "the refusal limit": _each("refusal_limit", 10.0, 1000.0, None),
+    **draws(), "the benchmark": _each("benchmark", "S6", "P12"),
+    "the refusal limit": _each("refusal_limit", 10.0, 1000.0, None),
 }  # fmt: skip
 
 _TYPES = ("Tiny,Small,Medium", "Small,Medium,Large", "Tiny,Tiny,Tiny")
-GAME: Variations = {"alpha": _each("alpha", 3.0, 5.0), "eta": _each("eta", 3, 20), "the VM types": _each("types", *_TYPES[:2])}
+GAME: Variations = {
+    "alpha": _each("alpha", 3.0, 5.0),
+    "eta": _each("eta", 3, 20),
+    "the VM types": _each("types", *_TYPES[:2]),
+}
 GROWING: Variations = {
     "alpha": _each("alpha", 2.0, largest=500),
     "eta": _each("eta", 1, 2, largest=500),
@@ -99,7 +128,8 @@ GAMES: Variations = {
 MACHINES: Variations = {
     "the cores": _each("most_cores", 8.0, 12.0, 16.0),
     "the machine": {
-        name: {"where": f"platform={name},implementation=Pthreads", "most_cores": 24.0} for name in ("power8", "xeon_phi")
+        name: {"where": f"platform={name},implementation=Pthreads", "most_cores": 24.0}
+        for name in ("power8", "xeon_phi")
     },
 }
 HILL_CLIMBING: Variations = {

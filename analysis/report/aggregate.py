@@ -1,7 +1,9 @@
-"""Many instances in one number each: shifted geometric means, wins, performance profiles, counts of proofs and failures.
+"""Many instances in one number each: shifted geometric means, wins, performance profiles, counts of
+proofs and failures.
 
-Everything here works on the lines of `Comparison.summary`: one per instance and method, averaged over seeds. A method has a
-value on an instance only if every one of its runs there gave an answer; otherwise it failed there.
+Everything here works on the lines of `Comparison.summary`: one per instance and method, averaged
+over seeds. A method has a value on an instance only if every one of its runs there gave an answer;
+otherwise it failed there.
 """
 
 from __future__ import annotations
@@ -15,23 +17,31 @@ from ..metric import Metric, Sense
 from ..run.rows import Line
 
 SECONDS_SHIFT = 1.0
-"""Added to seconds before their logarithms are averaged, so that 1 and 3 milliseconds count as the same."""
+"""Added to seconds before their logarithms are averaged, so that 1 and 3 milliseconds count as the
+same.
+"""
 GAP_SHIFT = 0.01
 """Added to gaps (fractions): 1 %."""
 EXCESS_SHIFT = 1.0
-"""Added to differences from a bound, in the metric's unit, where the bound is 0 on some instance and a fraction means nothing."""
+"""Added to differences from a bound, in the metric's unit, where the bound is 0 on some instance
+and a fraction means nothing.
+"""
 WIN_TOLERANCE = 1e-6
-"""A value within this share of the best (or within 1e-9) is as good as the best: answers of solvers carry such noise."""
+"""A value within this share of the best (or within 1e-9) is as good as the best: answers of solvers
+carry such noise.
+"""
 
 Values = Mapping[str, Sequence[float | None]]
 """Method -> its value on each instance, in one order of instances; None where it failed."""
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | None:
-    """exp(mean(log(max(v, 0) + shift))) - shift: between an arithmetic mean (large shift) and a geometric one (small).
+    """exp(mean(log(max(v, 0) + shift))) - shift: between an arithmetic mean (large shift) and a
+    geometric one (small).
 
-    A negative value counts as 0 (a gap below 0 beats a bound that was proved under another objective's constraints, which
-    is not worth more than reaching it); whoever prints the mean says how many there were.
+    A negative value counts as 0 (a gap below 0 beats a bound that was proved under another
+    objective's constraints, which is not worth more than reaching it); whoever prints the mean says
+    how many there were.
 
     Parameters
     ----------
@@ -42,7 +52,9 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | Non
         return None
     logs = [math.log(max(value, 0.0) + shift) for value in values]
     mean = math.exp(math.fsum(logs) / len(logs)) - shift
-    return min(max(mean, max(min(values), 0.0)), max(*values, 0.0))  # rounding must not leave the range of the values
+    return min(
+        max(mean, max(min(values), 0.0)), max(*values, 0.0)
+    )  # rounding must not leave the range of the values
 
 
 def reaches(value: float | None, best: float) -> bool:
@@ -69,10 +81,11 @@ def wins(values: Values, sense: Sense) -> dict[str, int]:
 
 
 def ratio(value: float | None, best: float | None, sense: Sense) -> float:
-    """How many times worse than the best of all methods on that instance: 1 for the best, infinite for a failure.
+    """How many times worse than the best of all methods on that instance: 1 for the best, infinite
+    for a failure.
 
-    Where the best is 0 or less (or, when more is better, the value is) a ratio says nothing: 1 for who reaches the best,
-    infinite for everybody else.
+    Where the best is 0 or less (or, when more is better, the value is) a ratio says nothing: 1 for
+    who reaches the best, infinite for everybody else.
     """
     if value is None or best is None:
         return math.inf
@@ -83,18 +96,22 @@ def ratio(value: float | None, best: float | None, sense: Sense) -> float:
 
 
 def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]]]:
-    """Performance profiles: per method, the share of instances on which it is within each ratio of the best of all.
+    """Performance profiles: per method, the share of instances on which it is within each ratio of
+    the best of all.
 
-    A step function as its corners (ratio, share), from ratio 1 (the share of wins) to its largest finite ratio (the share
-    answered); between corners the share is that of the corner before. Dolan and More, Benchmarking optimization software
-    with performance profiles (2002), eq. 2.
+    A step function as its corners (ratio, share), from ratio 1 (the share of wins) to its largest
+    finite ratio (the share answered); between corners the share is that of the corner before. Dolan
+    and More, Benchmarking optimization software with performance profiles (2002), eq. 2.
 
     Instances on which every method failed count: nobody answered them.
     """
     columns = _columns(values)
     found: dict[str, list[tuple[float, float]]] = {}
     for method in values:
-        ratios = [ratio(column[method], best_of(list(column.values()), sense), sense) for column in columns]
+        ratios = [
+            ratio(column[method], best_of(list(column.values()), sense), sense)
+            for column in columns
+        ]
         corners = sorted({1.0, *(each for each in ratios if math.isfinite(each))})
         ordered = sorted(ratios)
         found[method] = [(corner, _share_within(ordered, corner)) for corner in corners]
@@ -102,7 +119,9 @@ def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]
 
 
 def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
-    """Per method, the share of instances it has proved within each number of seconds: corners as of `profiles`."""
+    """Per method, the share of instances it has proved within each number of seconds: corners as of
+    `profiles`.
+    """
     found: dict[str, list[tuple[float, float]]] = {}
     for method, column in seconds.items():
         done = sorted(value for value in column if value is not None)
@@ -135,11 +154,12 @@ class Score:
     method : as tables call it.
     instances : on how many it was run.
     answered : on how many of them every run gave an answer.
-    proved : on how many of them every run proved its (first) objective, certified its equilibrium, or proved that there is
-        no answer.
-    certified : whether it is an equilibrium that it certifies.
+    proved : on how many of them every run proved its (first) objective, found its equilibrium,
+        or proved that there is no answer.
+    equilibrium : whether it is an equilibrium that it finds.
     runs, failed : runs, and those that ended in an error.
-    gaps : metric -> mean gap to the best proved bound, as a fraction, or as a difference for the metrics of `in_units`.
+    gaps : metric -> mean gap to the best proved bound, as a fraction, or as a difference for the
+        metrics of `in_units`.
     seconds : mean over the instances answered.
     """
 
@@ -151,7 +171,7 @@ class Score:
     failed: int
     gaps: Mapping[str, Mean]
     seconds: Mean
-    certified: bool = False
+    equilibrium: bool = False
 
 
 def label(line: Line) -> str:
@@ -171,12 +191,23 @@ def whole(line: Line) -> bool:
 
 
 def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None]]:
-    """Each method's value of a metric on every instance; methods that have it nowhere are left out."""
-    return _grid(lines, {place: line["metrics"].get(metric) if whole(line) else None for place, line in enumerate(lines)})
+    """Each method's value of a metric on every instance; methods that have it nowhere are left
+    out.
+    """
+    return _grid(
+        lines,
+        {
+            place: line["metrics"].get(metric) if whole(line) else None
+            for place, line in enumerate(lines)
+        },
+    )
 
 
-def proof_seconds(lines: Sequence[Line], objective: str | None = None) -> dict[str, list[float | None]]:
-    """Seconds of each method on the instances where every one of its runs ended with a proof, None elsewhere.
+def proof_seconds(
+    lines: Sequence[Line], objective: str | None = None
+) -> dict[str, list[float | None]]:
+    """Seconds of each method on the instances where every one of its runs ended with a proof, None
+    elsewhere.
 
     Certified equilibria are no proofs of an optimum and are left out.
 
@@ -184,13 +215,26 @@ def proof_seconds(lines: Sequence[Line], objective: str | None = None) -> dict[s
     ----------
     objective : only methods that optimize this metric.
     """
-    chosen = [line for line in lines if objective in (None, line["objective_name"]) and not line["certified"]]
-    return _grid(chosen, {place: line["seconds"] if _proved(line) else None for place, line in enumerate(chosen)}, lines)
+    chosen = [
+        line
+        for line in lines
+        if objective in (None, line["objective_name"]) and not line["equilibrium"]
+    ]
+    return _grid(
+        chosen,
+        {place: line["seconds"] if _proved(line) else None for place, line in enumerate(chosen)},
+        lines,
+    )
 
 
 def in_units(lines: Sequence[Line], metric: str) -> bool:
-    """Whether some instance's best bound on a metric is 0, so that gaps are given as differences in its unit."""
-    return any(metric in line["bounds"] and agree(line["bounds"][metric], 0.0, _scale(line, metric)) for line in lines)
+    """Whether some instance's best bound on a metric is 0, so that gaps are given as differences in
+    its unit.
+    """
+    return any(
+        metric in line["bounds"] and agree(line["bounds"][metric], 0.0, _scale(line, metric))
+        for line in lines
+    )
 
 
 def scores(lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Score]:
@@ -202,11 +246,16 @@ def scores(lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Score]:
     return [_score(method, own, metrics, units) for method, own in groups.items()]
 
 
-def _score(method: str, lines: Sequence[Line], metrics: Sequence[Metric], units: Mapping[str, bool]) -> Score:
+def _score(
+    method: str, lines: Sequence[Line], metrics: Sequence[Metric], units: Mapping[str, bool]
+) -> Score:
     good = [line for line in lines if whole(line)]
     gaps: dict[str, Mean] = {}
     for metric in metrics:
-        found = [_excess(line, metric) if units[metric.name] else line["gaps"].get(f"gap_{metric.name}") for line in good]
+        found = [
+            _excess(line, metric) if units[metric.name] else line["gaps"].get(f"gap_{metric.name}")
+            for line in good
+        ]
         known = [value for value in found if value is not None]
         if known:
             gaps[metric.name] = _mean(known, EXCESS_SHIFT if units[metric.name] else GAP_SHIFT)
@@ -218,8 +267,10 @@ def _score(method: str, lines: Sequence[Line], metrics: Sequence[Metric], units:
         runs=sum(line["runs"] for line in lines),
         failed=sum(line["failed"] for line in lines),
         gaps=gaps,
-        seconds=_mean([line["seconds"] for line in good if line["seconds"] is not None], SECONDS_SHIFT),
-        certified=any(line["certified"] for line in lines),
+        seconds=_mean(
+            [line["seconds"] for line in good if line["seconds"] is not None], SECONDS_SHIFT
+        ),
+        equilibrium=any(line["equilibrium"] for line in lines),
     )
 
 
@@ -238,12 +289,18 @@ def _scale(line: Line, metric: str) -> float:
 
 
 def _mean(values: Sequence[float], shift: float) -> Mean:
-    return Mean(shifted_geometric_mean(values, shift), len(values), sum(value < 0 for value in values))
+    return Mean(
+        shifted_geometric_mean(values, shift), len(values), sum(value < 0 for value in values)
+    )
 
 
 def _proved(line: Line) -> bool:
     """Whether every run proved its answer the best, or that there is none."""
-    return whole(line) if line["status"] == "optimal" else line["status"] == "infeasible" and not line["failed"]
+    return (
+        whole(line)
+        if line["status"] == "optimal"
+        else line["status"] == "infeasible" and not line["failed"]
+    )
 
 
 def _share_within(ordered: Sequence[float], limit: float) -> float:
@@ -260,9 +317,14 @@ def _columns(values: Values) -> list[dict[str, float | None]]:
 
 
 def _grid(
-    lines: Sequence[Line], values: Mapping[int, float | None], universe: Sequence[Line] | None = None
+    lines: Sequence[Line],
+    values: Mapping[int, float | None],
+    universe: Sequence[Line] | None = None,
 ) -> dict[str, list[float | None]]:
-    places = {key: place for place, key in enumerate(instance_keys(lines if universe is None else universe))}
+    places = {
+        key: place
+        for place, key in enumerate(instance_keys(lines if universe is None else universe))
+    }
     found: dict[str, list[float | None]] = {}
     for number, line in enumerate(lines):
         row = found.setdefault(label(line), [None] * len(places))

@@ -13,9 +13,12 @@ from .records import Record, Records, curves, extremes, joined, sharing
 
 
 def sorted_curves(
-    name: str, title: str, labels: tuple[str, str], x: Sequence[Any], found: Records, numbers: str | Callable[[Record], Any],
-    alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *, note: str = "",
-    style: Style = "line", spread: bool = False, beside: Sequence[Series] = (), y_scale: Scale = "linear",
+    name: str, title: str, labels: tuple[str, str], x: Sequence[Any], found: Records,
+    numbers: str | Callable[[Record], Any],
+    alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *,
+    note: str = "",
+    style: Style = "line", spread: bool = False, beside: Sequence[Series] = (),
+    y_scale: Scale = "linear",
 ) -> Chart:  # fmt: skip
     """The `curves` of a record's entry, or of what `numbers` takes of it, over x.
 
@@ -27,19 +30,42 @@ def sorted_curves(
     beside : lines to compare with.
     """
     drawn = curves(found, itemgetter(numbers) if isinstance(numbers, str) else numbers)
-    series = [Series(group.name, tuple(x), mean, style, low=low * spread, high=high * spread) for group, mean, low, high in drawn]
-    ends = f": {extremes({group.name: of(mean) for group, mean, _, _ in drawn}, form)}." if form else ""
+    series = [
+        Series(group.name, tuple(x), mean, style, low=low * spread, high=high * spread)
+        for group, mean, low, high in drawn
+    ]
+    ends = (
+        f": {extremes({group.name: of(mean) for group, mean, _, _ in drawn}, form)}."
+        if form
+        else ""
+    )
     note = joined(note, sharing(group for group, *_ in drawn))
     return Chart(name, title, *labels, (*series, *beside), alt + ends, y_scale=y_scale, note=note)
 
 
 def map_by_method(
-    name: str, title: str, x_label: str, x_names: Sequence[str], values: Mapping[str, Sequence[float | None]],
+    name: str, title: str, x_label: str, x_names: Sequence[str],
+    values: Mapping[str, Sequence[float | None]],
     what: str, alt: str, note: str = "", *, center: float | None = None,
 ) -> HeatMap:  # fmt: skip
     """A row of values, called `what`, for each method; None and NaN leave a hole."""
-    cells = tuple(tuple(None if value is None or np.isnan(value) else value for value in row) for row in values.values())
-    return HeatMap(name, title, x_label, "method", tuple(x_names), tuple(values), cells, what, alt, center=center, note=note)
+    cells = tuple(
+        tuple(None if value is None or np.isnan(value) else value for value in row)
+        for row in values.values()
+    )
+    return HeatMap(
+        name,
+        title,
+        x_label,
+        "method",
+        tuple(x_names),
+        tuple(values),
+        cells,
+        what,
+        alt,
+        center=center,
+        note=note,
+    )
 
 
 def first_drawn(kept: Records, shown: int, total: int, what: str) -> str:

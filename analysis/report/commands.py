@@ -16,43 +16,66 @@ UNKNOWN = "FILE"
 def run_command(row: Row) -> str:
     """The command of one row; "" for a function of the user's own, which no command can name.
 
-    An instance whose file is unknown is called FILE. A run on predicted penalties and a frontier are cells of `compare`.
+    An instance whose file is unknown is called FILE. A run on predicted penalties and a frontier
+    are cells of `compare`.
     """
     if own_function(row):
         return ""
     if row.get("kind", "run") == "frontier":
-        return _join(["compare", _file(row), "--frontier"], limit=row.get("time_limit"), options=row.get("options"))
+        return _join(
+            ["compare", _file(row), "--frontier"],
+            limit=row.get("time_limit"),
+            options=row.get("options"),
+        )
     if row.get("predict") is not None:
         words = ["compare", _file(row), "-m", named(row)]
-        return _join(words, row.get("time_limit"), row.get("options"), predict=row["predict"], seeds=row.get("seed", 0) + 1)
+        return _join(
+            words,
+            row.get("time_limit"),
+            row.get("options"),
+            predict=row["predict"],
+            seeds=row.get("seed", 0) + 1,
+        )
     words = ["solve", _file(row), "-m", named(row)]
     words += ["--seed", str(row["seed"])] if row.get("seed") else []
     return _join(words, row.get("time_limit"), row.get("options"))
 
 
 def compare_commands(rows: Iterable[Row]) -> list[str]:
-    """The comparisons that rows come from: one for each problem, time limit, set of options and sampled share.
+    """The comparisons that rows come from: one for each problem, time limit, set of options and
+    sampled share.
 
     Functions of the user's own are left out.
     """
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if not own_function(row):
-            mark = json.dumps([row["problem"], row.get("time_limit"), row.get("predict")], default=str)
+            mark = json.dumps(
+                [row["problem"], row.get("time_limit"), row.get("predict")], default=str
+            )
             groups.setdefault(mark, []).append(row)
     return [_compare_command(group) for group in groups.values()]
 
 
 def report_command(rows: Iterable[Row]) -> str:
-    """What runs rows again and makes a page of them; "" when they are all of functions of the user's own."""
+    """What runs rows again and makes a page of them; "" when they are all of functions of the
+    user's own.
+    """
     commands = compare_commands(rows)
     if len(commands) < 2:
         return "".join(f"{each} --report REPORT.html" for each in commands)
-    return " && ".join([*(f"{each} --out RUNS.jsonl" for each in commands), "cotenant report RUNS.jsonl --out REPORT.html"])
+    return " && ".join(
+        [
+            *(f"{each} --out RUNS.jsonl" for each in commands),
+            "cotenant report RUNS.jsonl --out REPORT.html",
+        ]
+    )
 
 
 def own_function(row: Row) -> str:
-    """Where a function of the user's own lives ("module.name"); "" for a method of the catalogue."""
+    """Where a function of the user's own lives ("module.name"); "" for a method of the
+    catalogue.
+    """
     try:
         key = json.loads(row["key"])
         where = key[5] if isinstance(key, list) else None
@@ -62,7 +85,9 @@ def own_function(row: Row) -> str:
 
 
 def named(row: Row) -> str:
-    """The method's own name: tables may add to it what tells it from another run of the same method."""
+    """The method's own name: tables may add to it what tells it from another run of the same
+    method.
+    """
     return str(row.get("named", row["method"]))
 
 
@@ -76,7 +101,9 @@ def _compare_command(rows: Sequence[Row]) -> str:
     for row in rows:
         options |= row.get("options") or {}
     seeds = max((row.get("seed", 0) for row in runs), default=0) + 1
-    return _join(words, rows[0].get("time_limit"), options, predict=rows[0].get("predict"), seeds=seeds)
+    return _join(
+        words, rows[0].get("time_limit"), options, predict=rows[0].get("predict"), seeds=seeds
+    )
 
 
 def _file(row: Row) -> str:

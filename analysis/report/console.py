@@ -1,4 +1,6 @@
-"""What the command line prints with: clean streams, tables, progress on stderr, and outputs tried before any work."""
+"""What the command line prints with: clean streams, tables, progress on stderr, and outputs tried
+before any work.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,6 @@ from ...instances.problem.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
 
     from ..run.rows import Row
     from .table import Table
@@ -32,22 +33,28 @@ class Form(StrEnum):
     """How a command prints its tables."""
 
     TABLE = "table"
+    WIDE = "wide"
     CSV = "csv"
     LATEX = "latex"
     MARKDOWN = "markdown"
 
 
 def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
-    """Tables on standard output, for people or as text in one of the formats; notes that CSV has no place for go to stderr."""
-    screen = console()
+    """Tables on standard output, for people or as text in one of the formats; notes that CSV has no
+    place for go to stderr.
+    """
+    screen = console() if form is Form.TABLE else console(ANY_WIDTH)
     for number, table in enumerate(tables):
-        if form is Form.TABLE:
-            drawn = table.rich()
-            if any(column.numeric for column in table.columns) and _width(drawn, screen) > screen.width:
-                drawn.collapse_padding = True  # a narrow gap reads better than a number or a word in pieces
-            screen.print(drawn)
+        if form in (Form.TABLE, Form.WIDE):
+            shown = table.fitted(screen.width if form is Form.TABLE else None)
+            screen.print(shown.drawn)
             for note in table.notes:
                 screen.print(note)
+            if shown.left_out:
+                screen.print(
+                    f"left out at {screen.width} columns: {', '.join(shown.left_out)} "
+                    "(--format wide shows all)"
+                )
             continue
         sys.stdout.write(("\n" if number else "") + table.write(form.value))
         if form is Form.CSV:
@@ -55,23 +62,28 @@ def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
                 say(note)
 
 
-def _width(drawn: RichTable, screen: Console) -> int:
-    """Columns that a table would take if there were enough."""
-    from rich.measure import Measurement
-
-    return Measurement.get(screen, screen.options.update(max_width=10_000), drawn).maximum
+PIPE_WIDTH = 160
+"""Columns where the output is no terminal and COLUMNS says nothing (rich would assume 80)."""
 
 
-def console() -> Console:
-    """Where tables go: standard output, 160 columns when it is no terminal (rich would assume 80)."""
+ANY_WIDTH = 100_000
+"""Columns that no table needs."""
+
+
+def console(width: int | None = None) -> Console:
+    """Where tables go: standard output, as wide as COLUMNS or the terminal says when no width is
+    given.
+    """
     from rich.console import Console
 
     # No markup: "[s]" is a unit, not a style.
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, soft_wrap=False, markup=False)
+    if width is None and not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
+        width = PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, soft_wrap=False, markup=False)
 
 
 def say(words: object) -> None:
-    """A line for people, on stderr; when nothing can be written there, there is nobody to tell."""
+    """Print a line on stderr; nothing happens where stderr cannot be written."""
     try:
         sys.stderr.write(f"{printable(str(words))}\n")
         sys.stderr.flush()
@@ -85,18 +97,29 @@ def print_json(content: Any) -> None:
 
 
 def require_writable(path: Path | None, *inputs: str | Path) -> None:
-    """Refuse an output that cannot be written, or that is an input (or another output) too, before any work starts."""
+    """Refuse an output that cannot be written, or that is an input (or another output) too, before
+    any work starts.
+    """
     if path is None:
         return
     if any(path.absolute() == Path(given).absolute() for given in inputs) or (
-        os.path.exists(path) and any(os.path.exists(given) and path.samefile(given) for given in inputs)
+        os.path.exists(path)
+        and any(os.path.exists(given) and path.samefile(given) for given in inputs)
     ):
-        raise InvalidFile(f"{path} is given as another file too and would be overwritten; choose another file")
+        raise InvalidFile(
+            f"{path} is given as another file too and would be overwritten; choose another file"
+        )
     folder = path.parent
     if _too_long(path):
         raise InvalidFile(f"{path} cannot be written: its name is too long; choose a shorter one")
-    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise InvalidFile(f"{path} cannot be written; choose a file in a folder that exists and is writable")
+    if (
+        path.is_dir()
+        or not folder.is_dir()
+        or not os.access(path if path.exists() else folder, os.W_OK)
+    ):
+        raise InvalidFile(
+            f"{path} cannot be written; choose a file in a folder that exists and is writable"
+        )
 
 
 def _too_long(path: Path) -> bool:
@@ -109,21 +132,27 @@ def _too_long(path: Path) -> bool:
 
 
 def require_folder(path: Path | None) -> None:
-    """Make an output folder, or refuse one that cannot be made or written, before any work starts."""
+    """Make an output folder, or refuse one that cannot be made or written, before any work
+    starts.
+    """
     if path is None:
         return
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be made: {error.strerror}; choose a folder that can be written") from None
+        raise InvalidFile(
+            f"{path} cannot be made: {error.strerror}; choose a folder that can be written"
+        ) from None
     if not os.access(path, os.W_OK):
         raise InvalidFile(f"{path} cannot be written; choose another folder")
 
 
 def open_missing_streams() -> None:
-    """Put something in the place of standard streams that are closed (`>&-`): the next file opened would be taken for them.
+    """Put something in the place of standard streams that are closed (`>&-`): the next file opened
+    would be taken for them.
 
-    What is written to a standard output that was closed is an error then; a stderr that was closed says nothing.
+    What is written to a standard output that was closed is an error then; a stderr that was closed
+    says nothing.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -135,7 +164,9 @@ def open_missing_streams() -> None:
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output: a disk that is full is an error with a sentence. A reader that left is not, and stays what it is."""
+    """Standard output: a disk that is full is an error with a sentence. A reader that left is not,
+    and stays what it is.
+    """
 
     def write(self, text: str) -> int:
         with _told():
@@ -153,7 +184,9 @@ def _told() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise InvalidFile(f"standard output cannot be written: {error.strerror}; what was to be printed is lost") from None
+        raise InvalidFile(
+            f"standard output cannot be written: {error.strerror}; what was to be printed is lost"
+        ) from None
 
 
 def _to_nowhere(descriptor: int) -> None:
@@ -165,7 +198,9 @@ def _to_nowhere(descriptor: int) -> None:
 
 @contextmanager
 def quiet_stdout() -> Iterator[None]:
-    """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a duplicate of it."""
+    """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a
+    duplicate of it.
+    """
     try:
         keep = os.dup(1)
         os.dup2(2, 1)
@@ -173,7 +208,9 @@ def quiet_stdout() -> Iterator[None]:
         yield
         return
     original = sys.stdout
-    ours = _Output(open(keep, "wb"), encoding="utf-8", errors="replace", line_buffering=os.isatty(keep))
+    ours = _Output(
+        open(keep, "wb"), encoding="utf-8", errors="replace", line_buffering=os.isatty(keep)
+    )
     sys.stdout = ours
     try:
         yield
@@ -193,7 +230,9 @@ def quiet_stdout() -> Iterator[None]:
 
 @contextmanager
 def waiting(title: str) -> Iterator[Callable[[str], None]]:
-    """A line on stderr once the wait passes two seconds; yields a function that changes its words. Terminals only."""
+    """A line on stderr once the wait passes two seconds; yields a function that changes its words.
+    Terminals only.
+    """
     if not sys.stderr.isatty():
         yield lambda words: None
         return
@@ -213,7 +252,9 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
-    """A `report` for methods: shown while waiting, and added to a log file, line by line, when asked for."""
+    """A `report` for methods: shown while waiting, and added to a log file, line by line, when
+    asked for.
+    """
     from ...instances.problem.files import write_text
 
     lines: list[str] = []
@@ -222,9 +263,13 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
         write_text(log, "")
     stream = None if log is None else log.open("a", encoding="utf-8", buffering=1)
 
-    def report(seconds: float, objective: float | None, bound: float | None, text: str = "") -> None:
+    def report(
+        seconds: float, objective: float | None, bound: float | None, text: str = ""
+    ) -> None:
         nonlocal short
-        words = f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
+        words = (
+            f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
+        )
         if stream is not None:
             lines.append(f"{printable(words)}\n")
             try:
@@ -260,7 +305,12 @@ def counter(title: str) -> Iterator[Callable[[int, int, Row], None] | None]:
         task = bar.add_task(title, total=None)
 
         def step(done: int, total: int, row: Row) -> None:
-            bar.update(task, completed=done, total=total, description=escape(printable(f"{row['instance']} {row['method']}")))
+            bar.update(
+                task,
+                completed=done,
+                total=total,
+                description=escape(printable(f"{row['instance']} {row['method']}")),
+            )
 
         yield step
 

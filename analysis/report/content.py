@@ -1,4 +1,6 @@
-"""What the page holds, as data: sentences, tables and pictures, section by section. No HTML, nothing drawn yet."""
+"""What the page holds, as data: sentences, tables and pictures, section by section. No HTML,
+nothing drawn yet.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class InstancePart:
 
 @dataclass(frozen=True)
 class ProblemPart:
-    """One problem: sentences, tables and profiles over its instances, then each of them, failures, and every run."""
+    """One problem: sentences, tables and profiles over its instances, then each of them, failures,
+    and every run.
+    """
 
     name: str
     sentences: tuple[str, ...]
@@ -107,7 +111,10 @@ def content(rows: Sequence[Row], command: str = "") -> Content:
     known = distinguish(rows)
     commands = compare_commands(known)
     problems = [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in known)]
-    parts = tuple(_problem(name, [row for row in known if row["problem"] == name], command) for name in problems)
+    parts = tuple(
+        _problem(name, [row for row in known if row["problem"] == name], command)
+        for name in problems
+    )
     notes = []
     if own := sorted({own_function(row) for row in known} - {""}):
         notes.append(f"Functions of the user's own, which no command can name: {', '.join(own)}.")
@@ -131,15 +138,29 @@ def _problem(name: str, rows: Sequence[Row], command: str) -> ProblemPart:
     if not several:
         notes.append("Means over instances and performance profiles need at least two instances.")
     if len(instances) > MOST_PICTURED:
-        notes.append(f"Pictures are drawn for the first {MOST_PICTURED} of {len(instances)} instances; tables are there for all.")
+        notes.append(
+            f"Pictures are drawn for the first {MOST_PICTURED} of {len(instances)} instances; "
+            "tables are there for all."
+        )
     sentences = tuple(problem_sentences(lines, metrics))
-    return ProblemPart(name, sentences, tables, charts, instances, _failures(name, rows), _runs(name, rows), tuple(notes))
+    return ProblemPart(
+        name,
+        sentences,
+        tables,
+        charts,
+        instances,
+        _failures(name, rows),
+        _runs(name, rows),
+        tuple(notes),
+    )
 
 
 def _instances(
     name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str
 ) -> tuple[InstancePart, ...]:
-    """One part for each instance, in the order of the rows; those that only have a frontier come last."""
+    """One part for each instance, in the order of the rows; those that only have a frontier come
+    last.
+    """
     tables = comparison_tables(comparison)
     lines: dict[InstanceKey, list[Line]] = {}
     for line in comparison.summary():
@@ -154,11 +175,37 @@ def _instances(
     parts = []
     used: set[int] = set()
     for place, (key, members) in enumerate(runs.items()):
-        mine = [row for row in frontiers.get(key[2], []) if reading(row) == members[0].get("reading")]
+        mine = [
+            row for row in frontiers.get(key[2], []) if reading(row) == members[0].get("reading")
+        ]
         used |= {id(row) for row in mine}
-        parts.append(_instance(name, key[1], members, mine, lines[key], metrics, again, tables[key], place < MOST_PICTURED))
+        parts.append(
+            _instance(
+                name,
+                key[1],
+                members,
+                mine,
+                lines[key],
+                metrics,
+                again,
+                tables[key],
+                place < MOST_PICTURED,
+            )
+        )
     for row in (row for each in frontiers.values() for row in each if id(row) not in used):
-        parts.append(_instance(name, row["instance"], [], [row], [], metrics, again, None, len(parts) < MOST_PICTURED))
+        parts.append(
+            _instance(
+                name,
+                row["instance"],
+                [],
+                [row],
+                [],
+                metrics,
+                again,
+                None,
+                len(parts) < MOST_PICTURED,
+            )
+        )
     return tuple(parts)
 
 
@@ -174,10 +221,16 @@ def _instance(
     pictured: bool,
 ) -> InstancePart:
     file = next((str(row["file"]) for row in (*runs, *frontiers) if row.get("file")), "")
-    notes = [] if runs else ["Only a frontier: no method was run on this instance under the same options."]
+    notes = (
+        []
+        if runs
+        else ["Only a frontier: no method was run on this instance under the same options."]
+    )
     found: list[Shown] = []
     if pictured:
-        maps, said = _maps(problem, instance, frontiers, lines, {metric.name: metric for metric in metrics})
+        maps, said = _maps(
+            problem, instance, frontiers, lines, {metric.name: metric for metric in metrics}
+        )
         drawn, untold = _pictures(problem, instance, runs, again)
         found = [*(_shown(chart, line) for chart, line in maps), *drawn]
         notes += [*said, *untold]
@@ -185,9 +238,15 @@ def _instance(
 
 
 def _maps(
-    problem: str, instance: str, frontiers: Sequence[Row], lines: Sequence[Line], metrics: Mapping[str, Metric]
+    problem: str,
+    instance: str,
+    frontiers: Sequence[Row],
+    lines: Sequence[Line],
+    metrics: Mapping[str, Metric],
 ) -> tuple[list[tuple[Picture, str]], list[str]]:
-    """The maps of what fairness costs with their commands, and what is to be said of frontiers that failed."""
+    """The maps of what fairness costs with their commands, and what is to be said of frontiers that
+    failed.
+    """
     charts: list[tuple[Picture, str]] = []
     notes = []
     for row in frontiers:
@@ -196,31 +255,49 @@ def _maps(
         for number, document in enumerate(row.get("frontiers") or []):
             frontier = PriceFrontier.from_document(document)
             name = slug(f"{problem} {instance} price of {frontier.fairness} {number or ''}")
-            title = f"{instance}: {metrics[frontier.efficiency].label} against {metrics[frontier.fairness].label}"
+            title = (
+                f"{instance}: {metrics[frontier.efficiency].label} against "
+                f"{metrics[frontier.fairness].label}"
+            )
             charts.append((price_chart(frontier, lines, metrics, name, title), run_command(row)))
     return charts, notes
 
 
-def _pictures(problem: str, instance: str, runs: Sequence[Row], again: str) -> tuple[list[Shown], list[str]]:
+def _pictures(
+    problem: str, instance: str, runs: Sequence[Row], again: str
+) -> tuple[list[Shown], list[str]]:
     """The problem's own pictures of an instance, and why some are missing."""
     unable: dict[str, list[str]] = {}
     for row in runs:
         if "error" in (record := row.get("record") or {}):
             unable.setdefault(str(record["error"]), []).append(row["method"])
-    notes = [f"No picture of {', '.join(dict.fromkeys(methods))}: {why}" for why, methods in unable.items()]
-    good = [row for row in runs if row.get("record") is not None and "error" not in (row["record"] or {})]
+    notes = [
+        f"No picture of {', '.join(dict.fromkeys(methods))}: {why}"
+        for why, methods in unable.items()
+    ]
+    good = [
+        row
+        for row in runs
+        if row.get("record") is not None and "error" not in (row["record"] or {})
+    ]
     draw = analysis_of(problem).pictures
     if not good or draw is None:
         return [], notes
     drawn: list[Shown] = []
     try:
         for picture in draw(good):
-            shown = _shown(replace(picture, name=slug(f"{problem} {instance} {picture.name}")), again)
+            shown = _shown(
+                replace(picture, name=slug(f"{problem} {instance} {picture.name}")), again
+            )
             if shown.numbers is not None:
-                shown.numbers.texts()  # a record that was changed may have a number too many, which shows here first
+                # a record that was changed may have a number too many, which shows here first
+                shown.numbers.texts()
             drawn.append(shown)
     except Exception as error:  # a picture never takes the page with it
-        return [], [*notes, f"The pictures of {problem} could not be made: {type(error).__name__}: {error}"]
+        return [], [
+            *notes,
+            f"The pictures of {problem} could not be made: {type(error).__name__}: {error}",
+        ]
     return drawn, notes
 
 
@@ -235,10 +312,13 @@ def _ran(rows: Sequence[Row]) -> Table:
     for problem in [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in rows)]:
         here = [row for row in rows if row["problem"] == problem]
         runs = [row for row in here if row.get("kind", "run") == "run"]
-        limits = sorted({row.get("time_limit") for row in here}, key=lambda value: (value is None, value))
+        limits = sorted(
+            {row.get("time_limit") for row in here}, key=lambda value: (value is None, value)
+        )
         lines.append((
             problem,
-            (len({row["fingerprint"] for row in here}), ", ".join(dict.fromkeys(row["instance"] for row in here))),
+            (len({row["fingerprint"] for row in here}),
+            ", ".join(dict.fromkeys(row["instance"] for row in here))),
             ", ".join(dict.fromkeys(row["method"] for row in runs)),
             _seeds({row.get("seed", 0) for row in runs}),
             ", ".join("none" if limit is None else f"{limit:g}" for limit in limits),
@@ -247,8 +327,10 @@ def _ran(rows: Sequence[Row]) -> Table:
             *([_frontiers(here)] if frontiers else []),
         ))  # fmt: skip
     columns = (
-        Column("problem", bold=True), Column("instances"), Column("methods"), Column("seeds"), Column("seconds for each run"),
-        Column("runs", numeric=True), Column("failed", numeric=True), *([Column("frontiers", numeric=True)] if frontiers else []),
+        Column("problem", bold=True), Column("instances"), Column("methods"), Column("seeds"),
+        Column("seconds for each run"),
+        Column("runs", numeric=True), Column("failed", numeric=True),
+        *([Column("frontiers", numeric=True)] if frontiers else []),
     )  # fmt: skip
     return Table("what-was-run", "What was run", columns, tuple(lines))
 
@@ -280,21 +362,42 @@ def _failures(problem: str, rows: Sequence[Row]) -> Table | None:
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for row in rows:
         if error := row.get("error"):
-            groups.setdefault((row["instance"], row["method"], error), []).append(row.get("seed", 0))
+            groups.setdefault((row["instance"], row["method"], error), []).append(
+                row.get("seed", 0)
+            )
     columns = (Column("instance"), Column("method", bold=True), Column("seeds"), Column("reason"))
-    lines = tuple((instance, method, _seeds(set(seeds)), error) for (instance, method, error), seeds in groups.items())
+    lines = tuple(
+        (instance, method, _seeds(set(seeds)), error)
+        for (instance, method, error), seeds in groups.items()
+    )
     return Table(f"{problem}-failures", f"{problem}: failures", columns, lines) if lines else None
 
 
 def _runs(problem: str, rows: Sequence[Row]) -> Table:
     """Every run, with the command that does it again."""
     columns = (
-        Column("instance"), Column("method", bold=True), Column("seed", numeric=True), Column("status"),
+        Column("instance"), Column("method", bold=True), Column("seed", numeric=True),
+        Column("status"),
         Column("seconds", seconds_text, numeric=True), Column("command"),
     )  # fmt: skip
     lines: list[tuple[Any, ...]] = []
     for row in rows:
         command = run_command(row) or f"(a function of the user's own: {own_function(row)})"
-        lines.append((row["instance"], row["method"], row.get("seed", 0), proved(row), row.get("seconds"), command))
+        lines.append(
+            (
+                row["instance"],
+                row["method"],
+                row.get("seed", 0),
+                proved(row),
+                row.get("seconds"),
+                command,
+            )
+        )
     said = counted(row["status"] for row in rows)
-    return Table(f"{problem}-runs", f"{problem}: every run", columns, tuple(lines), caption=f"Status: {said}.")
+    return Table(
+        f"{problem}-runs",
+        f"{problem}: every run",
+        columns,
+        tuple(lines),
+        caption=f"Status: {said}.",
+    )

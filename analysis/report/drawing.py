@@ -1,4 +1,6 @@
-"""Pictures drawn by matplotlib: PDF and PNG for papers, and SVG that takes the colors of the page it stands in."""
+"""Pictures drawn by matplotlib: PDF and PNG for papers, and SVG that takes the colors of the page
+it stands in.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def figure(picture: Picture) -> Figure:
 def svg(picture: Picture, prefix: str = "") -> str:
     """The picture as an SVG element for a page: titled, described, in the page's own text color.
 
-    A page may give the colors of series as the custom properties `--series-1`, `--series-2`, ...; `--wide` of the element is
-    its width at which text is as large as in print.
+    A page may give the colors of series as the custom properties `--series-1`, `--series-2`, ...;
+    `--wide` of the element is its width at which text is as large as in print.
 
     Parameters
     ----------
@@ -59,46 +61,73 @@ def svg(picture: Picture, prefix: str = "") -> str:
     text = stream.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)  # a rule for the whole page, otherwise
+    text = re.sub(
+        r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL
+    )  # a rule for the whole page, otherwise
     text = _tipped(text, picture)
     mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-"
     used = set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
-    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{mark}{found[1]}"' if found[1] in used else "", text)
+    text = re.sub(
+        r' id="([^"]+)"', lambda found: f' id="{mark}{found[1]}"' if found[1] in used else "", text
+    )
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{mark}", text)
     text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
     for place, color in enumerate(COLOURS, start=1):
-        text = re.sub(rf": {color}\b", f": var(--series-{place},{color.lower()})", text, flags=re.IGNORECASE)
-    text = re.sub(r" font-family: [^;\"]*;", "", text)  # the element's own, and with it the reader's
+        text = re.sub(
+            rf": {color}\b", f": var(--series-{place},{color.lower()})", text, flags=re.IGNORECASE
+        )
+    text = re.sub(
+        r" font-family: [^;\"]*;", "", text
+    )  # the element's own, and with it the reader's
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
     text = re.sub(r' (?:d|x|y|width|height)="[^"]*"', _rounded, text)
     text = re.sub(r">\s*\n\s*<", "><", text)
     title, description = f"{mark}title", f"{mark}description"
     wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
-    style = f"font-family:system-ui,sans-serif;stroke-linejoin:round;--wide:{float(wide[1]) if wide else 400:.0f}px"
+    width = float(wide[1]) if wide else 400
+    style = f"font-family:system-ui,sans-serif;stroke-linejoin:round;--wide:{width:.0f}px"
     label = f' role="img" aria-labelledby="{title} {description}" style="{style}"'
-    inside = f'<title id="{title}">{_marked(picture.title)}</title><desc id="{description}">{_marked(picture.alt)}</desc>'
+    inside = (
+        f'<title id="{title}">{_marked(picture.title)}</title><desc '
+        f'id="{description}">{_marked(picture.alt)}</desc>'
+    )
     opening = text[: text.index(">")]
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
     return f"{opening}{label}>{inside}{text[text.index('>') + 1 :]}"
 
 
-def save(pictures: Iterable[Picture], folder: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
-    """Write each picture into `folder` as NAME.pdf, NAME.png (or .svg), each whole or not at all."""
+def save(
+    pictures: Iterable[Picture], folder: Path, formats: Sequence[str] = ("pdf", "png")
+) -> list[Path]:
+    """Write each picture into `folder` as NAME.pdf, NAME.png (or .svg), each whole or not at
+    all.
+    """
     if unknown := [form for form in formats if form not in FORMATS]:
         raise InvalidOption(f"format is {unknown[0]!r}; expected one of {', '.join(FORMATS)}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidFile(f"{folder} cannot be made: {error.strerror}; choose a folder that can be written") from None
+        raise InvalidFile(
+            f"{folder} cannot be made: {error.strerror}; choose a folder that can be written"
+        ) from None
     written = []
     for picture in pictures:
         drawn = figure(picture)
         for form in formats:
             stream = io.BytesIO()
-            stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
+            stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
+                form, {}
+            )
             with _look(picture):
-                drawn.savefig(stream, format=form, dpi=200, bbox_inches="tight", metadata=stamp, facecolor="white")
+                drawn.savefig(
+                    stream,
+                    format=form,
+                    dpi=200,
+                    bbox_inches="tight",
+                    metadata=stamp,
+                    facecolor="white",
+                )
             written.append(write_bytes(folder / f"{picture.name}.{form}", stream.getvalue()))
     return written
 
@@ -107,23 +136,34 @@ def _look(picture: Picture) -> AbstractContextManager[None]:
     """The house's settings of matplotlib, for making a figure and for writing it."""
     import matplotlib as mpl
 
-    ink: dict[Any, Any] = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
+    ink: dict[Any, Any] = dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK
+    )
     look: dict[Any, Any] = {
         **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-        **{"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False},
+        **{
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+        },
         **{"axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.18, "grid.color": INK},
         **{"svg.fonttype": "none", "svg.hashsalt": picture.name, "pdf.fonttype": 42},
-        "text.usetex": False,  # a matplotlibrc of the current folder may set it: names of others would be run by TeX
+        # a matplotlibrc of the current folder may set it: names of others would be run by TeX
+        "text.usetex": False,
     }
     return mpl.rc_context({**ink, **look})
 
 
 def _tipped(text: str, picture: Picture) -> str:
-    """What a pointer is told: a <title> in each marker of the groups that `_points` marked."""
+    """Tooltips: a <title> in each marker of the groups that `_points` marked."""
     series = picture.series if isinstance(picture, Chart) else ()
     for place, entry in enumerate(series):
         start = text.find(f'id="tips-{place}"')
-        drawn = [x is not None and y is not None and math.isfinite(y) for x, y in zip(entry.x, entry.y, strict=True)]
+        drawn = [
+            x is not None and y is not None and math.isfinite(y)
+            for x, y in zip(entry.x, entry.y, strict=True)
+        ]
         tips = iter([tip for tip, there in zip(entry.tips, drawn, strict=False) if there])
         if start < 0 or not any(drawn):
             continue

@@ -1,4 +1,6 @@
-"""Rows of several files as those of one comparison: the last of a key, checked, and named apart where they would be mixed up."""
+"""Rows of several files as those of one comparison: the last of a key, checked; methods and
+instances of one name that differ get names of their own.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from ..run.rows import Row, read_rows
 
 
 def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
-    """The rows of JSONL files that `cotenant compare --out` wrote; of rows with one key the last is taken.
+    """The rows of JSONL files that `cotenant compare --out` wrote; of rows with one key the last is
+    taken.
 
     Raises
     ------
@@ -22,7 +25,9 @@ def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
         A file cannot be read or is no file of rows, they hold no row, or every run failed.
     """
     if not paths:
-        raise InvalidOption("no file of rows was given; make one with cotenant compare ... --out RUNS.jsonl")
+        raise InvalidOption(
+            "no file of rows was given; make one with cotenant compare ... --out RUNS.jsonl"
+        )
     rows: dict[str, Row] = {}
     for path in paths:
         read = read_rows(path)
@@ -41,23 +46,37 @@ def require_answers(rows: Sequence[Row], where: str) -> None:
         raise InvalidFile(f"{where}: no rows; make some with cotenant compare ... --out RUNS.jsonl")
     if not any(row["metrics"] or row.get("frontiers") for row in rows):
         why = next((row["error"] for row in rows if row.get("error")), "no method found an answer")
-        raise InvalidFile(f"{where}: none of {len(rows)} runs gave an answer, there is nothing to show; the first said: {why}")
+        raise InvalidFile(
+            f"{where}: none of {len(rows)} runs gave an answer, there is nothing to show; the "
+            f"first said: {why}"
+        )
 
 
 def distinguish(rows: Iterable[Row]) -> list[Row]:
-    """Rows whose names keep apart what must not be averaged or compared; what is equal in all of them is not named.
+    """Rows whose names keep apart what must not be averaged or compared; what is equal in all of
+    them is not named.
 
-    An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several, such as
-    "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options, time limits or versions becomes
-    several; its own name is kept as `named`, the instance's as `instance_named`.
+    An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several,
+    such as "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options,
+    time limits or versions becomes several; its own name is kept as `named`, the instance's as
+    `instance_named`.
     """
-    listed: list[Row] = [{**row, "named": row["method"], "instance_named": row["instance"]} for row in rows]
+    listed: list[Row] = [
+        {**row, "named": row["method"], "instance_named": row["instance"]} for row in rows
+    ]
     for row in listed:
-        if row.get("kind", "run") == "frontier":  # it runs without a metric's options that it does not take
+        if (
+            row.get("kind", "run") == "frontier"
+        ):  # it runs without a metric's options that it does not take
             continue
         row["reading"] = reading(row)
     _name(listed, "instance", lambda row: (row["problem"], row["instance"]), _instance_facts)
-    _name(listed, "method", lambda row: (row["problem"], row["instance"], row["method"]), _method_facts)
+    _name(
+        listed,
+        "method",
+        lambda row: (row["problem"], row["instance"], row["method"]),
+        _method_facts,
+    )
     return listed
 
 
@@ -69,7 +88,11 @@ def _instance_facts(row: Row) -> Facts:
 
 
 def _method_facts(row: Row) -> Facts:
-    own = {name: value for name, value in (row.get("options") or {}).items() if name not in row.get("reading", {})}
+    own = {
+        name: value
+        for name, value in (row.get("options") or {}).items()
+        if name not in row.get("reading", {})
+    }
     limit = row.get("time_limit")
     return {"limit": limit, **own, "version": (row.get("versions") or {}).get("cotenant")}
 
@@ -91,7 +114,9 @@ def _name(
         differing = [name for name in names if len({repr(each.get(name)) for each in known}) > 1]
         for row, each in zip(members, known, strict=True):
             if differing:
-                row[part] = f"{row[part]} ({', '.join(_fact(name, each.get(name)) for name in differing)})"
+                row[part] = (
+                    f"{row[part]} ({', '.join(_fact(name, each.get(name)) for name in differing)})"
+                )
 
 
 def _fact(name: str, value: Any) -> str:

@@ -1,4 +1,6 @@
-"""Where to write the names of points so that they cover neither each other nor the points: a greedy search, no drawing."""
+"""Where to write the names of points so that they cover neither each other nor the points: a greedy
+search, no drawing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _DIRECTIONS = 16
 _MARKER = 3.5
 """Half the side of a point's marker."""
 _OVER_LABEL, _OVER_POINT, _OUTSIDE, _AWAY, _ON_LINE = 12.0, 6.0, 40.0, 3.0, 9.0
-"""Cost of a unit of area over another name, over a point, outside the frame; of a unit of distance; of a place of a line."""
+"""Cost of a unit of area over another name, over a point, outside the frame; of a unit of distance;
+of a place of a line.
+"""
 
 
 def label_places(
@@ -37,10 +41,16 @@ def label_places(
     markers = [(x - _MARKER, y - _MARKER, x + _MARKER, y + _MARKER) for x, y in points]
     taken: dict[int, Box] = {}
     # The most crowded first: who has room can still move away.
-    order = sorted(range(len(sizes)), key=lambda place: sum(math.dist(points[place], other) for other in points))
+    order = sorted(
+        range(len(sizes)),
+        key=lambda place: sum(math.dist(points[place], other) for other in points),
+    )
     for place in order:
         options = _boxes(points[place], sizes[place])
-        taken[place] = min(options, key=lambda option: option[0] + _cost(option[1], markers, taken.values(), frame, lines))[1]
+        taken[place] = min(
+            options,
+            key=lambda option: option[0] + _cost(option[1], markers, taken.values(), frame, lines),
+        )[1]
     return [taken[place] for place in range(len(sizes))]
 
 
@@ -53,12 +63,23 @@ def _boxes(point: tuple[float, float], size: tuple[float, float]) -> list[tuple[
             angle = math.pi / 8 + (step + 1) // 2 * (-1) ** step * 2 * math.pi / _DIRECTIONS
             across, up = math.cos(angle), math.sin(angle)
             center = x + across * (_NEAR + ring + width / 2), y + up * (_NEAR + ring + height / 2)
-            box = center[0] - width / 2, center[1] - height / 2, center[0] + width / 2, center[1] + height / 2
+            box = (
+                center[0] - width / 2,
+                center[1] - height / 2,
+                center[0] + width / 2,
+                center[1] + height / 2,
+            )
             found.append((_AWAY * ring + 0.01 * step, box))
     return found
 
 
-def _cost(box: Box, markers: Sequence[Box], labels: Iterable[Box], frame: Box, lines: Sequence[tuple[float, float]]) -> float:
+def _cost(
+    box: Box,
+    markers: Sequence[Box],
+    labels: Iterable[Box],
+    frame: Box,
+    lines: Sequence[tuple[float, float]],
+) -> float:
     inside = _overlap(box, frame)
     outside = (box[2] - box[0]) * (box[3] - box[1]) - inside
     over = sum(_overlap(box, other) for other in labels)

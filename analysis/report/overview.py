@@ -1,4 +1,6 @@
-"""One problem over all its instances, as tables and pictures: mean gaps, wins, performance profiles."""
+"""One problem over all its instances, as tables and pictures: mean gaps, wins, performance
+profiles.
+"""
 
 from __future__ import annotations
 
@@ -31,32 +33,46 @@ def by_problem(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
-def overview_tables(comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})) -> list[Table]:
-    """What the command line prints: the table of each instance, then for each problem with several, mean gaps and wins.
+def overview_tables(
+    comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
+) -> list[Table]:
+    """What the command line prints: the table of each instance, then for each problem with several,
+    mean gaps and wins.
 
-    The tables of instances are left out for a problem with more than MOST_TABLES. `sources`: as of `comparison_tables`.
+    The tables of instances are left out for a problem with more than MOST_TABLES. `sources`: as of
+    `comparison_tables`.
     """
     groups = by_problem(comparison.summary())
     counts = {problem: len(aggregate.instance_keys(lines)) for problem, lines in groups.items()}
-    shown = [table for key, table in comparison_tables(comparison, sources).items() if counts[key[0]] <= MOST_TABLES]
+    shown = [
+        table
+        for key, table in comparison_tables(comparison, sources).items()
+        if counts[key[0]] <= MOST_TABLES
+    ]
     for problem, lines in groups.items():
         if counts[problem] < 2:
             continue
         metrics = analysis_of(problem).metric_table
         won = win_table(problem, lines, metrics)
         shown.append(mean_gaps(problem, lines, metrics))
-        shown.append(won if counts[problem] <= MOST_TABLES else _with_note(won, _EACH.format(count=counts[problem])))
+        shown.append(
+            won
+            if counts[problem] <= MOST_TABLES
+            else _with_note(won, _EACH.format(count=counts[problem]))
+        )
     return shown
 
 
 _EACH = (
-    "The tables of the {count} instances are left out: `cotenant compare FILE` prints one, --report REPORT.html shows all, "
+    "The tables of the {count} instances are left out: `cotenant compare FILE` prints one, "
+    "--report REPORT.html shows all, "
     "--out RUNS.jsonl keeps every run."
 )
 
 
 def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> Table:
-    """Methods down; how many instances each answered and proved, mean gaps to the best proved bounds, seconds.
+    """Methods down; how many instances each answered and proved, mean gaps to the best proved
+    bounds, seconds.
 
     Parameters
     ----------
@@ -64,15 +80,25 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     metrics : of the problem.
     """
     scores = aggregate.scores(lines, metrics)
-    shown = [metric for metric in metrics if metric.sense and any(metric.name in score.gaps for score in scores)]
+    shown = [
+        metric
+        for metric in metrics
+        if metric.sense and any(metric.name in score.gaps for score in scores)
+    ]
     units = {metric.name: aggregate.in_units(lines, metric.name) for metric in shown}
     columns = [
-        Column("method", bold=True, wrap=False), Column("answered", numeric=True), Column("proved", numeric=True),
+        Column("method", bold=True, wrap=False), Column("answered", numeric=True),
+        Column("proved", numeric=True),
         Column("runs failed", numeric=True),
     ]  # fmt: skip
     for metric in shown:
         unit = f" [{metric.unit}]" if metric.unit and units[metric.name] else ""
-        columns.append(Column(f"{metric.heading}: {'above bound' if units[metric.name] else 'gap'}{unit}", numeric=True))
+        columns.append(
+            Column(
+                f"{metric.heading}: {'above bound' if units[metric.name] else 'gap'}{unit}",
+                numeric=True,
+            )
+        )
     columns.append(Column("seconds", seconds_text, numeric=True))
     rows = []
     for score in scores:
@@ -82,17 +108,27 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
             (score.proved, f"{score.proved} of {score.instances}"),
             (score.failed, f"{score.failed} of {score.runs}"),
         ]
-        cells += [_mean_text(score.gaps.get(metric.name), metric, units[metric.name]) for metric in shown]
+        cells += [
+            _mean_text(score.gaps.get(metric.name), metric, units[metric.name]) for metric in shown
+        ]
         rows.append((*cells, score.seconds.value))
     count = len(aggregate.instance_keys(lines))
     title = f"{problem}: mean gaps over {count} instances"
-    return Table(f"{problem}-mean-gaps", title, tuple(columns), tuple(rows), notes=tuple(_gap_notes(scores, shown, units)))
+    return Table(
+        f"{problem}-mean-gaps",
+        title,
+        tuple(columns),
+        tuple(rows),
+        notes=tuple(_gap_notes(scores, shown, units)),
+    )
 
 
 def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> Table:
-    """Methods down, metrics across: on how many instances a method's mean over seeds is the best; all that tie win.
+    """Methods down, metrics across: on how many instances a method's mean over seeds is the best;
+    all that tie win.
 
-    A metric in which all methods tie on every instance (servers, where their number is given) is left out.
+    A metric in which all methods tie on every instance (servers, where their number is given) is
+    left out.
 
     Parameters
     ----------
@@ -103,22 +139,33 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     for metric in metrics:
         values = aggregate.values_of(lines, metric.name) if metric.sense and metric.compared else {}
         found = aggregate.wins(values, metric.sense)
-        if any(found[method] < sum(value is not None for value in column) for method, column in values.items()):
+        if any(
+            found[method] < sum(value is not None for value in column)
+            for method, column in values.items()
+        ):
             shown.append(metric)
             counted.append(found)
-    names = [f"{metric.heading} ({'least' if metric.sense == 'min' else 'most'})" for metric in shown]
-    columns = (Column("method", bold=True, wrap=False), *(Column(name, numeric=True) for name in names))
+    names = [
+        f"{metric.heading} ({'least' if metric.sense == 'min' else 'most'})" for metric in shown
+    ]
+    columns = (
+        Column("method", bold=True, wrap=False),
+        *(Column(name, numeric=True) for name in names),
+    )
     rows = tuple((method, *(found.get(method) for found in counted)) for method in methods)
     note = (
-        f"On how many of the {len(aggregate.instance_keys(lines))} instances a method's mean over seeds is the best "
-        f"(within {WIN_TOLERANCE:g} of it); all that tie win, and a method with a failed run on an instance does not."
+        f"On how many of the {len(aggregate.instance_keys(lines))} instances a method's mean "
+        "over seeds is the best "
+        f"(within {WIN_TOLERANCE:g} of it); all that tie win, and a method with a failed run "
+        "on an instance does not."
     )
     notes = [note] if not _partly(lines, methods) else [note, _PARTLY]
     return Table(f"{problem}-wins", f"{problem}: wins", columns, rows, notes=tuple(notes))
 
 
 def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Chart]:
-    """Performance profiles of every metric of the tables, and of the seconds to a proof; none for a single instance.
+    """Performance profiles of every metric of the tables, and of the seconds to a proof; none for a
+    single instance.
 
     Parameters
     ----------
@@ -134,13 +181,17 @@ def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric
             found = aggregate.profiles(values, metric.sense)
             partly = _PARTLY if _partly(lines, values) else ""
             charts.append(_profile_chart(problem, metric.name, metric.label, count, found, partly))
-    for objective in dict.fromkeys(line["objective_name"] for line in lines if line["objective_name"]):
+    for objective in dict.fromkeys(
+        line["objective_name"] for line in lines if line["objective_name"]
+    ):
         seconds = aggregate.proof_seconds(lines, objective)
         if len(seconds) > 1:
             what = f"seconds to prove the {_labels(metrics)[objective]}"
             found = aggregate.profiles(seconds, "min")
             partly = _PARTLY if _partly(lines, seconds) else ""
-            charts.append(_profile_chart(problem, f"seconds-{objective}", what, count, found, partly))
+            charts.append(
+                _profile_chart(problem, f"seconds-{objective}", what, count, found, partly)
+            )
     if seconds := aggregate.proof_seconds(lines):
         partly = _PARTLY if _partly(lines, seconds) else ""
         charts.append(_proof_chart(problem, count, aggregate.proof_profile(seconds), partly))
@@ -148,7 +199,12 @@ def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric
 
 
 def _profile_chart(
-    problem: str, name: str, what: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]], partly: str
+    problem: str,
+    name: str,
+    what: str,
+    count: int,
+    found: Mapping[str, Sequence[tuple[float, float]]],
+    partly: str,
 ) -> Chart:
     widest = max(corners[-1][0] for corners in found.values())
     series, shared = _curves(found, widest * 1.05 if widest > 1 else 2.0)
@@ -167,32 +223,47 @@ def _profile_chart(
         ),
         x_scale="log",
         note=joined(
-            "Higher is better. At 1: how often a method is the best of all; at the right end: how often it gave an answer. "
-            "Where the best value is 0 or less a ratio says nothing: 1 for who reaches it, never for the others.",
+            "Higher is better. At 1: how often a method is the best of all; at the right end: "
+            "how often it gave an answer. "
+            "Where the best value is 0 or less a ratio says nothing: 1 for who reaches it, "
+            "never for the others.",
             partly,
             shared,
         ),
     )
 
 
-def _proof_chart(problem: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]], partly: str) -> Chart:
+def _proof_chart(
+    problem: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]], partly: str
+) -> Chart:
     series, shared = _curves(found, 1.2 * max(corners[-1][0] for corners in found.values()))
     said = "; ".join(f"{method} {100 * corners[-1][1]:.0f} %" for method, corners in found.items())
     scale: Scale = "log" if min(corners[0][0] for corners in found.values()) > 0 else "linear"
     return Chart(
         name=f"{problem}-proofs",
-        title=f"{problem}: proofs against time" if len(found) > 1 else f"{problem}: proofs of {next(iter(found))} against time",
+        title=f"{problem}: proofs against time"
+        if len(found) > 1
+        else f"{problem}: proofs of {next(iter(found))} against time",
         x_label="seconds",
         y_label="share of instances proved",
         series=series,
         alt=f"Share of the {count} instances that each exact method proved in the end: {said}.",
         x_scale=scale,
-        note=joined("Each method proves its own objective. Seconds are wall time on the machine of the runs.", partly, shared),
+        note=joined(
+            "Each method proves its own objective. Seconds are wall time on the machine of "
+            "the runs.",
+            partly,
+            shared,
+        ),
     )
 
 
-def _curves(found: Mapping[str, Sequence[tuple[float, float]]], end: float) -> tuple[tuple[Series, ...], str]:
-    """One step function for each different curve, drawn to one right end, and which methods share one."""
+def _curves(
+    found: Mapping[str, Sequence[tuple[float, float]]], end: float
+) -> tuple[tuple[Series, ...], str]:
+    """One step function for each different curve, drawn to one right end, and which methods share
+    one.
+    """
     together: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for method, corners in found.items():
         together.setdefault(tuple(corners), []).append(method)
@@ -200,11 +271,15 @@ def _curves(found: Mapping[str, Sequence[tuple[float, float]]], end: float) -> t
     groups = [Group(tuple(methods), {}) for methods in together.values()]
     for corners, group in zip(together, groups, strict=True):
         whole = [*corners, (end, corners[-1][1])]
-        drawn.append(Series(group.name, tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step"))
+        drawn.append(
+            Series(group.name, tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step")
+        )
     return tuple(drawn), sharing(groups)
 
 
-_PARTLY = "Not every method was run on every instance: where it was not, it counts as without an answer."
+_PARTLY = (
+    "Not every method was run on every instance: where it was not, it counts as without an answer."
+)
 
 
 def _partly(lines: Sequence[Line], methods: Iterable[str]) -> bool:
@@ -220,27 +295,33 @@ def _mean_text(mean: Mean | None, metric: Metric, in_units: bool) -> Any:
     return mean.value, f"{text}{'*' if mean.negative else ''}"
 
 
-def _gap_notes(scores: Sequence[aggregate.Score], shown: Sequence[Metric], units: Mapping[str, bool]) -> list[str]:
+def _gap_notes(
+    scores: Sequence[aggregate.Score], shown: Sequence[Metric], units: Mapping[str, bool]
+) -> list[str]:
     notes = []
     if shown:
         notes.append(
-            f"Gaps: to the best bound proved on each instance, shifted geometric means (shift {100 * GAP_SHIFT:g} %) of "
+            "Gaps: to the best bound proved on each instance, shifted geometric means (shift "
+            f"{100 * GAP_SHIFT:g} %) of "
             f"means over seeds; seconds with shift {SECONDS_SHIFT:g} s."
         )
-    if any(score.certified for score in scores):
-        notes.append("Proved, for an equilibrium: certified within its tolerance.")
+    if any(score.equilibrium for score in scores):
+        notes.append("Proved, for an equilibrium: within its tolerance.")
     if several := [metric.heading for metric in shown if units[metric.name]]:
         notes.append(
-            f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, shift {EXCESS_SHIFT:g}, in the "
+            f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, "
+            f"shift {EXCESS_SHIFT:g}, in the "
             "metric's unit."
         )
     if below := sum(mean.negative for score in scores for mean in score.gaps.values()):
         notes.append(
-            f"* {below} values are better than the bound, which was proved under other constraints; they count as gap 0."
+            f"* {below} values are better than the bound, which was proved under other "
+            "constraints; they count as gap 0."
         )
     if any(score.answered < score.instances for score in scores):
         notes.append(
-            "A mean is over the instances a method answered: means of methods that failed are not of the same instances."
+            "A mean is over the instances a method answered: means of methods that failed are "
+            "not of the same instances."
         )
     return notes
 

@@ -1,4 +1,6 @@
-"""The page: what was run, how far everything is from what is proved, and the pictures, in one HTML file that needs no network."""
+"""The page: what was run, how far everything is from what is proved, and the pictures, in one HTML
+file that needs no network.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,17 @@ _PAGE = Path(__file__).resolve().parent / "assets"
 
 
 def require_report(path: Path | None, *inputs: str | Path) -> None:
-    """Refuse a page that could not be made, before any work: a library is missing, or its path cannot be written."""
+    """Refuse a page that could not be made, before any work: a library is missing, or its path
+    cannot be written.
+    """
     if path is None:
         return
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise InvalidOption("a report needs jinja2 and matplotlib; pip install 'cotenant[plot]'") from None
+        raise InvalidOption(
+            "a report needs jinja2 and matplotlib; pip install 'cotenant[plot]'"
+        ) from None
     require_matplotlib()
     require_writable(path, *inputs)
 
@@ -57,7 +63,8 @@ def write_report(
     path : of the page.
     figures : folder for every picture as PDF and PNG.
     tables : folder for every table as CSV and LaTeX.
-    command : what a person types to get the page again; the comparisons' own commands when not given.
+    command : what a person types to get the page again; the comparisons' own commands when not
+        given.
     progress : called with what is being drawn.
 
     Raises
@@ -67,7 +74,9 @@ def write_report(
     InvalidOption
         jinja2 or matplotlib is missing.
     """
-    listed: list[Row] = [all_printable(row) for row in rows]  # names of others stand everywhere on the page
+    listed: list[Row] = [
+        all_printable(row) for row in rows
+    ]  # names of others stand everywhere on the page
     require_report(Path(path))
     require_answers(listed, "the report")
     for folder in (figures, tables):
@@ -87,7 +96,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidFile(f"{folder} cannot be made: {error.strerror}; choose a folder that can be written") from None
+        raise InvalidFile(
+            f"{folder} cannot be made: {error.strerror}; choose a folder that can be written"
+        ) from None
 
 
 def _html(made: Content, progress: Callable[[str], None]) -> str:
@@ -99,9 +110,15 @@ def _html(made: Content, progress: Callable[[str], None]) -> str:
         progress(shown.picture.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
     style, script = _text("style.css"), _text("script.js")
-    # Styles stay 'unsafe-inline': every mark of an SVG carries its own. Nothing else is allowed, above all no address.
-    policy = f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'unsafe-inline'; img-src data:"
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    # Styles stay 'unsafe-inline': every mark of an SVG carries its own. Nothing else is allowed,
+    # above all no address.
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src "
+        "'unsafe-inline'; img-src data:"
+    )
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
     template = environment.from_string(_text("template.html"))
     rendered: str = template.render(
         made=made,
@@ -122,7 +139,10 @@ def _svg(shown: Shown, prefix: str) -> str:
     try:
         return svg(shown.picture, prefix)
     except Exception as error:  # a picture that cannot be drawn never takes the page with it
-        return f"<p class='problem'>This picture cannot be drawn: {escape(f'{type(error).__name__}: {error}')}</p>"
+        return (
+            "<p class='problem'>This picture cannot be drawn: "
+            f"{escape(f'{type(error).__name__}: {error}')}</p>"
+        )
 
 
 def _width(drawn: str) -> int:
@@ -139,7 +159,9 @@ def _digest(script: str) -> str:
 
 
 def _plain(value: Any, text: str) -> str:
-    """The attribute by which a cell of numbers is sorted; "" where its text is its value, or there is none."""
+    """The attribute by which a cell of numbers is sorted; "" where its text is its value, or there
+    is none.
+    """
     from markupsafe import Markup
 
     if not isinstance(value, int | float) or isinstance(value, bool):

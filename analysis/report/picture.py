@@ -1,4 +1,6 @@
-"""A picture as data: what is drawn, in words too, so that the page, a paper and a reader who cannot see it get the same."""
+"""A picture as data: what is drawn, and the same in words, for the page, for files, and for readers
+who cannot see it.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,12 @@ class Series:
     Attributes
     ----------
     name : in the legend.
-    x, y : equally long; x may be names (a categorical axis, the same for all series of a chart); None in y leaves a hole.
-    style : "line", "points", "line+points", "step" (holds its value until the next point), "step+points" or "bars".
-    labels : beside each point; () for none. `tips` are said when a pointer rests on a point, and in the table.
+    x, y : equally long; x may be names (a categorical axis, the same for all series of a chart);
+        None in y leaves a hole.
+    style : "line", "points", "line+points", "step" (holds its value until the next point),
+        "step+points" or "bars".
+    labels : beside each point; () for none. `tips` are said when a pointer rests on a point, and in
+        the table.
     low, high : ends of each point's interval; () for none.
     strong : drawn thick and dark: what is proved.
     """
@@ -72,7 +77,9 @@ class Chart:
         rows = []
         for series in self.series:
             tips = series.tips or series.labels or ("",) * len(series.x)
-            rows += [(series.name, x, y, tip) for x, y, tip in zip(series.x, series.y, tips, strict=True)]
+            rows += [
+                (series.name, x, y, tip) for x, y, tip in zip(series.x, series.y, tips, strict=True)
+            ]
         said = any(row[3] for row in rows)
         x_numeric = all(not isinstance(row[1], str) for row in rows)
         columns = (
@@ -111,9 +118,15 @@ class HeatMap:
 
     def table(self) -> Table:
         """Its numbers."""
-        columns = (Column(f"{self.y_label} / {self.x_label}"), *(Column(name, _short, numeric=True) for name in self.x_names))
+        columns = (
+            Column(f"{self.y_label} / {self.x_label}"),
+            *(Column(name, _short, numeric=True) for name in self.x_names),
+        )
         return Table(
-            self.name, self.title, columns, tuple((name, *row) for name, row in zip(self.y_names, self.values, strict=True))
+            self.name,
+            self.title,
+            columns,
+            tuple((name, *row) for name, row in zip(self.y_names, self.values, strict=True)),
         )
 
 

@@ -1,4 +1,6 @@
-"""Charts and heat maps as matplotlib figures: axes, legends, markers, and names of points that do not cover each other."""
+"""Charts and heat maps as matplotlib figures: axes, legends, markers, and names of points that do
+not cover each other.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D", "#6A3D9A", "#B2182B")
-"""Okabe and Ito's palette without black and yellow (unreadable on a dark or a light page), and four more."""
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#7F7F7F",
+    "#A6761D",
+    "#6A3D9A",
+    "#B2182B",
+)
+"""Okabe and Ito's palette without black and yellow (unreadable on a dark or a light page), and four
+more.
+"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 """A series is told by its marker too, for who does not see its color."""
 
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)))
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1)),
+)
 """And lines without markers by their dashes."""
 
 INK = "#010203"
@@ -31,13 +52,17 @@ _SIZE = (5.8, 3.7)
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
 _LEGEND = 70
-"""Letters of a name in a legend: more would not fit into the picture's width; its table has the whole."""
+"""Letters of a name in a legend: more would not fit into the picture's width; its table has the
+whole.
+"""
 _MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
 
 def chart_figure(chart: Chart) -> Figure:
-    """A chart: its series over two axes, the legend above them, names beside the points that have them."""
+    """A chart: its series over two axes, the legend above them, names beside the points that have
+    them.
+    """
     from matplotlib.figure import Figure
 
     longest = max((len(_named(series)) for series in chart.series), default=0)
@@ -45,7 +70,9 @@ def chart_figure(chart: Chart) -> Figure:
     deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
     drawn = Figure(figsize=(_SIZE[0], _SIZE[1] + 0.18 * max(deep - 1, 0)), layout="constrained")
     axes = drawn.add_subplot()
-    names = list(dict.fromkeys(x for series in chart.series for x in series.x if isinstance(x, str)))
+    names = list(
+        dict.fromkeys(x for series in chart.series for x in series.x if isinstance(x, str))
+    )
     bars = [place for place, series in enumerate(chart.series) if series.style == "bars"]
     for place, series in enumerate(chart.series):
         x = [_number(names.index(value) if isinstance(value, str) else value) for value in series.x]
@@ -53,11 +80,24 @@ def chart_figure(chart: Chart) -> Figure:
         if series.style == "bars":
             width = 0.8 / len(bars)
             x = [value + (bars.index(place) - (len(bars) - 1) / 2) * width for value in x]
-            axes.bar(x, list(map(_number, series.y)), width, label=_named(series), color=color, edgecolor=INK, linewidth=0.4)
+            axes.bar(
+                x,
+                list(map(_number, series.y)),
+                width,
+                label=_named(series),
+                color=color,
+                edgecolor=INK,
+                linewidth=0.4,
+            )
         _points(axes, series, x, color, place)
     if names:
         long = sum(map(len, names)) > 45
-        axes.set_xticks(range(len(names)), map(_said, names), rotation=60 if long else 0, ha="right" if long else "center")
+        axes.set_xticks(
+            range(len(names)),
+            map(_said, names),
+            rotation=60 if long else 0,
+            ha="right" if long else "center",
+        )
     axes.set_xlabel(_said(chart.x_label))
     axes.set_ylabel(_said(chart.y_label))
     if not names:
@@ -71,7 +111,9 @@ def chart_figure(chart: Chart) -> Figure:
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[Any]) -> None:
-    """Set an axis' scale; a logarithmic one that has to show zeros is linear up to the least positive value."""
+    """Set an axis' scale; a logarithmic one that has to show zeros is linear up to the least
+    positive value.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     known = [float(value) for value in values if value is not None and math.isfinite(value)]
@@ -85,23 +127,29 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
     change("log")
     if max(positive) / min(positive) < 30:  # ticks at powers of ten alone would be one or two
         low = math.floor(math.log10(min(positive)))
-        ticks = [step * 10.0**power for power in range(low, low + 4) for step in (1, 1.5, 2, 3, 5, 7)]
+        ticks = [
+            step * 10.0**power for power in range(low, low + 4) for step in (1, 1.5, 2, 3, 5, 7)
+        ]
         narrow = max(positive) < 2 * min(positive)
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]) if narrow else FixedLocator(ticks))
+        axis.set_major_locator(
+            MaxNLocator(5, steps=[1, 2, 5, 10]) if narrow else FixedLocator(ticks)
+        )
         axis.set_minor_locator(NullLocator())
     if min(positive) > 1e-4 and max(positive) < 1e5:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
-    """Everything of a series but its bars and names: line, markers, intervals, and what a pointer is told."""
+    """Everything of a series but its bars and names: line, markers, intervals, and tooltips."""
     if series.style == "bars":
         _intervals(axes, series, x)
         return
     y = list(map(_number, series.y))
     marked = "points" in series.style
     look: dict[str, Any] = {"color": color, "linewidth": 2.0 if series.strong else 1.5}
-    look["linestyle"] = "" if series.style == "points" else "-" if series.strong or marked else _dash(place)
+    look["linestyle"] = (
+        "" if series.style == "points" else "-" if series.strong or marked else _dash(place)
+    )
     if series.style.startswith("step"):
         look["drawstyle"] = "steps-post"
     if marked:
@@ -127,7 +175,9 @@ def _intervals(axes: Axes, series: Series, x: Sequence[float]) -> None:
 
 
 def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Sequence[str]) -> None:
-    """Names beside points where they cover nothing, joined by a thin line to a point that is not next to them."""
+    """Names beside points where they cover nothing, joined by a thin line to a point that is not
+    next to them.
+    """
     drawn.draw_without_rendering()  # settles the layout, and with it where the points are
     drawn.set_layout_engine("none")
     to_page = 72 / drawn.dpi
@@ -141,20 +191,39 @@ def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Seq
                 (named if label and len(named) < _MOST_LABELS else bare).append((label, at))
     points = [axes.transData.transform(at) * to_page for _, at in [*named, *bare]]
     renderer = drawn._get_renderer()  # type: ignore[attr-defined]
-    texts = [axes.annotate(_said(label), at, xytext=(0, 0), textcoords="offset points", fontsize=8) for label, at in named]
+    texts = [
+        axes.annotate(_said(label), at, xytext=(0, 0), textcoords="offset points", fontsize=8)
+        for label, at in named
+    ]
     boxes = [text.get_window_extent(renderer) for text in texts]
     frame = axes.get_window_extent(renderer)
     frame_box = (frame.x0 * to_page, frame.y0 * to_page, frame.x1 * to_page, frame.y1 * to_page)
     sizes = [(box.width * to_page, box.height * to_page) for box in boxes]
-    lines = [place for line in axes.lines if line.get_linestyle() != "None" for place in _along(line, to_page)]
+    lines = [
+        place
+        for line in axes.lines
+        if line.get_linestyle() != "None"
+        for place in _along(line, to_page)
+    ]
     places = label_places([(float(x), float(y)) for x, y in points], sizes, frame_box, lines)
     for text, place, (_, at), point in zip(texts, places, named, points, strict=False):
         text.remove()
         left, low = float(place[0] - point[0]), float(place[1] - point[1])
-        far = math.dist(point, ((place[0] + place[2]) / 2, (place[1] + place[3]) / 2)) > 10 + (place[2] - place[0]) / 2
-        line: dict[str, Any] = {"arrowstyle": "-", "color": INK, "linewidth": 0.5, "alpha": 0.5, "shrinkB": 3, "shrinkA": 0}
+        far = (
+            math.dist(point, ((place[0] + place[2]) / 2, (place[1] + place[3]) / 2))
+            > 10 + (place[2] - place[0]) / 2
+        )
+        line: dict[str, Any] = {
+            "arrowstyle": "-",
+            "color": INK,
+            "linewidth": 0.5,
+            "alpha": 0.5,
+            "shrinkB": 3,
+            "shrinkA": 0,
+        }
         axes.annotate(
-            text.get_text(), at, xytext=(left, low), textcoords="offset points", fontsize=8, annotation_clip=False,
+            text.get_text(), at, xytext=(left, low), textcoords="offset points", fontsize=8,
+            annotation_clip=False,
             arrowprops=line if far else None, in_layout=False,
         )  # fmt: skip
 
@@ -166,7 +235,9 @@ def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
     vertices = np.array(line.get_xydata(), dtype=float)
     if line.get_drawstyle() == "steps-post" and len(vertices):
         corners = np.column_stack([vertices[1:, 0], vertices[:-1, 1]])
-        vertices = np.concatenate([np.stack([vertices[:-1], corners], 1).reshape(-1, 2), vertices[-1:]])
+        vertices = np.concatenate(
+            [np.stack([vertices[:-1], corners], 1).reshape(-1, 2), vertices[-1:]]
+        )
     corners = line.get_transform().transform(vertices) * to_page
     found: list[tuple[float, float]] = []
     for one, other in pairwise(corners):
@@ -187,7 +258,9 @@ def _named(series: Series) -> str:
 
 
 def _said(text: str) -> str:
-    """Text as it is: matplotlib takes what stands between dollars for mathematics, and hides legends that begin with "_"."""
+    """Text as it is: matplotlib takes what stands between dollars for mathematics, and hides
+    legends that begin with "_".
+    """
     return ("\u200b" if text.startswith("_") else "") + printable(text).replace("$", r"\$")
 
 
@@ -197,25 +270,44 @@ def heat_map_figure(chart: HeatMap) -> Figure:
     from matplotlib.colors import TwoSlopeNorm
     from matplotlib.figure import Figure
 
-    values = np.array([[np.nan if value is None else value for value in row] for row in chart.values], dtype=float)
+    values = np.array(
+        [[np.nan if value is None else value for value in row] for row in chart.values], dtype=float
+    )
     if values.size == 0:
         values = np.full((max(len(chart.y_names), 1), max(len(chart.x_names), 1)), np.nan)
     rows, columns = values.shape
     drawn = Figure(
-        figsize=(max(3.6, min(10.0, 2.0 + 0.38 * columns)), max(2.4, min(9.0, 1.1 + 0.27 * rows))), layout="constrained"
+        figsize=(max(3.6, min(10.0, 2.0 + 0.38 * columns)), max(2.4, min(9.0, 1.1 + 0.27 * rows))),
+        layout="constrained",
     )
     axes = drawn.add_subplot()
     axes.grid(False)
     norm = None
-    least, most = (float(np.nanmin(values)), float(np.nanmax(values))) if np.isfinite(values).any() else (0.0, 1.0)
+    least, most = (
+        (float(np.nanmin(values)), float(np.nanmax(values)))
+        if np.isfinite(values).any()
+        else (0.0, 1.0)
+    )
     if chart.center is not None:
         spread = max(most - chart.center, chart.center - least, 1e-9)
         norm = TwoSlopeNorm(chart.center, chart.center - spread, chart.center + spread)
-    shown = axes.imshow(values, cmap="cividis" if norm is None else "PuOr", norm=norm, aspect="auto", interpolation="nearest")
-    axes.set_xticks(
-        range(len(chart.x_names)), map(_said, chart.x_names), rotation=60, ha="right", fontsize=7 if columns > 12 else 8
+    shown = axes.imshow(
+        values,
+        cmap="cividis" if norm is None else "PuOr",
+        norm=norm,
+        aspect="auto",
+        interpolation="nearest",
     )
-    axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names), fontsize=7 if rows > 12 else 8)
+    axes.set_xticks(
+        range(len(chart.x_names)),
+        map(_said, chart.x_names),
+        rotation=60,
+        ha="right",
+        fontsize=7 if columns > 12 else 8,
+    )
+    axes.set_yticks(
+        range(len(chart.y_names)), map(_said, chart.y_names), fontsize=7 if rows > 12 else 8
+    )
     axes.set_xlabel(_said(chart.x_label))
     axes.set_ylabel(_said(chart.y_label))
     drawn.colorbar(shown, ax=axes, label=_said(chart.value_label))
@@ -224,5 +316,13 @@ def heat_map_figure(chart: HeatMap) -> Figure:
             if value == value:
                 red, green, blue, _ = shown.cmap(shown.norm(value))
                 dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-                axes.text(column, row, f"{value:.3g}", ha="center", va="center", fontsize=7, color="white" if dark else "#111111")
+                axes.text(
+                    column,
+                    row,
+                    f"{value:.3g}",
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="white" if dark else "#111111",
+                )
     return drawn

@@ -1,4 +1,6 @@
-"""The map of what fairness costs: the proved frontier of efficiency against fairness as a line, every policy a point."""
+"""The map of what fairness costs: the proved frontier of efficiency against fairness as a line,
+every policy a point.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,23 @@ from .aggregate import label
 from .picture import Chart, Scale, Series, Style
 
 _SQUEEZED = 1000.0
-"""A metric that counts and reaches beyond this is drawn on a logarithmic axis that is linear around 0."""
+"""A metric that counts and reaches beyond this is drawn on a logarithmic axis that is linear around
+0.
+"""
 
 
-def price_chart(frontier: PriceFrontier, lines: Sequence[Line], metrics: Mapping[str, Metric], name: str, title: str) -> Chart:
+def price_chart(
+    frontier: PriceFrontier,
+    lines: Sequence[Line],
+    metrics: Mapping[str, Metric],
+    name: str,
+    title: str,
+) -> Chart:
     """One map.
 
-    Two staircases: what is proved (nothing beyond it is possible) and what was found (it holds until the next answer, which
-    is more efficient and less fair). They meet in the proved points; between them nobody knows, unless a method stands there.
+    Two staircases: what is proved (nothing beyond it is possible) and what was found (it holds
+    until the next answer, which is more efficient and less fair). They meet in the proved points;
+    between them nobody knows, unless a method stands there.
 
     Parameters
     ----------
@@ -34,19 +45,46 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Line], metrics: Mapping
     points = [
         (label(line), x, y, line)
         for line in lines
-        if (x := line["metrics"].get(fair.name)) is not None and (y := line["metrics"].get(efficient.name)) is not None
+        if (x := line["metrics"].get(fair.name)) is not None
+        and (y := line["metrics"].get(efficient.name)) is not None
     ]
     sign = _direction(frontier, fair)
     found = _found(frontier.points, sign, efficient)
-    proved = [point for point in frontier.points if point.status is Status.OPTIMAL and point.value is not None]
+    proved = [
+        point
+        for point in frontier.points
+        if point.status is Status.OPTIMAL and point.value is not None
+    ]
     across = [point[1] for point in points] + [x for x, _ in found]
-    tips = [f"{method}: {fair.label} {x:.6g}, {efficient.label} {y:.6g}, mean of {_runs(line)}" for method, x, y, line in points]
-    named = _together([(x, y, method, tip) for (method, x, y, _), tip in zip(points, tips, strict=True)])
+    tips = [
+        f"{method}: {fair.label} {x:.6g}, {efficient.label} {y:.6g}, mean of {_runs(line)}"
+        for method, x, y, line in points
+    ]
+    named = _together(
+        [(x, y, method, tip) for (method, x, y, _), tip in zip(points, tips, strict=True)]
+    )
     series = (
-        _series("proved: nothing better is possible", _bounds(frontier.points, sign, efficient, across), "step", strong=True),
+        _series(
+            "proved: nothing better is possible",
+            _bounds(frontier.points, sign, efficient, across),
+            "step",
+            strong=True,
+        ),
         _series("found", found, "step+points"),
-        _series("found and proved best", [(_across(point), point.value) for point in proved], "points", strong=True),
-        Series("methods, mean over seeds", _column(named, 0), _column(named, 1), "points", _column(named, 2), _column(named, 3)),
+        _series(
+            "found and proved best",
+            [(_across(point), point.value) for point in proved],
+            "points",
+            strong=True,
+        ),
+        Series(
+            "methods, mean over seeds",
+            _column(named, 0),
+            _column(named, 1),
+            "points",
+            _column(named, 2),
+            _column(named, 3),
+        ),
     )
     shown = set(_column(points, 0))
     missing = [line for line in lines if label(line) not in shown]
@@ -63,14 +101,22 @@ def price_chart(frontier: PriceFrontier, lines: Sequence[Line], metrics: Mapping
 
 
 def _direction(frontier: PriceFrontier, fair: Metric) -> int:
-    """1 where a limit is at most so much, -1 where it is at least: by the metric, or by the order of the limits."""
+    """1 where a limit is at most so much, -1 where it is at least: by the metric, or by the order
+    of the limits.
+    """
     if fair.sense:
         return -1 if fair.sense == "max" else 1
-    known = [x for point in frontier.points if (x := point.limit if point.limit is not None else point.reached) is not None]
+    known = [
+        x
+        for point in frontier.points
+        if (x := point.limit if point.limit is not None else point.reached) is not None
+    ]
     return -1 if known and known[0] > known[-1] else 1  # the tightest comes first
 
 
-def _together(points: Sequence[tuple[float, float, str, str]]) -> list[tuple[float, float, str, str]]:
+def _together(
+    points: Sequence[tuple[float, float, str, str]],
+) -> list[tuple[float, float, str, str]]:
     """Points that coincide as one, with all names, three on a line."""
     groups: dict[tuple[str, str], list[tuple[float, float, str, str]]] = {}
     for point in points:
@@ -79,12 +125,23 @@ def _together(points: Sequence[tuple[float, float, str, str]]) -> list[tuple[flo
     for several in groups.values():
         names = [name for _, _, name, _ in several]
         lines = [", ".join(names[start : start + 3]) for start in range(0, len(names), 3)]
-        found.append((several[0][0], several[0][1], ",\n".join(lines), "; ".join(tip for _, _, _, tip in several)))
+        found.append(
+            (
+                several[0][0],
+                several[0][1],
+                ",\n".join(lines),
+                "; ".join(tip for _, _, _, tip in several),
+            )
+        )
     return found
 
 
-def _found(points: Sequence[PricePoint], x_sign: int, efficient: Metric) -> list[tuple[float, float]]:
-    """(fairness reached, value) of the answers found, the fairest first, without those that another one beats in both."""
+def _found(
+    points: Sequence[PricePoint], x_sign: int, efficient: Metric
+) -> list[tuple[float, float]]:
+    """(fairness reached, value) of the answers found, the fairest first, without those that another
+    one beats in both.
+    """
     answers = [(_across(point), point.value) for point in points if point.value is not None]
     known = [(x, y) for x, y in answers if x is not None and y is not None]
     y_sign = -1 if efficient.sense == "max" else 1
@@ -95,28 +152,47 @@ def _found(points: Sequence[PricePoint], x_sign: int, efficient: Metric) -> list
     return kept
 
 
-def _bounds(points: Sequence[PricePoint], sign: int, efficient: Metric, across: Sequence[float]) -> list[tuple[float, float]]:
-    """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until a better one does.
+def _bounds(
+    points: Sequence[PricePoint], sign: int, efficient: Metric, across: Sequence[float]
+) -> list[tuple[float, float]]:
+    """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until
+    a better one does.
 
-    A bound without a limit is drawn from the least fair thing on the map, the tightest one up to the fairest.
+    A bound without a limit is drawn from the least fair thing on the map, the tightest one up to
+    the fairest.
     """
-    limits = [(point.limit, point.bound) for point in points if point.limit is not None and point.bound is not None]
+    limits = [
+        (point.limit, point.bound)
+        for point in points
+        if point.limit is not None and point.bound is not None
+    ]
     found = sorted(limits, key=lambda place: -sign * place[0])
     places = [sign * x for x in (*across, *(x for x, _ in found))]
     free = [point.bound for point in points if point.limit is None and point.bound is not None]
     whole = [(sign * max(places), bound) for bound in free if places] + found
     if whole and min(places) < sign * whole[-1][0]:
         whole.append((sign * min(places), whole[-1][1]))
-    better = min if efficient.sense == "max" else max  # a looser limit's bound may be the better one
-    return list(zip((x for x, _ in whole), accumulate((bound for _, bound in whole), better), strict=True))
+    better = (
+        min if efficient.sense == "max" else max
+    )  # a looser limit's bound may be the better one
+    return list(
+        zip((x for x, _ in whole), accumulate((bound for _, bound in whole), better), strict=True)
+    )
 
 
 def _across(point: PricePoint) -> float | None:
     """Where an answer stands: at the fairness it reaches, which its limit only requires."""
-    return None if point.value is None else point.reached if point.reached is not None else point.limit
+    return (
+        None if point.value is None else point.reached if point.reached is not None else point.limit
+    )
 
 
-def _series(name: str, points: Sequence[tuple[float | None, float | None]], style: Style, strong: bool = False) -> Series:
+def _series(
+    name: str,
+    points: Sequence[tuple[float | None, float | None]],
+    style: Style,
+    strong: bool = False,
+) -> Series:
     known = [(x, y) for x, y in points if x is not None]
     tips = tuple(f"{name}: {x:.6g}, {y:.6g}" for x, y in known)
     return Series(name, _column(known, 0), _column(known, 1), style, tips=tips, strong=strong)
@@ -142,33 +218,57 @@ def _runs(line: Line) -> str:
     return "1 run" if done == 1 else f"{done} runs"
 
 
-def _alt(fair: Metric, efficient: Metric, proved: Sequence[PricePoint], points: Sequence[Sequence[Any]]) -> str:
+def _alt(
+    fair: Metric, efficient: Metric, proved: Sequence[PricePoint], points: Sequence[Sequence[Any]]
+) -> str:
     said = f"{efficient.label} against {fair.label}."
     if proved:
         first, last = proved[0], proved[-1]
-        said += f" Proved best: {efficient.label} {first.value:.4g} at {fair.label} {_across(first):.4g} (the tightest limit)"
+        said += (
+            f" Proved best: {efficient.label} {first.value:.4g} at {fair.label} "
+            f"{_across(first):.4g} (the tightest limit)"
+        )
         said += f", {last.value:.4g} at {_across(last):.4g} (the loosest)."
     where = ", ".join(f"{method} at {x:.4g}, {y:.4g}" for method, x, y, _ in points)
     return said + f" Methods: {where or 'none'}."
 
 
-def _note(frontier: PriceFrontier, fair: Metric, sign: int, proved: int, lines: Sequence[Line], missing: Sequence[Line]) -> str:
+def _note(
+    frontier: PriceFrontier,
+    fair: Metric,
+    sign: int,
+    proved: int,
+    lines: Sequence[Line],
+    missing: Sequence[Line],
+) -> str:
     total = len(frontier.points)
     impossible = [p for p in frontier.points if p.status is Status.INFEASIBLE]
-    silent = sum(p.value is None and p.bound is None and p.status is not Status.INFEASIBLE for p in frontier.points)
+    silent = sum(
+        p.value is None and p.bound is None and p.status is not Status.INFEASIBLE
+        for p in frontier.points
+    )
     said = [
-        f"{proved} of {total} points of the frontier are proved; between the two lines nobody knows what is possible, but for "
+        f"{proved} of {total} points of the frontier are proved; between the two lines nobody "
+        "knows what is possible, but for "
         "what a method reaches there."
     ]
     if silent:
         said.append(f"For {silent} nothing was found or ruled out in time.")
     for point in impossible:
         side = "at least" if sign < 0 else "at most"
-        said.append(f"Proved impossible: {fair.label} {'any' if point.limit is None else f'{side} {point.limit:g}'}.")
+        said.append(
+            f"Proved impossible: {fair.label} "
+            f"{'any' if point.limit is None else f'{side} {point.limit:g}'}."
+        )
     if any(line["runs"] - line["failed"] > 1 for line in lines):
-        said.append("A mean over several seeds may stand beyond the line, where no single answer can.")
+        said.append(
+            "A mean over several seeds may stand beyond the line, where no single answer can."
+        )
     if frontier.stop is Stop.INTERRUPTED:
         said.append("The search was interrupted: points are missing.")
     if missing:
-        said.append(f"Not on the map, without an answer that has both metrics: {', '.join(map(label, missing))}.")
+        said.append(
+            "Not on the map, without an answer that has both metrics: "
+            f"{', '.join(map(label, missing))}."
+        )
     return " ".join([*said, frontier.note[:1].upper() + frontier.note[1:]]).strip()

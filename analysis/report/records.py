@@ -1,4 +1,6 @@
-"""The records of a comparison's rows by method, and what several seeds of one method say together."""
+"""The records of a comparison's rows by method, and what several seeds of one method say
+together.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ _LEGEND = 20
 
 
 def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]]:
-    """Each method's records, one per seed, in the order of the rows; rows without one (failed, no answer) are left out.
+    """Each method's records, one per seed, in the order of the rows; rows without one (failed, no
+    answer) are left out.
 
-    A method that was run on predicted values, or with several sets of options, counts as several; its name says so.
+    A method that was run on predicted values, or with several sets of options, counts as several;
+    its name says so.
 
     Parameters
     ----------
@@ -46,8 +50,12 @@ def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]
     return found
 
 
-def over_seeds(values: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Mean, least and most of equally long lists, place by place; the last two empty when there is one list."""
+def over_seeds(
+    values: Sequence[Sequence[float]],
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Mean, least and most of equally long lists, place by place; the last two empty when there is
+    one list.
+    """
     columns = list(zip(*values, strict=True))
     mean = tuple(sum(column) / len(column) for column in columns)
     if len(values) == 1:
@@ -57,16 +65,24 @@ def over_seeds(values: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], tu
 
 def means(kept: Records, name: str) -> dict[str, tuple[float, ...]]:
     """Each method's means over its seeds of an entry that is a list."""
-    return {method: over_seeds([record[name] for record in records])[0] for method, records in kept.items()}
+    return {
+        method: over_seeds([record[name] for record in records])[0]
+        for method, records in kept.items()
+    }
 
 
 def mean(kept: Records, name: str) -> dict[str, float]:
     """Each method's mean over its seeds of an entry that is a number."""
-    return {method: sum(record[name] for record in records) / len(records) for method, records in kept.items()}
+    return {
+        method: sum(record[name] for record in records) / len(records)
+        for method, records in kept.items()
+    }
 
 
 def evenly(number: int, most: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The places of all of so many, or of `most` of them, evenly spaced, the first and the last among them."""
+    """The places of all of so many, or of `most` of them, evenly spaced, the first and the last
+    among them.
+    """
     return np.linspace(0, number - 1, min(number, most)).round().astype(np.int64)
 
 
@@ -74,7 +90,11 @@ def extremes(values: Mapping[str, float], form: str = "g") -> str:
     """Who has the least and who has the most, in words, for a picture's alternative text."""
     least, most = min(values.values()), max(values.values())
     if least == most:
-        return f"all the same, {least:{form}}" if len(values) > 1 else f"{next(iter(values))} has {least:{form}}"
+        return (
+            f"all the same, {least:{form}}"
+            if len(values) > 1
+            else f"{next(iter(values))} has {least:{form}}"
+        )
     who = [[name for name, value in values.items() if value == end] for end in (least, most)]
     return f"least {_listed(who[0])} with {least:{form}}, most {_listed(who[1])} with {most:{form}}"
 
@@ -115,7 +135,8 @@ def alike(kept: Records, numbers: Callable[[Record], Any]) -> list[Group]:
 def curves(
     kept: Records, numbers: Callable[[Record], Sequence[float]]
 ) -> list[tuple[Group, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
-    """Each method's numbers over its seeds (mean, least, most, as of `over_seeds`), methods with the same ones together.
+    """Each method's numbers over its seeds (mean, least, most, as of `over_seeds`), methods with
+    the same ones together.
 
     Least and most are empty where all seeds agree.
     """
@@ -123,16 +144,22 @@ def curves(
     for method, records in kept.items():
         mean, low, high = over_seeds([numbers(record) for record in records])
         spread[method] = [{"spread": (mean, (), ()) if low == high else (mean, low, high)}]
-    return [(group, *group.record["spread"]) for group in alike(spread, lambda record: record["spread"])]
+    return [
+        (group, *group.record["spread"]) for group in alike(spread, lambda record: record["spread"])
+    ]
 
 
 def sharing(groups: Iterable[Group]) -> str:
     """Which methods share a line, for a picture's note; "" when none do."""
-    return " ".join(f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1)
+    return " ".join(
+        f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1
+    )
 
 
 def shown_of(shown: int, total: int, words: str) -> str:
-    """How many of all are shown, for a note: `words` follow the numbers; "" when none is left out."""
+    """How many of all are shown, for a note: `words` follow the numbers; "" when none is left
+    out.
+    """
     return f"{shown} of {total} {words}." if shown < total else ""
 
 
@@ -143,7 +170,9 @@ def joined(*sentences: str) -> str:
 
 def file_name(text: str) -> str:
     """Lower-case ASCII words joined by hyphens, for the name of a picture."""
-    letters = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in text.lower())
+    letters = "".join(
+        letter if letter.isalnum() and letter.isascii() else " " for letter in text.lower()
+    )
     return "-".join(letters.split()) or "unnamed"
 
 

@@ -1,4 +1,6 @@
-"""The findings of a comparison in words: who is best, how far the others are from what is proved, what failed and why."""
+"""The findings of a comparison in words: who is best, how far the others are from what is proved,
+what failed and why.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def problem_sentences(lines: Sequence[Line], metrics: Sequence[Metric]) -> Itera
     if not lines:
         yield "No method was run."
         return
-    what = ", ".join([_count(instances, "instance"), _count(len(scores), "method"), _count(runs, "run")])
+    what = ", ".join(
+        [_count(instances, "instance"), _count(len(scores), "method"), _count(runs, "run")]
+    )
     yield f"{what}; {failed or 'none'} of them failed."
     for metric in metrics:
         if metric.sense and any(metric.name in score.gaps for score in scores):
@@ -40,17 +44,26 @@ def problem_sentences(lines: Sequence[Line], metrics: Sequence[Metric]) -> Itera
     yield from _reasons(lines)
 
 
-def _gap_sentence(metric: Metric, scores: Sequence[Score], lines: Sequence[Line], instances: int) -> str:
-    """Who reaches the proved bound on a metric, who comes closest of the others, and who is farthest."""
+def _gap_sentence(
+    metric: Metric, scores: Sequence[Score], lines: Sequence[Line], instances: int
+) -> str:
+    """Who reaches the proved bound on a metric, who comes closest of the others, and who is
+    farthest.
+    """
     in_units = aggregate.in_units(lines, metric.name)
     means = {score.method: score.gaps[metric.name] for score in scores if metric.name in score.gaps}
     known = {method: mean.value for method, mean in means.items() if mean.value is not None}
     at = [method for method, value in known.items() if value <= aggregate.WIN_TOLERANCE]
     others = {method: value for method, value in known.items() if method not in at}
-    bounded = len(aggregate.instance_keys([line for line in lines if metric.name in line["bounds"]]))
-    where = "" if instances == 1 else f" on every instance {'it' if len(at) == 1 else 'each'} answered"
+    bounded = len(
+        aggregate.instance_keys([line for line in lines if metric.name in line["bounds"]])
+    )
+    where = (
+        "" if instances == 1 else f" on every instance {'it' if len(at) == 1 else 'each'} answered"
+    )
     label = metric.label[:1].upper() + metric.label[1:]
-    said = f"{label}: {_names(at)} {'reaches' if len(at) == 1 else 'reach'} the best proved bound{where}" if at else (
+    said = (f"{label}: {_names(at)} {'reaches' if len(at) == 1 else 'reach'} the best proved "
+           f"bound{where}") if at else (
         f"{label}: nobody reaches the best proved bound"
     )  # fmt: skip
     if not others:
@@ -62,10 +75,16 @@ def _gap_sentence(metric: Metric, scores: Sequence[Score], lines: Sequence[Line]
         return f"{percent(value)} {'from it' if value < 10 else 'the bound away'}"
 
     def some(end: float) -> tuple[str, str, str]:
-        """Those that are told to be as far as one end: names, verb, and how many instances a mean of fewer than all is over."""
+        """The methods that are as far, as printed, as one end: names, verb, and how many instances
+        a mean of fewer than all is over.
+        """
         several = [method for method, value in others.items() if far(value) == far(end)]
         fewer = {means[method].count for method in several}
-        over = f" over {fewer.pop()} of {bounded} instances" if len(fewer) == 1 and max(fewer) < bounded else ""
+        over = (
+            f" over {fewer.pop()} of {bounded} instances"
+            if len(fewer) == 1 and max(fewer) < bounded
+            else ""
+        )
         return _names(several, _MOST_NAMES), "is" if len(several) == 1 else "are", over
 
     near, last = min(others.values()), max(others.values())
@@ -75,7 +94,10 @@ def _gap_sentence(metric: Metric, scores: Sequence[Score], lines: Sequence[Line]
         all_of = "all " if len(others) > 1 and not at else ""
         return f"{said}; {best} {verb} {all_of}{far(near)}{mean}{over}."
     of = "of the others " if at else ""
-    return f"{said}; {of}{best} {verb} closest ({far(near)}{mean}{over}), {worst} farthest ({far(last)}{worst_over})."
+    return (
+        f"{said}; {of}{best} {verb} closest ({far(near)}{mean}{over}), {worst} farthest "
+        f"({far(last)}{worst_over})."
+    )
 
 
 def _reasons(lines: Sequence[Line]) -> Iterator[str]:
@@ -86,9 +108,15 @@ def _reasons(lines: Sequence[Line]) -> Iterator[str]:
             reasons[error] += times
             methods.setdefault(error, []).append(aggregate.label(line))
     for error, count in reasons.most_common(_MOST_REASONS):
-        yield f"Failed {_count(count, 'time')} ({_names(list(dict.fromkeys(methods[error])))}): {error}"
+        yield (
+            f"Failed {_count(count, 'time')} "
+            f"({_names(list(dict.fromkeys(methods[error])))}): {error}"
+        )
     if len(reasons) > _MOST_REASONS:
-        yield f"{len(reasons) - _MOST_REASONS} more reasons of failures stand in the table of failures."
+        yield (
+            f"{len(reasons) - _MOST_REASONS} more reasons of failures stand in the table of "
+            "failures."
+        )
 
 
 def _count(number: int, what: str) -> str:

@@ -1,4 +1,6 @@
-"""A table as data, and every way of writing it: for a terminal, as CSV, LaTeX or Markdown. The report's page has the HTML."""
+"""A table as data, and every way of writing it: for a terminal, as CSV, LaTeX or Markdown. The
+report's page has the HTML.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from ...instances.problem.text import printable
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+
+    from .fitting import Fitted
 
 
 def words(value: Any) -> str:
@@ -31,6 +35,8 @@ class Column:
     numeric : set to the right and sorted by value.
     bold, wrap : how it is set on a terminal.
     key : heading for programs (CSV), where every column needs one of its own; the name when empty.
+    rank : when a narrow terminal leaves it out: never at 0, the highest first.
+    people : whether people see it, or CSV alone has it.
     """
 
     name: str
@@ -39,18 +45,21 @@ class Column:
     bold: bool = False
     wrap: bool = True
     key: str = ""
+    rank: int = 0
+    people: bool = True
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of values under columns. Names of instances and files stand in it: what it gives out is printable.
+    """Rows of values under columns. Names of instances and files stand in it: what it gives out is
+    printable.
 
     Attributes
     ----------
     name : of files it is written to: lower-case words joined by hyphens.
     title : above it; "" for none.
-    columns, rows : as many values in a row as there are columns. A value may be a pair (value, text) where one row's text
-        differs from what its column would give.
+    columns, rows : as many values in a row as there are columns. A value may be a pair (value,
+        text) where one row's text differs from what its column would give.
     caption : below it.
     notes : sentences after it, one a line (a failure and its reason).
     heading : whether the columns' names are shown.
@@ -65,8 +74,15 @@ class Table:
     heading: bool = True
 
     def __post_init__(self) -> None:
-        columns = tuple(replace(column, name=printable(column.name), key=printable(column.key)) for column in self.columns)
-        words = {"title": printable(self.title), "caption": printable(self.caption), "notes": tuple(map(printable, self.notes))}
+        columns = tuple(
+            replace(column, name=printable(column.name), key=printable(column.key))
+            for column in self.columns
+        )
+        words = {
+            "title": printable(self.title),
+            "caption": printable(self.caption),
+            "notes": tuple(map(printable, self.notes)),
+        }
         for name, value in {**words, "columns": columns}.items():
             object.__setattr__(self, name, value)
 
@@ -77,88 +93,115 @@ class Table:
 
     def text(self, row: Sequence[Any], column: int) -> str:
         """What a person reads in a row's cell."""
-        found = str(row[column][1]) if isinstance(row[column], tuple) else self.columns[column].text(row[column])
+        found = (
+            str(row[column][1])
+            if isinstance(row[column], tuple)
+            else self.columns[column].text(row[column])
+        )
         return printable(found)
 
     def texts(self) -> list[list[str]]:
         """Every row as people read it."""
-        return [[self.text(row, place) for place in range(len(self.columns))] for row in self.rows]
+        places = [place for place, column in enumerate(self.columns) if column.people]
+        return [[self.text(row, place) for place in places] for row in self.rows]
 
-    def rich(self) -> RichTable:
-        """The table for a terminal."""
-        from rich import box
-        from rich.table import Table as RichTable
+    @property
+    def headings(self) -> tuple[Column, ...]:
+        """The columns that people see."""
+        return tuple(column for column in self.columns if column.people)
 
-        drawn = RichTable(
-            title=self.title or None, caption=self.caption or None, box=box.SIMPLE_HEAD, show_header=self.heading
-        )  # fmt: skip
-        for column in self.columns:
-            drawn.add_column(
-                column.name,
-                style="bold" if column.bold else None,
-                justify="right" if column.numeric else "left",
-                no_wrap=not column.wrap,
-                overflow="fold",
-            )
-        for line in self.texts():
-            drawn.add_row(*line)
-        return drawn
+    def rich(self, width: int | None = None) -> RichTable:
+        """The table for a terminal of that width; as wide as it comes without one."""
+        return self.fitted(width).drawn
+
+    def fitted(self, width: int | None) -> Fitted:
+        """The table for a terminal, and the headings of the columns it has no room for."""
+        from .fitting import fitted
+
+        return fitted(self, width)
 
     def write(self, form: str) -> str:
         """The table as text in one of the formats: "csv", "latex" or "markdown"."""
-        writers: dict[str, Callable[[], str]] = {"csv": self.csv, "latex": self.latex, "markdown": self.markdown}
+        writers: dict[str, Callable[[], str]] = {
+            "csv": self.csv,
+            "latex": self.latex,
+            "markdown": self.markdown,
+        }
         if form not in writers:
             raise InvalidOption(f"format is {form!r}; expected one of {', '.join(writers)}")
         return writers[form]()
 
     def csv(self) -> str:
-        """Comma-separated values: unrounded, an empty cell for none; no text in it is a formula to a spreadsheet."""
+        """Comma-separated values: unrounded, an empty cell for none; no text in it is a formula to
+        a spreadsheet.
+        """
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([_no_formula(column.key or column.name) for column in self.columns])
         for row in self.rows:
-            writer.writerow([_no_formula(self.value(row, place)) for place in range(len(self.columns))])
+            writer.writerow(
+                [_no_formula(self.value(row, place)) for place in range(len(self.columns))]
+            )
         return stream.getvalue()
 
     def latex(self) -> str:
-        r"""A `table` with a `tabular` in booktabs' rules (needs \usepackage{booktabs}); everything is escaped."""
-        align = "".join("r" if column.numeric else "l" for column in self.columns)
+        r"""A `table` with a `tabular` in booktabs' rules (needs \usepackage{booktabs}); everything
+        is escaped.
+        """
+        align = "".join("r" if column.numeric else "l" for column in self.headings)
         lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
         if self.heading:
-            lines += [" & ".join(_latex(column.name) for column in self.columns) + r" \\", r"\midrule"]
+            lines += [
+                " & ".join(_latex(column.name) for column in self.headings) + r" \\",
+                r"\midrule",
+            ]
         lines += [" & ".join(_latex(text) for text in line) + r" \\" for line in self.texts()]
         lines += [r"\bottomrule", r"\end{tabular}"]
-        said = ". ".join(part.rstrip(".") for part in (self.title, self.caption, *self.notes) if part)
+        said = ". ".join(
+            part.rstrip(".") for part in (self.title, self.caption, *self.notes) if part
+        )
         lines += [rf"\caption{{{_latex(said)}.}}"] if said else []
         return "\n".join([*lines, rf"\label{{tab:{self.name}}}", r"\end{table}", ""])
 
     def markdown(self) -> str:
         """A pipe table, the title above it and caption and notes below."""
-        rule = ["---:" if column.numeric else "---" for column in self.columns]
-        body = [[column.name for column in self.columns], rule, *self.texts()]
+        rule = ["---:" if column.numeric else "---" for column in self.headings]
+        body = [[column.name for column in self.headings], rule, *self.texts()]
         lines = ["| " + " | ".join(_pipe(text) for text in line) + " |" for line in body]
         before = [f"**{_pipe(self.title)}**", ""] if self.title else []
-        after = [entry for note in (self.caption, *self.notes) if note for entry in ("", _pipe(note))]
+        after = [
+            entry for note in (self.caption, *self.notes) if note for entry in ("", _pipe(note))
+        ]
         return "\n".join([*before, *lines, *after, ""])
 
 
 _LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    "[": "{[}", "]": "{]}", "*": "{*}", '"': "{''}", "`": r"\textasciigrave{}", "\u00a0": "~", "\u2026": r"\ldots{}",
-    "\u00d7": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "τ": r"$\tau$", "\u03b1": r"$\alpha$", "∞": r"$\infty$",
-    "ψ": r"$\psi$", "φ": r"$\phi$", "λ": r"$\lambda$", "η": r"$\eta$", "⟨": r"$\langle$", "⟩": r"$\rangle$",
-    "\u03b5": r"$\varepsilon$", "Δ": r"$\Delta$", "Σ": r"$\Sigma$", "→": r"$\rightarrow$", "²": r"$^2$", "\u2212": "$-$",
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}",
+    "[": "{[}", "]": "{]}", "*": "{*}", '"': "{''}", "`": r"\textasciigrave{}", "\u00a0": "~",
+    "\u2026": r"\ldots{}",
+    "\u00d7": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "τ": r"$\tau$",
+    "\u03b1": r"$\alpha$", "∞": r"$\infty$",
+    "ψ": r"$\psi$", "φ": r"$\phi$", "λ": r"$\lambda$", "η": r"$\eta$", "⟨": r"$\langle$",
+    "⟩": r"$\rangle$",
+    "\u03b5": r"$\varepsilon$", "Δ": r"$\Delta$", "Σ": r"$\Sigma$", "→": r"$\rightarrow$",
+    "²": r"$^2$", "\u2212": "$-$",
 }  # fmt: skip
 """Brackets and stars too: after the end of a row LaTeX would take them for an argument."""
 
 
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What a formula begins with, the wide forms of Asian scripts too; tabs and ends of lines are not printable."""
+"""What a formula begins with, the wide forms of Asian scripts too; tabs and ends of lines are not
+printable.
+"""
 
 
 def _no_formula(value: Any) -> Any:
-    """A cell as CSV holds it: text that a spreadsheet would run begins with a quote, and numbers stay numbers."""
+    """A cell as CSV holds it: text that a spreadsheet would run begins with a quote, and numbers
+    stay numbers.
+    """
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     try:
@@ -170,9 +213,13 @@ def _no_formula(value: Any) -> Any:
 
 def _latex(text: str) -> str:
     """Text as pdflatex sets it; a letter that neither Latin nor this table has needs lualatex."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split())).replace("--", "-{}-")
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split())).replace(
+        "--", "-{}-"
+    )
 
 
 def _pipe(text: str) -> str:
     """Text in Markdown: nothing in it is a mark, or HTML."""
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|" else letter for letter in " ".join(text.split()))
+    return "".join(
+        f"\\{letter}" if letter in "\\`*_[]<>|" else letter for letter in " ".join(text.split())
+    )

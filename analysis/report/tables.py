@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...instances.problem.options import described, option_names
-from ...solvers.outcome import Status
+from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
 from ..run.gaps import Comparison, InstanceKey, instance_key
@@ -28,7 +28,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     status = proved({"status": result.status.value, "levels": levels})
     sentence = result.status.sentence if status == result.status.value else "see the levels below"
     if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
-        sentence = f"certified: an equilibrium within {result.outcome.tolerance:g}"
+        sentence = f"an equilibrium within {result.outcome.tolerance:g}"
     rows: list[tuple[Any, ...]] = [
         ("status", f"{status}: {sentence}"),
         ("stopped", f"{result.stop.value}: {result.stop.sentence}"),
@@ -36,13 +36,22 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     known = {metric.name: metric for metric in metrics}
     if result.objective_name is not None:
         metric = known[result.objective_name]
-        rows.append(("objective", (result.objective, f"{metric.label} {figure(result.objective, metric)}")))
+        rows.append(
+            ("objective", (result.objective, f"{metric.label} {figure(result.objective, metric)}"))
+        )
         if result.bound is not None:
-            rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} (gap {percent(result.gap)})")))
+            away = f"gap {percent(result.gap)}"
+            if result.gap and agree(result.bound, 0.0, result.scale):
+                away = f"{difference(result.gap_absolute or 0.0, metric)} away"
+            rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} ({away})")))
     for level in levels[1:]:
-        metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])  # a level may be no metric
+        metric = known.get(level["objective"]) or Metric(
+            level["objective"], level["objective"]
+        )  # a level may be no metric
         bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
-        rows.append(("then", f"{metric.label} {figure(level['value'], metric)}, {bound}: {level['status']}"))
+        rows.append(
+            ("then", f"{metric.label} {figure(level['value'], metric)}, {bound}{_away(level)}")
+        )
     rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))
     for metric in metrics:
         if metric.name in result.metrics:
@@ -55,7 +64,9 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     return Table(slug(title), title, (_NAME, _VALUE), tuple(rows), heading=False)
 
 
-def comparison_tables(comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})) -> dict[InstanceKey, Table]:
+def comparison_tables(
+    comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
+) -> dict[InstanceKey, Table]:
     """The table of each instance: methods down, metrics and gaps across; failures said below it.
 
     `sources`: what to say below each table, by the instance's fingerprint.
@@ -68,17 +79,36 @@ def comparison_tables(comparison: Comparison, sources: Mapping[str, str] = Mappi
     for key, here in groups.items():
         problem, instance, mark = key
         twice = f" ({mark})" if names[problem, instance] > 1 else ""
-        lost = [error for row in comparison.frontiers if (error := row.get("error")) and row["fingerprint"] == mark]
+        lost = [
+            error
+            for row in comparison.frontiers
+            if (error := row.get("error")) and row["fingerprint"] == mark
+        ]
         notes = [*_failures(here), *(f"the frontier failed: {one_line(error)}" for error in lost)]
         metrics = analysis_of(problem).metric_table
-        tables[key] = _gap_table(f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metrics, notes)
+        tables[key] = _gap_table(
+            f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metrics, notes
+        )
     return tables
 
 
 def methods_table(methods: Sequence[Any]) -> Table:
     """The catalogue's methods: name, kind, objective, what each does, its options, its source."""
-    columns = tuple(map(Column, ("problem", "method", "kind", "optimizes", "what", "options", "source")))
-    rows = [(m.problem, m.name, m.kind, m.objective, m.summary, ", ".join(option_names(m.resolve())), m.source) for m in methods]
+    columns = tuple(
+        map(Column, ("problem", "method", "kind", "optimizes", "what", "options", "source"))
+    )
+    rows = [
+        (
+            m.problem,
+            m.name,
+            m.kind,
+            m.objective,
+            m.summary,
+            ", ".join(option_names(m.resolve())),
+            m.source,
+        )
+        for m in methods
+    ]
     return Table("methods", "", columns, tuple(rows))
 
 
@@ -89,14 +119,28 @@ def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
         for m in methods:
             if m.problem == problem:
                 options = ", ".join(option_names(m.resolve()))
-                facts = [f"{m.kind}, optimizes {m.objective}", *([f"options: {options}"] if options else []), m.source]
+                facts = [
+                    f"{m.kind}, optimizes {m.objective}",
+                    *([f"options: {options}"] if options else []),
+                    m.source,
+                ]
                 rows.append((m.name, f"{m.summary} ({'; '.join(facts)})"))
-        yield Table(slug(problem), problem, (Column("method", bold=True, wrap=False), Column("what")), tuple(rows))
+        yield Table(
+            slug(problem),
+            problem,
+            (Column("method", bold=True, wrap=False), Column("what")),
+            tuple(rows),
+        )
 
 
 def method_tables(method: Any) -> Iterator[Table]:
     """One method: what it is, and each of its options with its meaning, default and values."""
-    facts = {"what": method.summary, "kind": method.kind, "optimizes": method.objective, "source": method.source}
+    facts = {
+        "what": method.summary,
+        "kind": method.kind,
+        "optimizes": method.objective,
+        "source": method.source,
+    }
     yield facts_table(facts, f"{method.problem}: {method.name}")
     rows = [
         (
@@ -106,8 +150,18 @@ def method_tables(method: Any) -> Iterator[Table]:
         )
         for option in described(method.resolve())
     ]
-    columns = (Column("option", bold=True, wrap=False), Column("default", wrap=False), Column("meaning"))
-    yield Table(slug(f"{method.name} options"), "options" if rows else "no options", columns, tuple(rows), heading=bool(rows))
+    columns = (
+        Column("option", bold=True, wrap=False),
+        Column("default", wrap=False),
+        Column("meaning"),
+    )
+    yield Table(
+        slug(f"{method.name} options"),
+        "options" if rows else "no options",
+        columns,
+        tuple(rows),
+        heading=bool(rows),
+    )
 
 
 def facts_table(facts: Mapping[str, object], title: str) -> Table:
@@ -127,7 +181,9 @@ def figure(value: float | None, metric: Metric) -> str:
 
 
 def difference(value: float, metric: Metric) -> str:
-    """A difference of a metric as text: one that its digits would show as 0 is given with two digits of its own."""
+    """A difference of a metric as text: one that its digits would show as 0 is given with two
+    digits of its own.
+    """
     text = figure(value, metric)
     if value and not any(digit in text.removesuffix(metric.unit) for digit in "123456789"):
         return f"{value:.2g}{f' {metric.unit}' if metric.unit else ''}"
@@ -157,57 +213,146 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def proved(line: Line | Row) -> str:
-    """The status of a row, and how many of its levels are proved where it has several."""
+    """The status of a row; the gap of the first later level that is not proved; and what of it is
+    certified by a proof file that was verified.
+    """
     levels = line.get("levels") or []
-    done = sum(level["status"] == "optimal" for level in levels)
-    return f"{line['status']} ({done} of {len(levels)} levels)" if 0 < done < len(levels) else str(line["status"])
+    standing = (line.get("proof") or {}).get("standing")
+    said = {"certified": ", certified", "partly": ", partly certified"}.get(str(standing), "")
+    if levels and levels[0]["status"] == "optimal":
+        later = next((level for level in levels if level["status"] != "optimal"), None)
+        said = said if later is None else f", then {level_gap(later)}{said}"
+    return f"{line['status']}{said}"
+
+
+def level_gap(level: Mapping[str, Any]) -> str:
+    """How far a level's value is from its own bound, in words."""
+    if level["value"] is None or level["bound"] is None:
+        return "no bound" if level["bound"] is None else "no value"
+    if not level["bound"]:
+        return f"{level['value']:.3g} above 0" if level["value"] else "gap 0 %"
+    return f"gap {percent(abs(level['value'] - level['bound']) / abs(level['bound']))}"
+
+
+def _away(level: Mapping[str, Any]) -> str:
+    """What a level's bound proves of it."""
+    if level["status"] == "optimal":
+        return ": optimal"
+    return f": {level['status']}" if level["bound"] is None else f": {level_gap(level)}"
 
 
 def slug(text: str) -> str:
     """A text as a file's name: lower-case letters and digits joined by hyphens."""
-    return "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split()) or "table"
-
-
-def _gap(line: Line, metric: Metric) -> tuple[float | None, str]:
-    """The gap to the best proved bound; where that is 0 a fraction means nothing, and the difference is shown."""
-    fraction = line["gaps"].get(f"gap_{metric.name}")
-    value = line["metrics"].get(metric.name)
-    if fraction is not None and value is not None and abs(fraction) > 1e6 * max(abs(value), 1e-3):
-        return fraction, f"+{difference(value, metric)}"
-    return fraction, percent(fraction)
+    return (
+        "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
+        or "table"
+    )
 
 
 def _failures(lines: Sequence[Line]) -> list[str]:
-    """A sentence for every method whose runs failed or found no answer: its means are over the others."""
+    """A sentence for every method whose runs failed or found no answer: its means are over the
+    others.
+    """
     notes = []
     for line in lines:
         if line["failed"]:
             why = "; ".join(map(one_line, line["errors"]))
-            notes.append(f"{line['method']} failed in {line['failed']} of {line['runs']} runs: {why}")
+            notes.append(
+                f"{line['method']} failed in {line['failed']} of {line['runs']} runs: {why}"
+            )
         if line["unanswered"] and line["metrics"]:
-            notes.append(f"{line['method']} found no answer in {line['unanswered']} of {line['runs']} runs")
+            notes.append(
+                f"{line['method']} found no answer in {line['unanswered']} of {line['runs']} runs"
+            )
     return notes
 
 
-def _gap_table(title: str, source: str, lines: Sequence[Line], metrics: Sequence[Metric], notes: Sequence[str]) -> Table:
-    shown = [metric for metric in metrics if metric.compared and any(metric.name in line["metrics"] for line in lines)]
-    gapped = [metric for metric in shown if any(line["gaps"].get(f"gap_{metric.name}") is not None for line in lines)]
+def _gap_table(
+    title: str, source: str, lines: Sequence[Line], metrics: Sequence[Metric], notes: Sequence[str]
+) -> Table:
+    shown = [
+        metric
+        for metric in metrics
+        if metric.compared and any(metric.name in line["metrics"] for line in lines)
+    ]
+    bounds = {name: bound for line in lines for name, bound in line["bounds"].items()}
+    zero = [
+        metric.name
+        for metric in shown
+        if metric.name in bounds and agree(bounds[metric.name], 0.0, _scale(lines, metric.name))
+    ]
+    repeated = any(line["runs"] > 1 for line in lines)
+    # Kept longest on a narrow terminal: what is proved of the first objective, then seconds, then
+    # the other objectives.
+    first = [metric.name for metric in shown if metric.name in bounds][:1]
+    order = [*first, *(f"gap_{name}" for name in first), "seeds", "seconds"]
+    for metric in sorted(shown, key=lambda metric: metric.name not in bounds):
+        order += [name for name in (metric.name, f"gap_{metric.name}") if name not in order]
+    rank = {name: place + 1 for place, name in enumerate(order)}
     columns = [Column("method", bold=True, wrap=False), Column("status")]
+    if repeated:
+        columns.append(Column("seeds", numeric=True, rank=rank["seeds"]))
     for metric in shown:
         name = f"{metric.heading} [{metric.unit}]" if metric.unit else metric.heading
-        columns.append(Column(name, partial(figure, metric=replace(metric, unit="")), numeric=True, key=metric.name))
-        if metric in gapped:
-            columns.append(Column("gap", numeric=True, wrap=False, key=f"gap_{metric.name}"))
-    columns.append(Column("seconds", seconds_text, numeric=True))
+        columns.append(
+            Column(
+                f"{name} (bound 0)" if metric.name in zero else name,
+                partial(figure, metric=replace(metric, unit="")),
+                numeric=True,
+                key=metric.name,
+                rank=rank[metric.name],
+            )
+        )
+        if repeated:
+            columns.append(Column("sd", key=f"sd_{metric.name}", people=False))
+        if metric.name in bounds:
+            key = f"gap_{metric.name}"
+            columns.append(
+                Column(
+                    f"{metric.heading} gap",
+                    percent,
+                    numeric=True,
+                    key=key,
+                    rank=rank[key],
+                    people=metric.name not in zero,
+                )
+            )
+            columns.append(Column("difference", key=f"difference_{metric.name}", people=False))
+    columns.append(Column("seconds", seconds_text, numeric=True, rank=rank["seconds"]))
     rows = []
     for line in lines:
         cells: list[Any] = [label(line), proved(line)]
+        if repeated:
+            cells.append(line["runs"] - line["failed"] - line["unanswered"])
         for metric in shown:
-            cells.append(line["metrics"].get(metric.name))
-            if metric in gapped:
-                cells.append(_gap(line, metric))
+            spread = line["spreads"].get(metric.name)
+            cells.append(_with_spread(line["metrics"].get(metric.name), spread, metric))
+            cells += [spread] if repeated else []
+            if metric.name in bounds:
+                cells.append(line["gaps"].get(f"gap_{metric.name}"))
+                cells.append(line["differences"].get(f"difference_{metric.name}"))
         rows.append((*cells, line["seconds"]))
-    return Table(slug(title), title, tuple(columns), tuple(rows), source, tuple(notes))
+    said = (
+        [
+            "Rows of several seeds are means over them, ± the standard deviation; gaps and "
+            "seconds are means."
+        ]
+        if repeated
+        else []
+    )
+    return Table(slug(title), title, tuple(columns), tuple(rows), source, (*said, *notes))
+
+
+def _scale(lines: Sequence[Line], metric: str) -> float:
+    return next((line["scales"][metric] for line in lines if metric in line["scales"]), 1.0)
+
+
+def _with_spread(value: float | None, spread: float | None, metric: Metric) -> Any:
+    """A mean and, where the seeds differ, how much."""
+    if value is None or not spread:
+        return value
+    bare = replace(metric, unit="")
+    return value, f"{figure(value, bare)} ±{difference(spread, bare)}"
 
 
 def _shortened(value: Any) -> str:

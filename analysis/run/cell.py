@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal
 
 from ...instances.problem.base import Instance, plain
@@ -15,6 +17,7 @@ from ...solvers.interrupts import deferred
 from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..registry import analysis_of
+from .proving import prove_beside
 from .result import Result, fingerprint, versions
 from .rows import Row
 from .solve import solve
@@ -22,7 +25,9 @@ from .solve import solve
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: an instance, a method and a seed, with the options that method takes."""
+    """One run: an instance, a method and a seed, with the options that method takes; `prove` names
+    the folder for the proof of its answer.
+    """
 
     instance: Instance
     method: str | Callable[..., Any]
@@ -32,42 +37,85 @@ class Cell:
     predict: float | None = None
     file: str | None = None
     kind: Literal["run", "frontier"] = "run"
+    prove: str | None = None
 
     @property
     def name(self) -> str:
         """The method's name in tables."""
-        return self.method if isinstance(self.method, str) else getattr(self.method, "__name__", type(self.method).__name__)
+        return (
+            self.method
+            if isinstance(self.method, str)
+            else getattr(self.method, "__name__", type(self.method).__name__)
+        )
 
     @cached_property
     def key(self) -> str:
-        """What identifies the cell in a JSONL file: what is run, on what, how, and by which version of this package."""
+        """What identifies the cell in a JSONL file: what is run, on what, how, and by which version
+        of this package.
+        """
         where = (
             None
             if isinstance(self.method, str)
             else f"{self.method.__module__}.{getattr(self.method, '__qualname__', self.name)}"
         )
-        parts = [self.instance.problem, self.instance.name, fingerprint(self.instance), self.name, where, self.seed]
+        parts = [
+            self.instance.problem,
+            self.instance.name,
+            fingerprint(self.instance),
+            self.name,
+            where,
+            self.seed,
+        ]
         options = sorted([name, repr(value)] for name, value in self.options.items())
-        return json.dumps([self.kind, *parts, self.time_limit, options, self.predict, versions().get("cotenant")])
+        how = [self.time_limit, options, self.predict, versions().get("cotenant")]
+        return json.dumps([self.kind, *parts, *how, *(["proved"] if self.prove else [])])
 
 
 def run_cell(cell: Cell) -> Row:
-    """One row, of JSON values: the run's summary, or its error; only KeyboardInterrupt passes through."""
+    """One row, of JSON values: the run's summary, or its error; only KeyboardInterrupt passes
+    through.
+    """
     try:
         if cell.kind == "frontier":
             return _as_read(_run_frontier(cell))
         instance = cell.instance if cell.predict is None else _predicted(cell)
-        result = solve(instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options)
-        with deferred() as came:  # the answer is known: its row is made, whatever comes
-            row = {**result.summary(), **_judged(cell, result), **_recorded(cell, result), **_identity(cell)}
-            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if came.interrupted else row)
+        result = solve(
+            instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options
+        )
+        with deferred() as put_off:  # the answer is known: its row is made, whatever comes
+            row = {
+                **result.summary(),
+                **_proved(cell, result),
+                **_judged(cell, result),
+                **_recorded(cell, result),
+                **_identity(cell),
+            }
+            return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
     except (Exception, SystemExit) as error:
         return failed_row(cell, error)
 
 
+def _proved(cell: Cell, result: Result) -> Row:
+    """The proof of its answer, made and judged; what fails in it never takes the answer with it."""
+    if cell.prove is None or cell.predict is not None:
+        return {}
+    name = f"{result.problem}-{result.method}-{sha256(cell.key.encode()).hexdigest()[:8]}"
+    try:
+        found = prove_beside(
+            cell.instance, cell.file, result, Path(cell.prove), name, cell.time_limit
+        )
+    except Exception as error:
+        return {"proof": {"standing": "claimed", "says": f"{type(error).__name__}: {error}"}}
+    return {"proof": found.document()}
+
+
 def failed_row(cell: Cell, error: BaseException) -> Row:
     """The row of a run that failed, with its reason."""
-    text = str(error) if isinstance(error, CotenantError) else short_of_memory(error) or f"{type(error).__name__}: {error}"
+    text = (
+        str(error)
+        if isinstance(error, CotenantError)
+        else short_of_memory(error) or f"{type(error).__name__}: {error}"
+    )
     return _as_read({**_identity(cell), "status": "error", "metrics": {}, "error": text})
 
 
@@ -81,7 +129,7 @@ def _as_read(row: Mapping[str, Any]) -> Row:
 
 
 def _option(value: Any) -> Any:
-    """An option as a JSON value; what has none is told by its name."""
+    """An option as a JSON value; its repr where it has none."""
     try:
         return json.loads(json.dumps(plain(value), allow_nan=False))
     except (TypeError, ValueError):
@@ -89,7 +137,9 @@ def _option(value: Any) -> Any:
 
 
 def _identity(cell: Cell) -> Row:
-    """What is known of a row before it is run; its key comes last, so that a line cut short has none."""
+    """What is known of a row before it is run; its key comes last, so that a line cut short has
+    none.
+    """
     return {
         "problem": cell.instance.problem,
         "instance": cell.instance.name,
@@ -112,7 +162,9 @@ def _run_frontier(cell: Cell) -> Row:
     frontiers = analysis_of(cell.instance.problem).frontiers
     assert frontiers is not None, "the grid makes no such cell"
     found = frontiers(cell.instance, time_limit=cell.time_limit, **cell.options)
-    status = Status.OPTIMAL if all(each.status is Status.OPTIMAL for each in found) else Status.FEASIBLE
+    status = (
+        Status.OPTIMAL if all(each.status is Status.OPTIMAL for each in found) else Status.FEASIBLE
+    )
     documents = [each.document() for each in found]
     return {
         **_identity(cell),
@@ -126,11 +178,15 @@ def _run_frontier(cell: Cell) -> Row:
 
 def _stopped(stops: Sequence[Stop]) -> Stop:
     """Why several searches ended, in one word: interrupted before out of time before finished."""
-    return next((stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED)
+    return next(
+        (stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED
+    )
 
 
 def predictor(problem: str) -> Callable[..., Instance]:
-    """What makes an instance of predicted values: (instance, share, rng) -> instance; raises InvalidOption when nothing does."""
+    """What makes an instance of predicted values: (instance, share, rng) -> instance; raises
+    InvalidOption when nothing does.
+    """
     found = analysis_of(problem).predicted
     if found is None:
         raise InvalidOption(f"there is no predictor for {problem}; leave predict out")
@@ -141,18 +197,33 @@ def _predicted(cell: Cell) -> Instance:
     """The instance as the predictor sees it."""
     import numpy as np
 
-    return predictor(cell.instance.problem)(cell.instance, cell.predict, np.random.default_rng(cell.seed))
+    return predictor(cell.instance.problem)(
+        cell.instance, cell.predict, np.random.default_rng(cell.seed)
+    )
 
 
 def _judged(cell: Cell, result: Result) -> Row:
-    """An answer to a predicted instance is judged on the true one; bounds on predictions are no bounds and are dropped."""
+    """An answer to a predicted instance is judged on the true one; bounds on predictions are no
+    bounds and are dropped.
+    """
     if cell.predict is None:
         return {}
     measure = analysis_of(cell.instance.problem).metrics
-    metrics = {} if result.solution is None else measure(cell.instance, result.solution, **_taken(measure, cell.options))
+    metrics = (
+        {}
+        if result.solution is None
+        else measure(cell.instance, result.solution, **_taken(measure, cell.options))
+    )
     objective = None if result.objective_name is None else metrics.get(result.objective_name)
     status = "feasible" if result.solution is not None else result.status.value
-    return {"metrics": metrics, "bound": None, "gap": None, "gap_absolute": None, "objective": objective, "status": status}
+    return {
+        "metrics": metrics,
+        "bound": None,
+        "gap": None,
+        "gap_absolute": None,
+        "objective": objective,
+        "status": status,
+    }
 
 
 def _recorded(cell: Cell, result: Result) -> Row:

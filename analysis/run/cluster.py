@@ -1,8 +1,10 @@
-"""Runs on a Dask cluster: the cells of a comparison as tasks, each in a child process of the worker that takes it.
+"""Runs on a Dask cluster: the cells of a comparison as tasks, each in a child process of the worker
+that takes it.
 
-A task runs its cell under the same hard limit as a local process does, in a child of its own thread: solver libraries are
-not safe in the threads of a worker. Cells and instances are kept by the scheduler as bytes, so that those of a worker that
-is lost are run by another; only the children open them.
+A task runs its cell under the same hard limit as a local process does, in a child of its own
+thread: solver libraries are not safe in the threads of a worker. Cells and instances are kept by
+the scheduler as bytes, so that those of a worker that is lost are run by another; only the children
+open them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ...instances.problem.errors import CotenantError, EngineError, InvalidOption
@@ -60,11 +61,14 @@ class Cluster:
     Raises
     ------
     InvalidOption
-        When it is entered: Dask is not installed, or no scheduler answers at the address. By `prepare`: it has no worker,
-        or one without this package, with another version of it, or that cannot import a function of the user's own.
+        When it is entered: Dask is not installed, or no scheduler answers at the address. By
+        `prepare`: it has no worker, or one without this package, with another version of it, or
+        that cannot import a function of the user's own.
     """
 
-    def __init__(self, address: str, limit: float | None = None, stopping: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, address: str, limit: float | None = None, stopping: Callable[[], None] | None = None
+    ) -> None:
         self._address, self._limit, self._stopping = address, limit, stopping
         self._token = uuid.uuid4().hex
         self._client: Any = None
@@ -75,33 +79,44 @@ class Cluster:
         try:
             from distributed import Client
         except ImportError as error:
-            missing = f"dask needs the Dask libraries ({error}); python -m pip install 'cotenant[cluster]'"
+            missing = (
+                f"dask needs the Dask libraries ({error}); python -m pip install "
+                "'cotenant[cluster]'"
+            )
             raise InvalidOption(missing) from None
         _require_scheduler(self._address)
-        # The library tells of every connection that breaks; what matters of it becomes an error or a row here. Its loggers
+        # The library tells of every connection that breaks; what matters of it becomes an error or
+        # a row here. Its loggers
         # have levels of their own (Dask's configuration).
         self._levels = {name: logging.getLogger(name).level for name in _loggers()}
         for name in self._levels:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         connect: Any = Client  # not typed
         try:
-            self._client = connect(self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant")
+            self._client = connect(
+                self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant"
+            )
         except Exception as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise _nobody(self._address, str(error)) from None
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *reason: object) -> None:
         if self._client is not None:
             with suppress(Exception):
-                _within(ANSWER_SECONDS, lambda: self._client.run(end_all, self._token, on_error="ignore"))
+                _within(
+                    ANSWER_SECONDS,
+                    lambda: self._client.run(end_all, self._token, on_error="ignore"),
+                )
             with suppress(Exception):
                 self._client.close(timeout=ANSWER_SECONDS)
         for name, level in self._levels.items():
             logging.getLogger(name).setLevel(level)
 
     def prepare(self, cells: Sequence[Cell]) -> None:
-        """Refuse, before any work, workers that would fail, and what cannot be had in another process."""
+        """Refuse, before any work, workers that would fail, and what cannot be had in another
+        process.
+        """
         self._cells = list(cells)
         own = user_functions(cells)
         found = self._workers()
@@ -110,22 +125,29 @@ class Cluster:
             time.sleep(0.2)
             found = self._workers()
         if not found:
-            raise InvalidOption(f"dask is {self._address!r}: that cluster has no workers; start one: dask worker {self._address}")
+            raise InvalidOption(
+                f"dask is {self._address!r}: that cluster has no workers; start one: dask "
+                f"worker {self._address}"
+            )
         told = self._asked(lambda: self._client.run(looked, list(own), on_error="return"))
         if told is None:
-            raise InvalidOption(f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s")
+            raise InvalidOption(
+                f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s"
+            )
         _require_fit(told, own)
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come. After Ctrl-C those that are handed in within the grace, and then KeyboardInterrupt."""
-        came: SimpleQueue[Any] = SimpleQueue()
-        with Interrupts(lambda: came.put(None)) as interrupts:
-            going = self._submitted(came)
+        """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
+        KeyboardInterrupt.
+        """
+        finished: SimpleQueue[Any] = SimpleQueue()
+        with Interrupts(lambda: finished.put(None)) as interrupts:
+            going = self._submitted(finished)
             ends = float("inf")
             workerless_since = 0.0
             while going and time.monotonic() < ends:
                 try:
-                    future = came.get(timeout=_LOOK)
+                    future = finished.get(timeout=_LOOK)
                 except Empty:
                     workerless_since = self._without_workers(workerless_since)
                     continue
@@ -133,8 +155,13 @@ class Cluster:
                     if self._stopping is not None:
                         self._stopping()
                     ends = time.monotonic() + INTERRUPT_GRACE + ANSWER_SECONDS
-                    self._asked(lambda: self._client.run(interrupt_all, self._token, on_error="ignore"))
-                elif future.key in going and (row := row_of(going.pop(future.key)[0], self._came(future))) is not None:
+                    self._asked(
+                        lambda: self._client.run(interrupt_all, self._token, on_error="ignore")
+                    )
+                elif (
+                    future.key in going
+                    and (row := row_of(going.pop(future.key)[0], self._outcome(future))) is not None
+                ):
                     yield row
             if interrupts.heard:
                 raise KeyboardInterrupt
@@ -149,8 +176,10 @@ class Cluster:
         except Exception:
             raise self._gone() from None
 
-    def _submitted(self, came: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
-        """Every cell as a task: its name -> the cell and its future; `came` gets the futures as they are done."""
+    def _submitted(self, finished: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
+        """Every cell as a task: its name -> the cell and its future; `came` gets the futures as
+        they are done.
+        """
         given: dict[str, Any] = {}
         going: dict[str, tuple[Cell, Any]] = {}
         with warnings.catch_warnings():
@@ -158,9 +187,12 @@ class Cluster:
             for number, cell in enumerate(self._cells):
                 mark = fingerprint(cell.instance) + cell.instance.name
                 if mark not in given:
-                    # A task and not scattered data: when the worker that holds it is lost it is made again.
+                    # A task and not scattered data: when the worker that holds it is lost it is
+                    # made again.
                     name = f"cotenant-instance-{self._token}-{len(given)}"
-                    given[mark] = self._client.submit(kept, pickle.dumps(cell.instance), key=name, pure=False)
+                    given[mark] = self._client.submit(
+                        kept, pickle.dumps(cell.instance), key=name, pure=False
+                    )
                 future = self._client.submit(
                     run_there,
                     pickled_cell(cell),
@@ -174,10 +206,10 @@ class Cluster:
                 )
                 going[future.key] = (cell, future)
         for _, future in list(going.values()):
-            future.add_done_callback(came.put)
+            future.add_done_callback(finished.put)
         return going
 
-    def _came(self, future: Any) -> CellOutcome:
+    def _outcome(self, future: Any) -> CellOutcome:
         """What came of a task; a cell that no worker survives is a failure of the cell."""
         from distributed import KilledWorker
 
@@ -186,7 +218,10 @@ class Cluster:
         try:
             found: CellOutcome = future.result(timeout=ANSWER_SECONDS)
         except KilledWorker:
-            return "failed", "every Dask worker that ran it died; see the workers' logs (out of memory?)"
+            return (
+                "failed",
+                "every Dask worker that ran it died; see the workers' logs (out of memory?)",
+            )
         except Exception as error:
             if self._client.status != "running":
                 raise self._gone() from None
@@ -194,14 +229,19 @@ class Cluster:
         return found
 
     def _without_workers(self, workerless_since: float) -> float:
-        """Raise EngineError when the scheduler is gone, or for too long every worker; returns since when there is none."""
+        """Raise EngineError when the scheduler is gone, or for too long every worker; returns since
+        when there is none.
+        """
         if self._client.status != "running":
             raise self._gone()
         if self._workers():
             return 0.0
         now = time.monotonic()
         if workerless_since and now - workerless_since > NO_WORKER_SECONDS:
-            raise EngineError(f"the cluster at {self._address} has been without workers for {NO_WORKER_SECONDS:g} s; {_RESUME}")
+            raise EngineError(
+                f"the cluster at {self._address} has been without workers for "
+                f"{NO_WORKER_SECONDS:g} s; {_RESUME}"
+            )
         return workerless_since or now
 
     def _gone(self) -> EngineError:
@@ -212,7 +252,11 @@ _RESUME = "with --out the rows so far are kept, and the same command goes on fro
 
 
 def _loggers() -> list[str]:
-    return [name for name in ["distributed", *logging.root.manager.loggerDict] if name.split(".")[0] == "distributed"]
+    return [
+        name
+        for name in ["distributed", *logging.root.manager.loggerDict]
+        if name.split(".")[0] == "distributed"
+    ]
 
 
 def _require_scheduler(address: str) -> None:
@@ -248,28 +292,40 @@ def _require_address(address: str) -> None:
     """Raise InvalidOption for what can be no address; HOST:PORT alone is tcp, as in Dask."""
     scheme, _, place = address.rpartition("://")
     host, _, port = place.rpartition(":")
-    good = scheme == "inproc" or (host and port.isascii() and port.isdigit() and 0 < int(port) < 2**16)
+    good = scheme == "inproc" or (
+        host and port.isascii() and port.isdigit() and 0 < int(port) < 2**16
+    )
     if not good or scheme not in ("", "tcp", "tls", "ws", "wss", "ucx", "inproc"):
-        raise InvalidOption(f"dask is {address!r}; expected tcp://HOST:PORT or tls://HOST:PORT, as `dask scheduler` prints it")
+        raise InvalidOption(
+            f"dask is {address!r}; expected tcp://HOST:PORT or tls://HOST:PORT, as `dask "
+            "scheduler` prints it"
+        )
 
 
 def _nobody(address: str, why: str) -> InvalidOption:
-    return InvalidOption(f"dask is {address!r}: no scheduler answers there within {ANSWER_SECONDS:g} s ({why}); {_HOW}")
+    return InvalidOption(
+        f"dask is {address!r}: no scheduler answers there within {ANSWER_SECONDS:g} s "
+        f"({why}); {_HOW}"
+    )
 
 
 def _require_fit(told: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
-    """Raise InvalidOption unless every worker has this version of the package and can open the user's own functions."""
+    """Raise InvalidOption unless every worker has this version of the package and can open the
+    user's own functions.
+    """
     here = versions().get("cotenant")
     for worker, found in told.items():
         if isinstance(found, BaseException):
             raise InvalidOption(
-                f"the Dask worker {worker} cannot run this package ({type(found).__name__}: {found}); install cotenant {here} "
+                f"the Dask worker {worker} cannot run this package ({type(found).__name__}: "
+                f"{found}); install cotenant {here} "
                 "where it runs and start it again"
             )
         there, reasons = found
         if there != here:
             raise InvalidOption(
-                f"the Dask worker {worker} has cotenant {there}, and this is {here}; install {here} there and start it again"
+                f"the Dask worker {worker} has cotenant {there}, and this is {here}; install "
+                f"{here} there and start it again"
             )
         refuse_unpicklable(own, dict(zip(own, reasons, strict=True)).__getitem__)
 
@@ -305,11 +361,15 @@ def kept(instance: bytes) -> bytes:
 
 
 def looked(own: Sequence[bytes]) -> tuple[str | None, list[str]]:
-    """The version of this package on a worker, and why each function of the user's own cannot be opened there."""
+    """The version of this package on a worker, and why each function of the user's own cannot be
+    opened there.
+    """
     return versions().get("cotenant"), [why_unpicklable(frame) for frame in own]
 
 
-def run_there(frame: bytes, instance: bytes, limit: float | None, time_limit: float | None, token: str) -> CellOutcome:
+def run_there(
+    frame: bytes, instance: bytes, limit: float | None, time_limit: float | None, token: str
+) -> CellOutcome:
     """Run a pickled cell in the child of this thread."""
     if token in _STOPPED:
         return "interrupted", None
@@ -339,7 +399,9 @@ def end_all(token: str) -> None:
     """End the children of a comparison on this worker."""
     _STOPPED.add(token)
     for worker in _of(token):
-        threading.Thread(target=worker.end, name="cotenant-ending", daemon=True).start()  # it may wait; the worker may not
+        threading.Thread(
+            target=worker.end, name="cotenant-ending", daemon=True
+        ).start()  # it may wait; the worker may not
     for key in [key for key in list(_WORKERS) if key[0] == token]:
         del _WORKERS[key]
 

@@ -1,7 +1,8 @@
 """Instances x methods x seeds: one row a run.
 
-A row is a plain dict: what `Result.summary` gives, plus `error` for a run that failed. Rows are appended whole to a JSONL
-file as they come, and finished cells are skipped when the same comparison is started again.
+A row is a plain dict: what `Result.summary` gives, plus `error` for a run that failed. Rows are
+appended whole to a JSONL file as they come, and finished cells are skipped when the same comparison
+is started again.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from .documents import require_good
 from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
+from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, runner_of, validate_place
 
 TIME_LIMIT = 60.0
-"""Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for ever."""
-
-Progress = Callable[[int, int, Row], None]
+"""Seconds for each run when nothing else is said: one hard cell must not hold up a sweep for
+ever.
+"""
 
 
 def compare(
@@ -38,49 +40,61 @@ def compare(
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
     frontier: bool = False,
+    prove: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
     jobs: int | None = None,
     dask: str | None = None,
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     stopping: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run every method on every instance with every seed, and measure every gap.
 
     Parameters
     ----------
-    instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem. A name that only some
-        of the problems know is run where it is known. What is exact, or takes no `rng`, runs once: no seed changes it.
+    instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem.
+        A name that only some of the problems know is run where it is known. What is exact, or takes
+        no `rng`, runs once: no seed changes it.
     time_limit : seconds for each run; None for no limit, with which an exact method may never end.
-    options : given to every method that takes them (engine, ...), and to the metrics of all (alpha); an option that
-        neither takes is an error.
-    predict : share of the penalties that is sampled; methods then see penalties predicted from the sample and their
-        answers are judged on the true ones (problems that have a predictor).
-    frontier : also find each instance's proved frontiers of efficiency against fairness, a row of their own.
-    files : where an instance was read from, by its fingerprint; for the commands that the report prints.
-    jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run in a process of its own
-        has a hard limit, and may die without taking the comparison with it.
-    dask : address of a Dask scheduler, whose workers run the cells instead; see `analysis.run.cluster`.
-    hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x `time_limit` + 20 s when
-        not given, and none without a time limit. Needs `jobs` or `dask`.
-    out : JSONL file to append rows to; cells it already holds are skipped. One process at a time adds to a file.
-    progress : called with (done, total, row).
-    stopping : called when processes or a cluster were asked to stop, before the rows that they still hand in.
+    options : given to every method that takes them (engine, ...), and to the metrics of all
+        (alpha); an option that neither takes is an error.
+    predict : share of the penalties that is sampled; methods then see penalties predicted from the
+        sample and their answers are judged on the true ones (problems that have a predictor).
+    frontier : also find each instance's proved frontiers of efficiency against fairness, a row of
+        their own.
+    prove : folder in which the proof of every answer that can have one is written, after the run
+        and in as much time again, and verified; rows then say whether their claims are certified.
+    files : where an instance was read from, by its fingerprint; for the commands that the report
+        prints.
+    jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run
+        in a process of its own has a hard limit, and may die without taking the comparison with it.
+    dask : address of a Dask scheduler, whose workers run the cells instead; see
+        `analysis.run.cluster`.
+    hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x
+        `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
+    out : JSONL file to append rows to; cells it already holds are skipped. One process at a time
+        adds to a file.
+    progress : called with (done, total, row). True shows a line in a terminal or a notebook once
+        two seconds have passed, False none.
+    stopping : called when processes or a cluster were asked to stop, before the rows that they
+        still hand in.
 
-    A method that fails becomes a row with `error`. Ctrl-C keeps what is done: methods that keep their best answer when they
-    are interrupted have 10 s to hand it in, and a second Ctrl-C ends at once. Rows are the same, up to seconds, wherever
-    they are run.
+    A method that fails becomes a row with `error`. Ctrl-C keeps what is done: methods that keep
+    their best answer when they are interrupted have 10 s to hand it in, and a second Ctrl-C ends at
+    once. Rows are the same, up to seconds, wherever they are run.
 
     Raises
     ------
     InvalidOption, UnknownName
-        Before any work. With `jobs` or `dask` also for a function that another process cannot import, such as a lambda or a
-        function of the script that is running.
+        Before any work. With `jobs` or `dask` also for a function that another process cannot
+        import, such as a lambda or a function of the script that is running.
     InvalidFile
-        `out` cannot be written, or another process is adding rows to it; the rows it holds are whole.
+        `out` cannot be written, or another process is adding rows to it; the rows it holds are
+        whole.
     EngineError
-        The cluster, or the machine's last process, went away in the middle; the rows so far are in `out`.
+        The cluster, or the machine's last process, went away in the middle; the rows so far are in
+        `out`.
     """
     if isinstance(instances, Instance):
         raise InvalidOption("instances is a single instance; expected a list of them")
@@ -91,9 +105,14 @@ def compare(
     validate_predict(predict, instances)
     grid = Grid(options or {}, time_limit, predict)
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
-    cells = [replace(cell, file=(files or {}).get(fingerprint(cell.instance))) for cell in cells]
+    folder = None if prove is None else os.fspath(prove)
+    cells = [
+        replace(cell, file=(files or {}).get(fingerprint(cell.instance)), prove=folder)
+        for cell in cells
+    ]
     rows: list[Row] = []
     interrupted = False
+    shown = watched() if progress is True else progress or None
     try:
         with locked(out):
             finished = finished_rows(out)
@@ -108,8 +127,8 @@ def compare(
                         if file is not None:
                             file.add(row)
                         rows.append(row)
-                        if progress is not None:
-                            progress(len(rows), len(cells), row)
+                        if shown is not None:
+                            shown(len(rows), len(cells), row)
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}

@@ -1,4 +1,6 @@
-"""The JSON document of a row (pydantic lives only at this edge), checked before anything is made of it."""
+"""The JSON document of a row (pydantic lives only at this edge), checked before anything is made of
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from .rows import Row
 KEPT = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 """Of rows: later versions may write more into them."""
 Number = Annotated[float, Field(ge=-1e300, le=1e300)]
-"""A number whose square, or sum with some others, need not be finite, but whose text and difference are."""
+"""A number whose square, or sum with some others, need not be finite, but whose text and difference
+are.
+"""
 
 Scale = Annotated[float, Field(gt=0, le=1e300)]
 
@@ -93,7 +97,9 @@ class RowDocument(BaseModel):
 
 
 def require_good(rows: Iterable[Row], where: str) -> None:
-    """Raise InvalidFile, naming `where`, for the first row of a comparison that is not as this version writes it."""
+    """Raise InvalidFile, naming `where`, for the first row of a comparison that is not as this
+    version writes it.
+    """
     for row in rows:
         require_document(RowDocument, row, where)
         if wrong := _wrong(row):
@@ -122,8 +128,17 @@ def _wrong(row: Row) -> str:
         return "seconds is None, expected a number"
     known = {metric.name for metric in analysis_of(row["problem"]).metric_table}
     if row.get("objective_name") is not None and row["objective_name"] not in known:
-        return f"objective_name is {row['objective_name']!r}, which is no metric of {row['problem']}"
+        return (
+            f"objective_name is {row['objective_name']!r}, which is no metric of {row['problem']}"
+        )
     strange = [
-        name for each in row.get("frontiers") or () for name in (each["efficiency"], each["fairness"]) if name not in known
+        name
+        for each in row.get("frontiers") or ()
+        for name in (each["efficiency"], each["fairness"])
+        if name not in known
     ]
-    return f"a frontier is of {strange[0]!r}, which is no metric of {row['problem']}" if strange else ""
+    return (
+        f"a frontier is of {strange[0]!r}, which is no metric of {row['problem']}"
+        if strange
+        else ""
+    )

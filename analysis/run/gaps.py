@@ -1,4 +1,6 @@
-"""The rows of a comparison judged: every gap measured against the best proved bound of the same instance."""
+"""The rows of a comparison judged: every gap measured against the best proved bound of the same
+instance.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from inspect import Signature, signature
+from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
-from ...solvers.outcome import AGREE, agree
+from ...solvers.outcome import agree
 from ..metric import Metric
 from ..registry import analysis_of
 from .rows import Line, Row
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
 
 
 InstanceKey = tuple[str, str, str]
-"""What tells instances apart in tables: the problem, the name, and the fingerprint of the content."""
+"""What tells instances apart in tables: the problem, the name, and the fingerprint of the
+content.
+"""
 
 
 def instance_key(row: Row | Line) -> InstanceKey:
@@ -46,22 +51,37 @@ class Comparison:
 
     @property
     def table(self) -> pandas.DataFrame:
-        """One line per run: problem, instance, method, seed, status, seconds, each metric, and its gap."""
+        """One line per run: problem, instance, method, seed, status, seconds, each metric, its gap
+        and its difference to the best proved bound; the gap is NaN where that bound is 0.
+        """
         import pandas
 
         flat = []
         for row in with_gaps(self.runs):
-            names = ("problem", "instance", "fingerprint", "method", "seed", "predict", "status", "stop")
+            names = (
+                "problem",
+                "instance",
+                "fingerprint",
+                "method",
+                "seed",
+                "predict",
+                "status",
+                "stop",
+            )
             base = {name: row.get(name) for name in names}
             end = {"seconds": row.get("seconds"), "error": row.get("error")}
-            flat.append({**base, **row["metrics"], **row["gaps"], **end})
-        return pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
+            flat.append({**base, **row["metrics"], **row["gaps"], **row["differences"], **end})
+        return (
+            pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
+        )
 
     def summary(self) -> list[Line]:
-        """One row per problem, instance, method and predicted share: means over the seeds with an answer, the others counted.
+        """One row per problem, instance, method and predicted share: means over the seeds with an
+        answer, the others counted.
 
-        A mean is None when a seed has no such value: a mean over the others would be of other runs than its neighbors.
-        The lines are worked out once: rows that are added later are not in them.
+        A mean is None when a seed has no such value: a mean over the others would be of other runs
+        than its neighbors. The lines are worked out once: rows that are added later are not in
+        them.
         """
         return self._lines
 
@@ -73,7 +93,9 @@ class Comparison:
             groups.setdefault(key, []).append(row)
         result: list[Line] = []
         for (problem, instance, mark, method, predict), rows in groups.items():
-            done = [row for row in rows if not row.get("error")]  # an instance proved infeasible is no failure
+            done = [
+                row for row in rows if not row.get("error")
+            ]  # an instance proved infeasible is no failure
             answered = [row for row in done if row["metrics"]]
             line: Line = {
                 "problem": problem,
@@ -85,65 +107,121 @@ class Comparison:
                 "unanswered": len(done) - len(answered),
             }
             line["predict"] = predict
-            line["status"] = "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
+            line["status"] = (
+                "+".join(sorted({row["status"] for row in rows if row.get("status")})) or "error"
+            )
             line["levels"] = done[0].get("levels", []) if done else []
-            line["objective_name"] = next((row["objective_name"] for row in done if row.get("objective_name")), None)
-            line["certified"] = any(row.get("tolerance") is not None for row in done)
+            line["objective_name"] = next(
+                (row["objective_name"] for row in done if row.get("objective_name")), None
+            )
+            standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
+            order = ("claimed", "partly", "certified")
+            line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}
+            line["equilibrium"] = any(row.get("tolerance") is not None for row in done)
             line["bounds"], line["scales"] = rows[0]["bounds"], rows[0]["scales"]
             line["metrics"] = _means([row["metrics"] for row in answered])
             line["gaps"] = _means([row["gaps"] for row in answered])
+            line["differences"] = _means([row["differences"] for row in answered])
+            line["spreads"] = {
+                name: _spread([row["metrics"].get(name) for row in answered])
+                for name in line["metrics"]
+            }
             line["seconds"] = _mean([row["seconds"] for row in done])
-            line["errors"] = dict(sorted(Counter(error for row in rows if (error := row.get("error"))).items()))
+            line["errors"] = dict(
+                sorted(Counter(error for row in rows if (error := row.get("error"))).items())
+            )
             result.append(line)
         return result
 
 
-def gap_to(metric: Metric, value: float | None, bound: float | None, scale: float = 1.0) -> float | None:
-    """How far a value of a metric is from a proved bound on it, as a fraction; the one definition used in every table.
+def gap_to(
+    metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
+) -> float | None:
+    """How far a value of a metric is from a proved bound on it, as a fraction; the one definition
+    used in every table.
 
-    |value - bound| / |bound| when the value is on the worse side of the bound, 0 when they `agree` (`scale` is the metric's on
-    the instance). A value better than the bound is negative: the bound was proved for another objective's constraints, or is
-    wrong.
+    |value - bound| / |bound| when the value is on the worse side of the bound, 0 when they `agree`
+    (`scale` is the metric's on the instance). A value better than the bound is negative: the bound
+    was proved for another objective's constraints, or is wrong. None where the bound is 0, of which
+    nothing is a fraction: there `difference_to` tells.
+    """
+    excess = difference_to(metric, value, bound, scale)
+    if not excess:
+        return excess
+    assert bound is not None
+    return None if agree(bound, 0.0, scale) else excess / abs(bound)
+
+
+def difference_to(
+    metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
+) -> float | None:
+    """How far a value of a metric is on the worse side of a proved bound, in the metric's unit; 0
+    when they `agree`.
     """
     if value is None or bound is None or metric.sense == "":
         return None
     excess = value - bound if metric.sense == "min" else bound - value
-    return 0.0 if agree(value, bound, scale) else excess / max(abs(bound), AGREE * scale)
+    return 0.0 if agree(value, bound, scale) else excess
 
 
 def with_gaps(rows: Iterable[Row]) -> list[Row]:
-    """The rows with `bounds` (the best that some method of the same instance proved, by metric), their `scales` and `gaps`.
+    """The rows with `bounds` (the best that some method of the same instance proved, by metric),
+    their `scales`, `gaps` and `differences`.
 
     Rows of predicted penalties are judged against bounds of the true instance.
     """
     listed = list(rows)
-    tables = {row["problem"]: {m.name: m for m in analysis_of(row["problem"]).metric_table} for row in listed}
+    tables = {
+        row["problem"]: {m.name: m for m in analysis_of(row["problem"]).metric_table}
+        for row in listed
+    }
     best: dict[tuple[Any, ...], dict[str, float]] = {}
     scales: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in listed:
         name, bound = row.get("objective_name"), row.get("bound")
-        if name is None or bound is None or row.get("predict") is not None or row.get("tolerance") is not None:
+        if (
+            name is None
+            or bound is None
+            or row.get("predict") is not None
+            or row.get("tolerance") is not None
+        ):
             continue  # the error of an equilibrium is no gap to an optimum
         bounds = best.setdefault(_judged_together(row), {})
         scales.setdefault(_judged_together(row), {})[name] = row.get("scale", 1.0)
         sense = tables[row["problem"]][name].sense
-        bounds[name] = bound if name not in bounds else (max if sense == "min" else min)(bounds[name], bound)
+        bounds[name] = (
+            bound if name not in bounds else (max if sense == "min" else min)(bounds[name], bound)
+        )
     result = []
     for row in listed:
         metrics = tables[row["problem"]]
         bounds, scale = best.get(_judged_together(row), {}), scales.get(_judged_together(row), {})
         gaps = {
-            f"gap_{name}": gap_to(metrics[name], row["metrics"].get(name), bound, scale[name]) for name, bound in bounds.items()
+            f"gap_{name}": gap_to(metrics[name], row["metrics"].get(name), bound, scale[name])
+            for name, bound in bounds.items()
         }
-        result.append(row | {"bounds": bounds, "scales": scale, "gaps": gaps})
+        differences = {
+            f"difference_{name}": difference_to(
+                metrics[name], row["metrics"].get(name), bound, scale[name]
+            )
+            for name, bound in bounds.items()
+        }
+        row = row | {"bounds": bounds, "scales": scale, "gaps": gaps}
+        result.append(row | {"differences": differences})
     return result
 
 
 def reading(row: Row) -> dict[str, Any]:
-    """What the problem's metrics were told (alpha, ...), defaults filled in: values under two readings are two quantities."""
+    """What the problem's metrics were told (alpha, ...), defaults filled in: values under two
+    readings are two quantities.
+    """
     options = row.get("options") or {}
     parameters = _signature(row["problem"]).parameters.values()
-    told = {entry.name: options.get(entry.name, entry.default) for entry in parameters if entry.kind is entry.KEYWORD_ONLY}
+    told = {
+        entry.name: options.get(entry.name, entry.default)
+        for entry in parameters
+        if entry.kind is entry.KEYWORD_ONLY
+    }
     # 0 and 0.0 are one alpha: rows are told apart by what is written of it.
     return {name: float(value) if type(value) is int else value for name, value in told.items()}
 
@@ -159,9 +237,18 @@ def _judged_together(row: Row) -> tuple[Any, ...]:
 
 
 def _means(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    return {name: _mean([row.get(name) for row in rows]) for name in dict.fromkeys(name for row in rows for name in row)}
+    return {
+        name: _mean([row.get(name) for row in rows])
+        for name in dict.fromkeys(name for row in rows for name in row)
+    }
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _spread(values: Sequence[float | None]) -> float | None:
+    """The standard deviation of a sample of two or more; None of fewer."""
+    known = [value for value in values if value is not None]
+    return stdev(known) if len(known) > 1 and len(known) == len(values) else None

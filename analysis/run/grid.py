@@ -1,4 +1,6 @@
-"""The cells of a comparison: which method is run on which instance, with which seeds and options."""
+"""The cells of a comparison: which method is run on which instance, with which seeds and
+options.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,14 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
         raise InvalidOption("no instances were given; name at least one file")
     for instance in instances:
         if not isinstance(instance, Instance):
-            raise InvalidOption(f"instances holds a {type(instance).__name__}; expected instances, as cotenant.read returns them")
+            raise InvalidOption(
+                f"instances holds a {type(instance).__name__}; expected instances, as "
+                "cotenant.read returns them"
+            )
     if methods is not None and (isinstance(methods, str) or not methods):
-        raise InvalidOption(f"methods is {methods!r}; expected a list of names or functions, or None for all")
+        raise InvalidOption(
+            f"methods is {methods!r}; expected a list of names or functions, or None for all"
+        )
     if not seeds:
         raise InvalidOption("seeds is empty; expected at least one seed")
     for seed in seeds:
@@ -35,14 +42,21 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
             raise InvalidOption(f"seeds holds {seed!r}; expected whole numbers, 0 or more")
     named: dict[str, Any] = {}
     for method in methods or ():
-        name = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
+        name = (
+            method
+            if isinstance(method, str)
+            else getattr(method, "__name__", type(method).__name__)
+        )
         if named.setdefault(name, method) is not method and named[name] != method:
-            raise InvalidOption(f"two methods are both called {name!r}; give each function a name of its own")
+            raise InvalidOption(
+                f"two methods are both called {name!r}; give each function a name of its own"
+            )
 
 
 @checked
 def validate_predict(
-    predict: Annotated[float, Above(0, "the share of penalties that is sampled", most=1)] | None, instances: Sequence[Instance]
+    predict: Annotated[float, Above(0, "the share of penalties that is sampled", most=1)] | None,
+    instances: Sequence[Instance],
 ) -> None:
     """Refuse a share that is none, and instances of a problem without predictor."""
     if predict is None:
@@ -52,23 +66,34 @@ def validate_predict(
 
 
 def parse_comparison_options(
-    instances: Sequence[Instance], names: Sequence[str] | None, texts: Sequence[str], *, frontier: bool = False
+    instances: Sequence[Instance],
+    methods: Methods,
+    texts: Sequence[str],
+    *,
+    frontier: bool = False,
 ) -> dict[str, Any]:
-    """The options of a comparison from `key=value` texts; a key need only be known to one of its problems.
+    """The options of a comparison from `key=value` texts; a key need only be known to one of its
+    problems.
 
     Raises
     ------
     UnknownName, InvalidOption
-        A method is not known to any problem; a key is not known to any method that is compared, or its value is of no type
-        that one of them takes.
+        A method is not known to any problem; a key is not known to any method that is compared, or
+        its value is of no type that one of them takes.
     """
     problems = list(dict.fromkeys(instance.problem for instance in instances))
-    chosen = [method for name in names or () for method in catalog.find_among(problems, name).values()]
-    takers: list[Callable[..., Any]] = []
+    names = [method for method in methods or () if isinstance(method, str)]
+    own = [method for method in methods or () if not isinstance(method, str)]
+    chosen = [method for name in names for method in catalog.find_among(problems, name).values()]
+    takers: list[Callable[..., Any]] = list(own)
     for problem in problems:
-        entries = catalog.methods(problem) if names is None else [method for method in chosen if method.problem == problem]
+        entries = (
+            catalog.methods(problem)
+            if methods is None
+            else [method for method in chosen if method.problem == problem]
+        )
         takers += [method.resolve() for method in entries]
-        takers += [analysis_of(problem).metrics] if entries else []
+        takers += [analysis_of(problem).metrics] if entries or own else []
         found = analysis_of(problem).frontiers if frontier else None
         takers += [] if found is None else [found]
     return parse_options(tuple(takers), texts, "this comparison")
@@ -88,7 +113,14 @@ class Grid:
     time_limit: float | None
     predict: float | None
 
-    def cells(self, instances: Sequence[Instance], methods: Methods, seeds: Sequence[int], *, frontier: bool) -> list[Cell]:
+    def cells(
+        self,
+        instances: Sequence[Instance],
+        methods: Methods,
+        seeds: Sequence[int],
+        *,
+        frontier: bool,
+    ) -> list[Cell]:
         """Every cell once, in the order of the tables.
 
         Raises
@@ -108,15 +140,31 @@ class Grid:
         if frontier:
             cells += self._frontiers(instances)
         if unknown := set(self.options) - {name for cell in cells for name in cell.options}:
-            raise InvalidOption(f"no method of this comparison takes the option {min(unknown)!r}, nor do its metrics")
+            raise InvalidOption(
+                f"no method of this comparison takes the option {min(unknown)!r}, nor do its "
+                "metrics"
+            )
         if not cells:
-            raise InvalidOption("no method given works on an instance given; see cotenant.methods()")
+            lacking = sorted({need for each in instances for need in catalog.left_out(each)})
+            raise InvalidOption(
+                "no method given works on an instance given; see cotenant.methods()"
+                if methods is not None
+                else f"no method works on an instance given; expected {', or '.join(lacking)}"
+            )
         return list({cell.key: cell for cell in cells}.values())
 
-    def _chosen(self, problems: Sequence[str], instance: Instance, methods: Methods) -> list[tuple[Function, Any]]:
-        """The methods to run on an instance, each with its entry in the catalogue, None for a function of the user's own."""
+    def _chosen(
+        self, problems: Sequence[str], instance: Instance, methods: Methods
+    ) -> list[tuple[Function, Any]]:
+        """The methods to run on an instance, each with its entry in the catalogue, None for a
+        function of the user's own.
+        """
         if methods is None:
-            return [(entry.resolve(), entry) for entry in catalog.methods(instance.problem) if entry.suits(instance)]
+            return [
+                (entry.resolve(), entry)
+                for entry in catalog.methods(instance.problem)
+                if entry.suits(instance)
+            ]
         chosen: list[tuple[Function, Any]] = []
         for method in methods:
             if not isinstance(method, str):
@@ -125,18 +173,25 @@ class Grid:
                 chosen.append((entry.resolve(), entry))
         return chosen
 
-    def _runs(self, instance: Instance, function: Function, entry: Any, seeds: Sequence[int]) -> list[Cell]:
-        """A method's runs on an instance: one for each seed, or one alone when no seed changes it."""
+    def _runs(
+        self, instance: Instance, function: Function, entry: Any, seeds: Sequence[int]
+    ) -> list[Cell]:
+        """A method's runs on an instance: one for each seed, or one alone when no seed changes
+        it.
+        """
         own = self._taken(function, analysis_of(instance.problem).metrics)
         method = function if entry is None else entry.name
         exact = entry is not None and entry.kind == "exact"
         once = self.predict is None and (exact or not accepts(function, "rng"))
         return [
-            Cell(instance, method, seed, self.time_limit, own, self.predict) for seed in (seeds[:1] if once else seeds)
+            Cell(instance, method, seed, self.time_limit, own,
+            self.predict) for seed in (seeds[:1] if once else seeds)
         ]  # fmt: skip
 
     def _with_true_bounds(self, cells: list[Cell]) -> list[Cell]:
-        """With predicted penalties, each exact method is also run once on the true ones: its bound is what all are judged by."""
+        """With predicted penalties, each exact method is also run once on the true ones: its bound
+        is what all are judged by.
+        """
         truth = []
         for cell in cells:
             kinds = {method.name: method.kind for method in catalog.methods(cell.instance.problem)}
@@ -153,9 +208,15 @@ class Grid:
             if function is not None
         ]
         if not cells:
-            raise InvalidOption(f"frontier is asked for, and there is none for {instances[0].problem}; leave it out")
+            raise InvalidOption(
+                f"frontier is asked for, and there is none for {instances[0].problem}; leave it out"
+            )
         return cells
 
     def _taken(self, *takers: Function) -> dict[str, Any]:
         """The options that one of the functions takes."""
-        return {name: value for name, value in self.options.items() if any(accepts(taker, name) for taker in takers)}
+        return {
+            name: value
+            for name, value in self.options.items()
+            if any(accepts(taker, name) for taker in takers)
+        }

@@ -1,4 +1,6 @@
-"""One writer at a time for a file of rows: two of the same comparison would do all its work twice."""
+"""One writer at a time for a file of rows: two of the same comparison would do all its work
+twice.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,10 @@ _MOST = 10_000  # bytes that a holder takes to write down
 def locked(out: str | os.PathLike[str] | None) -> Iterator[None]:
     """Hold the lock of a file of rows meanwhile: OUT.lock beside it, which says who holds it.
 
-    The operating system takes the lock from a process that dies, so what a crash left is taken over. Where it keeps no locks
-    (some network folders), or the file names another host, what is written in it decides. In a folder where no file can be
-    made, the file of rows is locked itself, and nobody is named. What is no file (a pipe, /dev/null) needs no lock.
+    The operating system takes the lock from a process that dies, so what a crash left is taken
+    over. Where it keeps no locks (some network folders), or the file names another host, what is
+    written in it decides. In a folder where no file can be made, the file of rows is locked itself,
+    and nobody is named. What is no file (a pipe, /dev/null) needs no lock.
 
     Raises
     ------
@@ -52,7 +55,9 @@ def locked(out: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def _taken(lock: Path, out: Path) -> tuple[int | None, Path]:
-    """The locked stream and its file; None when nothing can be opened for it, which whoever writes rows will hear of."""
+    """The locked stream and its file; None when nothing can be opened for it: writing rows will
+    then fail with the reason.
+    """
     while True:
         stream, path = _opened(lock, out)
         if stream is None:
@@ -73,7 +78,9 @@ def _taken(lock: Path, out: Path) -> tuple[int | None, Path]:
 
 
 def _opened(lock: Path, out: Path) -> tuple[int | None, Path]:
-    """A stream to lock: of the lock's file, even one of somebody else's that cannot be written, else of the file of rows."""
+    """A stream to lock: of the lock's file, even one of somebody else's that cannot be written,
+    else of the file of rows.
+    """
     for path, how in ((lock, os.O_RDWR | os.O_CREAT), (lock, os.O_RDONLY), (out, os.O_RDWR)):
         with suppress(OSError):
             return os.open(path, how, 0o666), path
@@ -115,7 +122,7 @@ def _dead(process: Any) -> bool:
 
 
 def _read(stream: int) -> dict[str, Any]:
-    """The holder that is written down; {} when nobody is, as right after the file was made."""
+    """The holder that the file names; {} when it names none, as right after it was made."""
     with suppress(OSError, ValueError):
         os.lseek(stream, 0, os.SEEK_SET)
         found = json.loads(os.read(stream, _MOST))
@@ -140,7 +147,10 @@ def _write(stream: int) -> None:
 def _refusal(out: Path, lock: Path, holder: dict[str, Any]) -> str:
     who = "another process"
     if holder:
-        who = f"process {holder.get('process')} on {holder.get('host')}, since {holder.get('since')} ({holder.get('command')})"
+        who = (
+            f"process {holder.get('process')} on {holder.get('host')}, since "
+            f"{holder.get('since')} ({holder.get('command')})"
+        )
     cure = "wait for it, or give another --out"
     if holder and holder.get("host") != socket.gethostname():
         cure += f"; if it is gone, delete {lock}"

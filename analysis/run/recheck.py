@@ -1,4 +1,6 @@
-"""A stored result judged again: what its instance and its answer do not bear out, and what was not looked at."""
+"""A stored result judged again: what its instance and its answer do not bear out, and what was not
+looked at.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from typing import Any, Literal
 
 from ...catalog import Method, find
 from ...instances.problem.base import Instance, plain
-from ...instances.problem.errors import CotenantError, InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
+from ...instances.problem.errors import (
+    CotenantError,
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidOption,
+    UnknownName,
+)
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check, scale
 from ...instances.problem.rules import rules_of
@@ -19,7 +27,9 @@ from ..registry import Analysis, analysis_of
 from .result import Result, fingerprint, proves
 
 REPEATED = 1e-12
-"""Sums worked out again on another machine may differ by this fraction, in values so large that agreement is finer."""
+"""Sums worked out again on another machine may differ by this fraction, in values so large that
+agreement is finer.
+"""
 
 Bound = Literal["re-proved", "not re-proved", "none"]
 
@@ -31,8 +41,10 @@ class Recheck:
     Attributes
     ----------
     broken : what is not borne out, in sentences; empty when all that was looked at is.
-    not_looked_at : the claims that nothing here confirms, by their place in the file (of `result` without its name).
-    bound : whether the bound on the objective was proved again, from the certificate or from the instance alone.
+    not_looked_at : the claims that nothing here confirms, by their place in the file (of `result`
+        without its name).
+    bound : whether the bound on the objective was proved again, from the certificate or from the
+        instance alone.
     """
 
     broken: tuple[str, ...]
@@ -52,10 +64,11 @@ class Recheck:
 def recheck(instance: Instance, result: Result) -> Recheck:
     """Check and measure a stored answer again, and set every claim of its document against that.
 
-    Feasibility, every metric, the objective, the levels' values, that bounds and statuses fit the values, and all that follows
-    from them are recomputed from the instance and the solution alone. A bound is confirmed where it is proved again from what
-    the certificate holds, or from the instance. Every other claim of the document is in `not_looked_at`: what is confirmed has
-    to be named by some code, so nothing is confirmed by accident.
+    Feasibility, every metric, the objective, the levels' values, that bounds and statuses fit the
+    values, and all that follows from them are recomputed from the instance and the solution alone.
+    A bound is confirmed where it is proved again from what the certificate holds, or from the
+    instance. Every other claim of the document is in `not_looked_at`: what is confirmed has to be
+    named by some code, so nothing is confirmed by accident.
 
     Raises
     ------
@@ -65,15 +78,32 @@ def recheck(instance: Instance, result: Result) -> Recheck:
         An option that it was made with is unknown, or out of range.
     """
     if result.problem != instance.problem:
-        raise InvalidFile(f"the result answers a {result.problem} instance; this is a {instance.problem} instance")
+        raise InvalidFile(
+            f"the result answers a {result.problem} instance; this is a {instance.problem} instance"
+        )
     if result.fingerprint and result.fingerprint != fingerprint(instance):
-        return Recheck((f"the result is of another instance: {result.instance!r} with content {result.fingerprint}",), (), "none")
+        return Recheck(
+            (
+                f"the result is of another instance: {result.instance!r} with content "
+                f"{result.fingerprint}",
+            ),
+            (),
+            "none",
+        )
     try:
         return _Judge(instance, result).verdict()
     except CotenantError:
         raise
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:  # something is not of its type
-        raise InvalidFile(f"the result cannot be made sense of: {type(error).__name__}: {error}") from None
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:  # something is not of its type
+        raise InvalidFile(
+            f"the result cannot be made sense of: {type(error).__name__}: {error}"
+        ) from None
 
 
 class _Judge:
@@ -84,7 +114,10 @@ class _Judge:
         self.analysis: Analysis = analysis_of(instance.problem)
         self.senses = {metric.name: str(metric.sense) for metric in self.analysis.metric_table}
         self.method = _catalogued(result)
-        functions = (self.analysis.metrics, *([] if self.method is None else [self.method.resolve()]))
+        functions = (
+            self.analysis.metrics,
+            *([] if self.method is None else [self.method.resolve()]),
+        )
         if self.method is not None:
             check_options(functions, result.options, f"method {result.method!r}")
         for function in functions:
@@ -124,14 +157,20 @@ class _Judge:
 
     def _told(self, *more: str) -> Recheck:
         document = self.result.stored or self.result.document()
-        row = {name: value for name, value in document["result"].items() if name not in ("levels", "versions")}
+        row = {
+            name: value
+            for name, value in document["result"].items()
+            if name not in ("levels", "versions")
+        }
         parts = {name: document[name] for name in ("solution", "certificate") if document[name]}
         claims = [*places(row), "versions", "trace", *places(parts)]
         unseen = tuple(place for place in dict.fromkeys(claims) if not covered(place, self.checked))
         return Recheck((*self.broken, *more), unseen, self.bound)
 
     def _as_written(self) -> None:
-        """The document as it was read must be the one that its own fields make: gaps, levels, and what else follows."""
+        """The document as it was read must be the one that its own fields make: gaps, levels, and
+        what else follows.
+        """
         if self.result.stored is None:
             return
         written, made = _by_field(self.result.stored), _by_field(self.result.document())
@@ -151,27 +190,41 @@ class _Judge:
         self.checked |= {"fingerprint"} if result.fingerprint else set()
         self.checked |= {"instance"} if result.instance == self.instance.name else set()
         if entry is not None and result.objective_name != entry.objective:
-            self.broken.append(f"objective_name is {result.objective_name!r}; {result.method} has {entry.objective!r}")
+            self.broken.append(
+                f"objective_name is {result.objective_name!r}; {result.method} has "
+                f"{entry.objective!r}"
+            )
 
     def _measure(self) -> None:
         """Every metric again, and the objective, which is one of them."""
         result = self.result
-        options = {name: value for name, value in result.options.items() if accepts(self.analysis.metrics, name)}
+        options = {
+            name: value
+            for name, value in result.options.items()
+            if accepts(self.analysis.metrics, name)
+        }
         if result.solution is not None:
             self.measured = self.analysis.metrics(self.instance, result.solution, **options)
-            if "unmeasured" in result.certificate and not result.metrics:  # interrupted: it claims no values
+            if (
+                "unmeasured" in result.certificate and not result.metrics
+            ):  # interrupted: it claims no values
                 objective = self.measured.get(result.objective_name or "")
                 self.result = result = replace(result, metrics=self.measured, objective=objective)
         self.checked |= {"metrics", "objective", "scale", "gap", "gap_absolute"}
         for name in dict.fromkeys([*self.measured, *result.metrics]):
             if not _same(self.measured.get(name), result.metrics.get(name), self._unit(name)):
-                self.broken.append(f"{name} is {self.measured.get(name)}, not {result.metrics.get(name)} as claimed")
+                self.broken.append(
+                    f"{name} is {self.measured.get(name)}, not {result.metrics.get(name)} as "
+                    "claimed"
+                )
         objective = self.measured.get(result.objective_name or "")
         unit = 1.0 if result.objective_name is None else self._unit(result.objective_name)
         if not _same(objective, result.objective, unit):
             self.broken.append(f"objective is {objective}, not {result.objective} as claimed")
         if not _same(unit, result.scale, unit):
-            self.broken.append(f"the scale of the objective is {unit}, not {result.scale} as claimed")
+            self.broken.append(
+                f"the scale of the objective is {unit}, not {result.scale} as claimed"
+            )
 
     def _problem(self) -> None:
         """What the problem's own claims are worth."""
@@ -179,7 +232,15 @@ class _Judge:
         options = self.defaults | dict(result.options)
         certificate = plain(dict(result.certificate))
         method = "" if self.method is None else self.method.name
-        stored = Stored(method, result.solution, certificate, options, result.objective_name, result.bound, result.status)
+        stored = Stored(
+            method,
+            result.solution,
+            certificate,
+            options,
+            result.objective_name,
+            result.bound,
+            result.status,
+        )
         if self.analysis.claims is not None:
             self.found = self.analysis.claims(self.instance, stored)
         self.broken += self.found.broken
@@ -212,20 +273,30 @@ class _Judge:
         name = result.objective_name
         if status is Status.INFEASIBLE:
             self.broken.append("status infeasible, with a solution")
-        elif status is Status.UNKNOWN and "contradiction" not in result.certificate and kind is not None:
+        elif (
+            status is Status.UNKNOWN
+            and "contradiction" not in result.certificate
+            and kind is not None
+        ):
             self.broken.append("status unknown, with a solution")
         if kind in ("heuristic", "simulation") and (bound is not None or status is Status.OPTIMAL):
-            self.broken.append(f"{result.method} is a {kind}: it proves no bound and nothing optimal")
+            self.broken.append(
+                f"{result.method} is a {kind}: it proves no bound and nothing optimal"
+            )
         self._tolerance(kind)
         told = "unmeasured" not in result.certificate
         value = self.measured.get(name or "")
-        self.broken += _contradictions(name, value, bound, status, self.senses, result.scale, tolerance, told=told)
+        self.broken += _contradictions(
+            name, value, bound, status, self.senses, result.scale, tolerance, told=told
+        )
         self._bounded()
         if bound is None or self.bound == "re-proved":
             self.checked.add("status")
 
     def _tolerance(self, kind: str | None) -> None:
-        """Only an equilibrium counts as one within a tolerance, and that is the one its certificate and options name."""
+        """Only an equilibrium counts as one within a tolerance, and that is the one its certificate
+        and options name.
+        """
         result = self.result
         tolerance, told = result.outcome.tolerance, result.certificate.get("tolerance")
         if kind is None:  # a user's function
@@ -233,32 +304,57 @@ class _Judge:
         self.checked.add("tolerance")
         if tolerance is not None and (kind != "equilibrium" or tolerance != told):
             self.broken.append(f"tolerance is {tolerance}; " + (
-                f"the certificate's is {told}" if kind == "equilibrium" else f"{result.method} is no equilibrium and has none"
+                f"the certificate's is {told}" if kind == "equilibrium"
+                else f"{result.method} is no equilibrium and has none"
             ))  # fmt: skip
         elif tolerance is None and kind == "equilibrium" and result.bound is not None:
-            self.broken.append("a bound on an equilibrium's error without the tolerance that it was met at")
+            self.broken.append(
+                "a bound on an equilibrium's error without the tolerance that it was met at"
+            )
         elif tolerance is not None and result.bound != 0:
-            self.broken.append(f"the bound on an equilibrium's error is {result.bound}; it is 0, or there is none")
+            self.broken.append(
+                f"the bound on an equilibrium's error is {result.bound}; it is 0, or there is none"
+            )
 
     def _bounded(self) -> None:
         """Whether the bound was proved again."""
         name, bound = self.result.objective_name, self.result.bound
         if bound is None:
             self.checked.add("bound")
-        elif name is not None and (name in self.measured or self.result.solution is None) and self._proved(name, bound, name):
+        elif (
+            name is not None
+            and (name in self.measured or self.result.solution is None)
+            and self._proved(name, bound, name)
+        ):
             self.bound = "re-proved"
             self.checked.add("bound")
 
     def _levels(self) -> None:
-        """The levels of a lexicographic method: values that are metrics, and bounds as of the objective."""
+        """The levels of a lexicographic method: values that are metrics, and bounds as of the
+        objective.
+        """
         levels, first = self.result.certificate.get("levels", []), True
         for number, level in enumerate(levels):
             place = f"levels[{number}]"
-            name, value, bound, status = level["objective"], level["value"], level["bound"], level["status"]
-            if number == 0 and name == self.result.objective_name and "withdrawn" not in self.result.certificate:
+            name, value, bound, status = (
+                level["objective"],
+                level["value"],
+                level["bound"],
+                level["status"],
+            )
+            if (
+                number == 0
+                and name == self.result.objective_name
+                and "withdrawn" not in self.result.certificate
+            ):
                 unit = self._unit(name)
-                if not _same(bound, self.result.bound, unit) and self.result.status is not Status.UNKNOWN:
-                    self.broken.append(f"level {name} has the bound {bound}; the result has {self.result.bound}")
+                if (
+                    not _same(bound, self.result.bound, unit)
+                    and self.result.status is not Status.UNKNOWN
+                ):
+                    self.broken.append(
+                        f"level {name} has the bound {bound}; the result has {self.result.bound}"
+                    )
             if name not in self.measured:  # only the problem's own code knows what it is
                 continue
             unit = self._unit(name)
@@ -267,7 +363,14 @@ class _Judge:
                 self.broken.append(f"level {name} is {self.measured[name]}, not {value} as claimed")
             elif bound is not None or status == Status.OPTIMAL:
                 self.broken += _contradictions(
-                    name, self.measured[name], bound, Status(status), self.senses, unit, None, told=first
+                    name,
+                    self.measured[name],
+                    bound,
+                    Status(status),
+                    self.senses,
+                    unit,
+                    None,
+                    told=first,
                 )
             if bound is None or self._proved(name, bound, place) or self._proved(name, bound, name):
                 looked |= {"bound", "status"}
@@ -295,7 +398,9 @@ def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in document.items():
         inside = name in ("result", "solution", "certificate") and isinstance(value, dict)
         head = "" if name == "result" else f"{name}."
-        parts |= {f"{head}{key}": entry for key, entry in value.items()} if inside else {name: value}
+        parts |= (
+            {f"{head}{key}": entry for key, entry in value.items()} if inside else {name: value}
+        )
     return parts
 
 
@@ -327,7 +432,9 @@ def _contradictions(
     *,
     told: bool = True,
 ) -> list[str]:
-    """Where a bound and a status do not fit the value they are claimed of; `told`: that they agree had to be said."""
+    """Where a bound and a status do not fit the value they are claimed of; `told`: that they agree
+    had to be said.
+    """
     optimal = status is Status.OPTIMAL
     if name is None:
         return ["claimed optimal without an objective"] if optimal else []
@@ -340,7 +447,9 @@ def _contradictions(
     if passed > 0 and not met:
         return [f"the bound {bound} on {name} contradicts the value {value}"]
     if optimal and not met:
-        return [f"claimed optimal in {name}, but the bound is {bound} and the answer is worth {value}"]
+        return [
+            f"claimed optimal in {name}, but the bound is {bound} and the answer is worth {value}"
+        ]
     if met and not optimal and told:
         return [f"claimed {status.value} in {name}, but value and bound agree: that is optimal"]
     return []

@@ -1,4 +1,6 @@
-"""What `cotenant.solve` returns, and the one way a method is run: timed, checked, its objective recomputed by us."""
+"""What `cotenant.solve` returns, and the one way a method is run: timed, checked, its objective
+recomputed by us.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,9 @@ LOOSEST = 1e-3
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
 
+_CLAIMED = {"standing": "claimed"}
+
+
 @dataclass(frozen=True)
 class Result:
     """An answer and everything that is needed to judge, store and repeat it.
@@ -39,12 +44,16 @@ class Result:
     objective_name : the metric the method optimizes; None when it optimizes none of ours.
     objective : its value, recomputed from the solution; None without a solution.
     metrics : every metric of the problem, recomputed from the solution.
-    seconds : wall time of the method, without what it took to load libraries, compile kernels and start processes.
+    seconds : wall time of the method, without what it took to load libraries, compile kernels and
+        start processes.
     seed : of its random generator.
     options : as given.
     versions : of this package, Python and the libraries that can change an answer.
     fingerprint : of the instance's content.
-    scale : of the objective on the instance, what gaps and agreement are relative to: `instances.problem.scale`.
+    scale : of the objective on the instance, what gaps and agreement are relative to:
+        `instances.problem.scale`.
+    proof : how its claims stand, `proving.Proved.document`: claimed until a proof file of it is
+        accepted.
     stored : the JSON document it was read from, None when it was not read.
     """
 
@@ -61,6 +70,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
     scale: float = 1.0
+    proof: Mapping[str, Any] = field(default_factory=lambda: dict(_CLAIMED))
     stored: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -95,7 +105,9 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None without a bound."""
+        """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None
+        without a bound.
+        """
         return gap(self.objective, self.bound, self.outcome.tolerance, self.scale)
 
     @property
@@ -121,6 +133,7 @@ class Result:
             "tolerance": self.outcome.tolerance,
             "scale": self.scale,
             "levels": self.certificate.get("levels", []),
+            "proof": dict(self.proof),
             "seconds": self.seconds,
             "options": dict(self.options),
             "metrics": dict(self.metrics),
@@ -159,7 +172,11 @@ class Result:
     def _rebuilt(cls, content: Mapping[str, Any]) -> Result:
         _validate(content)
         row, solution = content["result"], content["solution"]
-        kind = None if solution is None else problem_named(row["problem"]).solution_named(content.get("answer"))
+        kind = (
+            None
+            if solution is None
+            else problem_named(row["problem"]).solution_named(content.get("answer"))
+        )
         outcome = Outcome(
             solution=None if kind is None else kind.from_document(solution),
             bound=row["bound"],
@@ -181,7 +198,12 @@ class Result:
             "options",
             "versions",
         )
-        told = {"fingerprint": row.get("fingerprint", ""), "scale": row.get("scale", 1.0), "stored": content}
+        told = {
+            "fingerprint": row.get("fingerprint", ""),
+            "scale": row.get("scale", 1.0),
+            "proof": row.get("proof", _CLAIMED),
+            "stored": content,
+        }
         return cls(outcome=outcome, **told, **{name: row[name] for name in names})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -199,7 +221,10 @@ class Result:
         """
         content = parse_json(read_text(path), path)
         if "result" not in content:
-            raise InvalidFile(f"{os.fspath(path)} is not a result; expected a file written by cotenant solve --out")
+            raise InvalidFile(
+                f"{os.fspath(path)} is not a result; expected a file written by cotenant "
+                "solve --out"
+            )
         try:
             return cls.from_document(content)
         except InvalidFile as error:
@@ -211,19 +236,36 @@ def _validate(content: Mapping[str, Any]) -> None:
     row, certificate = content["result"], content["certificate"]
     if not isinstance(content.get("cotenant"), int) or content["cotenant"] != FORMAT:
         raise ValueError(f"cotenant is {content.get('cotenant')!r}, expected {FORMAT}")
-    for name, value in (("result", row), ("certificate", certificate), *((part, row[part]) for part in _OBJECTS)):
+    for name, value in (
+        ("result", row),
+        ("certificate", certificate),
+        *((part, row[part]) for part in _OBJECTS),
+    ):
         _expect(name, value, isinstance(value, dict), "an object")
     for name in ("problem", "instance", "method"):
         _expect(name, row[name], isinstance(row[name], str), "a name")
     for name in ("fingerprint", "objective_name"):
         text = row.get(name, "")
-        _expect(name, text, isinstance(text, str) or (text is None and name == "objective_name"), "a text")
+        _expect(
+            name,
+            text,
+            isinstance(text, str) or (text is None and name == "objective_name"),
+            "a text",
+        )
     for name in ("objective", "bound", "gap", "gap_absolute", "tolerance"):
         value = row.get(name)
         _expect(name, value, value is None or _number(value), "a number or null")
+    proof = row.get("proof", _CLAIMED)
+    known = isinstance(proof, dict) and proof.get("standing") in ("claimed", "partly", "certified")
+    _expect("proof", proof, known, "how its claims stand: claimed, partly or certified")
     unit = row.get("scale", 1.0)
     _expect("scale", unit, _number(unit) and 0 < unit < float("inf"), "a number above 0")
-    _expect("seconds", row["seconds"], _number(row["seconds"]) and row["seconds"] >= 0, "a number, 0 or more")
+    _expect(
+        "seconds",
+        row["seconds"],
+        _number(row["seconds"]) and row["seconds"] >= 0,
+        "a number, 0 or more",
+    )
     whole = isinstance(row["seed"], int) and not isinstance(row["seed"], bool)
     _expect("seed", row["seed"], whole and row["seed"] >= 0, "a whole number, 0 or more")
     for name, value in row["metrics"].items():
@@ -231,18 +273,34 @@ def _validate(content: Mapping[str, Any]) -> None:
     for name, value in row["versions"].items():
         _expect(f"versions {name}", value, isinstance(value, str), "a text")
     steps = content["trace"]
-    _expect("trace", steps, isinstance(steps, list) and all(map(_step, steps)), "a list of [seconds, objective, bound]")
+    _expect(
+        "trace",
+        steps,
+        isinstance(steps, list) and all(map(_step, steps)),
+        "a list of [seconds, objective, bound]",
+    )
     levels = certificate.get("levels", [])
     _expect("levels", levels, isinstance(levels, list), "a list")
     for level in levels:
-        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= set(level):
+        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= set(
+            level
+        ):
             raise ValueError(f"level {level!r} is not whole")
-        _expect("a level's objective", level["objective"], isinstance(level["objective"], str), "a name")
+        _expect(
+            "a level's objective", level["objective"], isinstance(level["objective"], str), "a name"
+        )
         for name in ("value", "bound"):
-            _expect(f"a level's {name}", level[name], level[name] is None or _number(level[name]), "a number or null")
+            _expect(
+                f"a level's {name}",
+                level[name],
+                level[name] is None or _number(level[name]),
+                "a number or null",
+            )
         Status(level["status"])
     implied = gap(row["objective"], row["bound"], row.get("tolerance"), unit)
-    if row["gap"] != implied and (row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE):
+    if row["gap"] != implied and (
+        row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE
+    ):
         raise ValueError(f"gap is {row['gap']}, but the objective and the bound give {implied}")
 
 
@@ -281,11 +339,13 @@ def run(
     report: Report | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it says of itself.
+    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
+    says of itself.
 
-    `start` is an answer to begin from, or answers that are found one after the other, each better than the one before; the
-    last one is taken. Ctrl-C while they are looked for keeps the last, Ctrl-C while the metrics are worked out keeps the
-    answer without metrics, and `stop` says "interrupted".
+    `start` is an answer to begin from, or answers that are found one after the other, each better
+    than the one before; the last one is taken. Ctrl-C while they are looked for keeps the last,
+    Ctrl-C while the metrics are worked out keeps the answer without metrics, and `stop` says
+    "interrupted".
 
     Raises
     ------
@@ -301,19 +361,32 @@ def run(
             answer = Outcome(start, None, Status.FEASIBLE, stop)
     if answer is None:
         # Finding the start is part of the method's time.
-        left = None if clock.left is None or time_limit is None else max(clock.left, 0.01 * time_limit)
-        house = {"rng": np.random.default_rng(seed), "time_limit": left, "start": start, "report": report}
+        left = (
+            None if clock.left is None or time_limit is None else max(clock.left, 0.01 * time_limit)
+        )
+        house = {
+            "rng": np.random.default_rng(seed),
+            "time_limit": left,
+            "start": start,
+            "report": report,
+        }
         call = {name: value for name, value in house.items() if accepts(function, name)}
         own = {name: value for name, value in given.items() if accepts(function, name)}
         answer = function(instance, **call, **own)
     seconds = clock.seconds
-    outcome = answer if isinstance(answer, Outcome) else Outcome(solution=answer, bound=None, status=Status.FEASIBLE)
+    outcome = (
+        answer
+        if isinstance(answer, Outcome)
+        else Outcome(solution=answer, bound=None, status=Status.FEASIBLE)
+    )
     measured: dict[str, float] = {}
     if outcome.solution is not None:
         try:
             measured = _measured(instance, outcome.solution, metrics, given)
         except InfeasibleSolution as error:
-            raise InfeasibleSolution(f"{method} returned an answer that is not feasible: {error}") from error
+            raise InfeasibleSolution(
+                f"{method} returned an answer that is not feasible: {error}"
+            ) from error
         except KeyboardInterrupt:  # the method is done: its answer is kept
             outcome = _unmeasured(instance, outcome.solution, outcome)
     with deferred() as late:
@@ -323,7 +396,7 @@ def run(
             problem=instance.problem,
             instance=instance.name,
             method=method,
-            outcome=_consistent(outcome, objective, unit, method),
+            outcome=_traced(_consistent(outcome, objective, unit, method), objective, seconds),
             objective_name=objective_name,
             objective=objective,
             metrics=measured,
@@ -339,8 +412,20 @@ def run(
     return result
 
 
+def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcome:
+    """The outcome with a trace that ends where the method did: many prove their answer in one step
+    and note nothing on the way.
+    """
+    end = (objective, outcome.bound)
+    if outcome.bound is None or (outcome.trace and outcome.trace[-1][1:] == end):
+        return outcome
+    return replace(outcome, trace=(*outcome.trace, (seconds, *end)))
+
+
 def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Stop]:
-    """The last of several answers that time allows, and whether Ctrl-C came first; raises it when there is none yet."""
+    """The last of several answers that time allows, and whether Ctrl-C came first; raises it when
+    there is none yet.
+    """
     last: Solution | None = None
     try:
         for answer in found:
@@ -355,35 +440,65 @@ def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Sto
 
 
 def _measured(
-    instance: Instance, solution: Solution, metrics: Callable[..., dict[str, float]], options: Mapping[str, Any]
+    instance: Instance,
+    solution: Solution,
+    metrics: Callable[..., dict[str, float]],
+    options: Mapping[str, Any],
 ) -> dict[str, float]:
     """Every metric of a solution that passes `check`."""
     check(instance, solution)
-    return metrics(instance, solution, **{name: value for name, value in options.items() if accepts(metrics, name)})
+    return metrics(
+        instance,
+        solution,
+        **{name: value for name, value in options.items() if accepts(metrics, name)},
+    )
 
 
 def _unmeasured(instance: Instance, solution: Solution, outcome: Outcome) -> Outcome:
-    """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its value proves nothing."""
+    """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its
+    value proves nothing.
+    """
     check(instance, solution)  # quick, and nothing is handed on without it
     status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
     why = "interrupted before the answer was measured; `cotenant check` measures it"
-    return replace(outcome, status=status, stop=Stop.INTERRUPTED, certificate={**outcome.certificate, "unmeasured": why})
+    return replace(
+        outcome,
+        status=status,
+        stop=Stop.INTERRUPTED,
+        certificate={**outcome.certificate, "unmeasured": why},
+    )
 
 
 def proves(value: float, bound: float, scale: float, tolerance: float | None = None) -> bool:
     """Whether a bound proves a value: they agree, or are within the tolerance of an equilibrium."""
-    return agree(value, bound, scale) if tolerance is None else abs(value - bound) <= min(tolerance, LOOSEST)
+    return (
+        agree(value, bound, scale)
+        if tolerance is None
+        else abs(value - bound) <= min(tolerance, LOOSEST)
+    )
 
 
 def _consistent(outcome: Outcome, objective: float | None, scale: float, method: str) -> Outcome:
-    """A claim of optimality must be borne out by the recomputed objective; otherwise it is withdrawn, with the reason."""
+    """A claim of optimality must be borne out by the recomputed objective; otherwise it is
+    withdrawn, with the reason.
+    """
     if outcome.status is not Status.OPTIMAL or objective is None:
         return outcome
     if outcome.bound is not None and proves(objective, outcome.bound, scale, outcome.tolerance):
         return outcome
-    why = f"{method} said optimal with bound {outcome.bound}, but its answer is worth {objective}; not accepted as a proof"
+    why = (
+        f"{method} said optimal with bound {outcome.bound}, but its answer is worth "
+        f"{objective}; not accepted as a proof"
+    )
     status = Status.FEASIBLE
-    return Outcome(outcome.solution, None, status, outcome.stop, {**outcome.certificate, "withdrawn": why}, outcome.trace)
+    return Outcome(
+        outcome.solution,
+        None,
+        status,
+        outcome.stop,
+        {**outcome.certificate, "withdrawn": why},
+        outcome.trace,
+    )
 
 
 @cache

@@ -14,10 +14,11 @@ from ...solvers.outcome import Stop
 
 
 class Row(TypedDict, total=False):
-    """A run, as `compare` gives it and a JSONL file keeps it: `Result.summary`, and what is known of its cell.
+    """A run, as `compare` gives it and a JSONL file keeps it: `Result.summary`, and what is known
+    of its cell.
 
-    A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and `instance_named`, and
-    `gaps.with_gaps` adds `bounds` and `gaps`.
+    A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and
+    `instance_named`, and `gaps.with_gaps` adds `bounds`, `scales`, `gaps` and `differences`.
 
     Attributes
     ----------
@@ -26,12 +27,14 @@ class Row(TypedDict, total=False):
     file : where the instance was read from.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     record : small numbers for the report's pictures, by the problem's `record`.
+    proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.
     frontiers : documents of `PriceFrontier`.
     reading : what the metrics were told, see `gaps.reading`.
     named, instance_named : method and instance before they were told apart by options.
-    bounds, scales, gaps : by metric, the best proved bound on the instance, what agreement with it is relative to, how far the
-        row is from it.
+    bounds, scales, gaps, differences : by metric, the best proved bound on the instance, what
+        agreement with it is relative to, how far the row is from it as a fraction (None where the
+        bound is 0) and in the metric's unit.
     """
 
     key: str
@@ -55,6 +58,7 @@ class Row(TypedDict, total=False):
     tolerance: float | None
     scale: float
     levels: list[dict[str, Any]]
+    proof: dict[str, Any]
     seconds: float
     options: dict[str, Any]
     metrics: Mapping[str, float | None]
@@ -68,6 +72,7 @@ class Row(TypedDict, total=False):
     bounds: dict[str, float]
     scales: dict[str, float]
     gaps: dict[str, float | None]
+    differences: dict[str, float | None]
 
 
 class Line(TypedDict, total=False):
@@ -77,8 +82,11 @@ class Line(TypedDict, total=False):
     ----------
     runs, failed, unanswered : how many runs there were, failed, and ended without an answer.
     status : of the runs, joined by "+".
-    certified : whether a run's claim is an equilibrium's, within its tolerance.
-    metrics, gaps : means over the seeds that have an answer; None where one of them has no such value.
+    equilibrium : whether a run's claim is an equilibrium's, within its tolerance.
+    proof : how the claims of the runs stand: certified only where those of all are.
+    metrics, gaps, differences : means over the seeds that have an answer; None where one of them
+        has no such value.
+    spreads : standard deviations of the metrics over those seeds; None of fewer than two.
     errors : reasons of failures, with how often each occurred.
     """
 
@@ -93,11 +101,14 @@ class Line(TypedDict, total=False):
     status: str
     levels: list[dict[str, Any]]
     objective_name: str | None
-    certified: bool
+    equilibrium: bool
+    proof: dict[str, Any]
     bounds: dict[str, float]
     scales: dict[str, float]
     metrics: dict[str, float | None]
     gaps: dict[str, float | None]
+    differences: dict[str, float | None]
+    spreads: dict[str, float | None]
     seconds: float | None
     errors: dict[str, int]
 
@@ -115,7 +126,9 @@ def read_rows(path: str | os.PathLike[str]) -> list[Any]:
         The file cannot be read, or a line is no row of a comparison.
     """
     if not os.path.exists(path) and not is_standard_input(path):
-        raise InvalidFile(f"{os.fspath(path)} does not exist; `cotenant compare ... --out` makes files of rows")
+        raise InvalidFile(
+            f"{os.fspath(path)} does not exist; `cotenant compare ... --out` makes files of rows"
+        )
     return _rows(read_text(path), path)
 
 
@@ -132,22 +145,30 @@ def _rows(text: str, path: str | os.PathLike[str]) -> list[Any]:
         if isinstance(row.get("key"), str):
             rows.append(row)
         elif number < len(lines) or text.endswith("\n") or not line.startswith(ROW_BEGINS):
-            # Only what looks like the beginning of one of our rows, at the very end, is taken for one cut short.
+            # Only what looks like the beginning of one of our rows, at the very end, is taken for
+            # one cut short.
             raise InvalidFile(
-                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected what compare --out writes"
+                f"{os.fspath(path)}, line {number} is not a row of a comparison; expected "
+                "what compare --out writes"
             )
     return rows
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line cut short is taken off."""
+    """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line
+    cut short is taken off.
+    """
     if out is None or not os.path.isfile(out):
         return {}
     text = read_text(out)
     rows = _rows(text, out)
     if text and not text.endswith("\n"):
         write_text(out, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))
-    return {row["key"]: row for row in rows if not row.get("error") and row.get("stop") != Stop.INTERRUPTED.value}
+    return {
+        row["key"]: row
+        for row in rows
+        if not row.get("error") and row.get("stop") != Stop.INTERRUPTED.value
+    }
 
 
 class RowFile:
@@ -155,7 +176,8 @@ class RowFile:
 
     Parameters
     ----------
-    out : path; made when it does not exist. What it is (a disk that is full, a pipe) shows at the first row.
+    out : path; made when it does not exist. What it is (a disk that is full, a pipe) shows at the
+        first row.
 
     Raises
     ------
@@ -173,7 +195,8 @@ class RowFile:
         Raises
         ------
         InvalidFile
-            The disk is full, or the file is gone or no longer writable; what part of the row was written is taken off again.
+            The disk is full, or the file is gone or no longer writable; what part of the row was
+            written is taken off again.
         """
         line = (json.dumps(row, allow_nan=False) + "\n").encode()
         # Opened without O_CREAT: a file that vanished would come back with the later rows only.
@@ -188,12 +211,19 @@ class RowFile:
                 os.close(stream)
         except FileNotFoundError as error:
             why = error.strerror if how else "it vanished while rows were added"
-            raise InvalidFile(f"{self._out} cannot be written: {why}; choose another --out") from None
+            raise InvalidFile(
+                f"{self._out} cannot be written: {why}; choose another --out"
+            ) from None
         except OSError as error:
-            raise InvalidFile(f"{self._out} cannot be written: {error.strerror}; {_CURE[bool(how)]}") from None
+            raise InvalidFile(
+                f"{self._out} cannot be written: {error.strerror}; {_CURE[bool(how)]}"
+            ) from None
 
 
-_CURE = {True: "choose another --out", False: "its rows so far are whole; make room and start again to go on"}
+_CURE = {
+    True: "choose another --out",
+    False: "its rows so far are whole; make room and start again to go on",
+}
 
 
 def _append(stream: int, line: bytes) -> None:

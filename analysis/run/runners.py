@@ -1,9 +1,10 @@
-"""Where the cells of a comparison are run: in this process, in processes of their own, or on a cluster."""
+"""Where the cells of a comparison are run: in this process, in processes of their own, or on a
+cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from types import TracebackType
 from typing import Annotated, Protocol, Self
 
 from ...instances.problem.errors import InvalidOption
@@ -15,17 +16,21 @@ from .workers import Processes
 
 
 class Runner(Protocol):
-    """Where cells are run: here, in processes, or on a cluster. Entered, prepared once, asked for its rows, left."""
+    """Where cells are run: here, in processes, or on a cluster. Entered, prepared once, asked for
+    its rows, left.
+    """
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(self, *reason: object) -> None: ...
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Take the cells; refuse before any work what cannot be run."""
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that could be kept."""
+        """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that
+        could be kept.
+        """
 
 
 class InProcess:
@@ -37,7 +42,7 @@ class InProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *reason: object) -> None:
         return None
 
     def prepare(self, cells: Sequence[Cell]) -> None:
@@ -49,7 +54,9 @@ class InProcess:
         for cell in self._cells:
             row = run_cell(cell)
             yield row
-            if row.get("stop") == Stop.INTERRUPTED.value:  # the method kept its best answer; the rest is not begun
+            if (
+                row.get("stop") == Stop.INTERRUPTED.value
+            ):  # the method kept its best answer; the rest is not begun
                 raise KeyboardInterrupt
 
 
@@ -75,6 +82,11 @@ def validate_place(
 ) -> None:
     """Refuse contradictory or impossible settings of where cells are run."""
     if jobs is not None and dask is not None:
-        raise InvalidOption("jobs and dask are both given; a cluster has the processes its workers have, so leave out jobs")
+        raise InvalidOption(
+            "jobs and dask are both given; a cluster has the processes its workers have, so "
+            "leave out jobs"
+        )
     if hard_limit is not None and jobs is None and dask is None:
-        raise InvalidOption("hard_limit needs processes that can be stopped; give jobs (1 or more) or dask")
+        raise InvalidOption(
+            "hard_limit needs processes that can be stopped; give jobs (1 or more) or dask"
+        )

@@ -16,7 +16,9 @@ from ..registry import analysis_of
 from .result import Result, run
 
 STARTS_UP_TO = 5000
-"""Larger instances (by their `size`) go to exact methods without a start: the heuristics would take longer than the proof."""
+"""Larger instances (by their `size`) go to exact methods without a start: the heuristics would take
+longer than the proof.
+"""
 
 
 @checked
@@ -30,25 +32,29 @@ def solve(
     report: Report | None = None,
     **options: Any,
 ) -> Result:
-    """Run a method on an instance; the answer is checked and its objective recomputed by this package.
+    """Run a method on an instance; the answer is checked and its objective recomputed by this
+    package.
 
     Parameters
     ----------
     instance : as `cotenant.read` returns it.
-    method : a name of the catalogue, or a function `f(instance, *, rng, time_limit, **options)` that returns a Solution
-        or an Outcome.
+    method : a name of the catalogue, or a function `f(instance, *, rng, time_limit, **options)`
+        that returns a Solution or an Outcome.
     seed : of the random generator handed to the method.
     time_limit : seconds, above 0; the best answer so far is returned when they are up.
-    start : an answer to begin from; exact methods get the best of their catalogue's heuristics when none is given.
+    start : an answer to begin from; exact methods get the best of their catalogue's heuristics when
+        none is given.
     report : called with (seconds, objective, bound, text) as the method goes on.
-    **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs for every method).
+    **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs
+        for every method).
 
     Raises
     ------
     UnknownName, InvalidOption
         Before any work starts.
     NoSolution
-        A heuristic found the instance to have no feasible answer; exact methods say so in their status.
+        A heuristic found the instance to have no feasible answer; exact methods say so in their
+        status.
 
     Examples
     --------
@@ -58,7 +64,9 @@ def solve(
     ('optimal', 0.0425, 0.0)
     """
     if not isinstance(instance, Instance):
-        raise CotenantError(f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read")
+        raise CotenantError(
+            f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read"
+        )
     if not isinstance(method, str) and not callable(method):
         raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
     if isinstance(method, str):
@@ -88,7 +96,9 @@ def solve(
 
 
 def _starts(instance: Instance, method: Method, seed: int) -> Iterator[Solution]:
-    """Answers of the method's start heuristics, each better than the one before by the method's objective, not by theirs."""
+    """Answers of the method's start heuristics, each better than the one before by the method's
+    objective, not by theirs.
+    """
     if instance.size > STARTS_UP_TO:
         return
     senses = {metric.name: metric.sense for metric in analysis_of(instance.problem).metric_table}
@@ -103,5 +113,7 @@ def _starts(instance: Instance, method: Method, seed: int) -> Iterator[Solution]
         if value is not None and (best is None or sign * value < best):
             best = sign * value
             yield result.solution
-        if result.stop is Stop.INTERRUPTED:  # it kept its answer, but what it was to begin is not begun
+        if (
+            result.stop is Stop.INTERRUPTED
+        ):  # it kept its answer, but what it was to begin is not begun
             raise KeyboardInterrupt

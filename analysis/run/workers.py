@@ -1,4 +1,6 @@
-"""Runs in processes of their own: a hard limit around each, a death takes only its cell, and Ctrl-C is heard once for all."""
+"""Runs in processes of their own: a hard limit around each, a death takes only its cell, and Ctrl-C
+is heard once for all.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from ...instances.problem.errors import EngineError, InvalidOption
@@ -20,7 +21,9 @@ from .cell import Cell, failed_row, run_cell
 from .rows import Row
 
 HARD_FACTOR, HARD_EXTRA = 2.0, 20.0
-"""The hard limit of a run: so many times its time limit, and so many seconds more (to load, to compile, to check the answer)."""
+"""The hard limit of a run: so many times its time limit, and so many seconds more (to load, to
+compile, to check the answer).
+"""
 
 INTERRUPT_GRACE = 10.0
 """Seconds that the runs going on have after Ctrl-C to hand in the best they have."""
@@ -33,13 +36,17 @@ CellOutcome = tuple[What, Any]
 
 
 def hard_limit(time_limit: float | None) -> float | None:
-    """Seconds after which a run is stopped from outside: 2 x `time_limit` + 20 s; None without a time limit."""
+    """Seconds after which a run is stopped from outside: 2 x `time_limit` + 20 s; None without a
+    time limit.
+    """
     return None if time_limit is None else HARD_FACTOR * time_limit + HARD_EXTRA
 
 
 def limit_of(cell: Cell, given: float | None) -> float | None:
-    """The hard limit of a cell: the one given, else the rule's."""
-    return hard_limit(cell.time_limit) if given is None else given
+    """The hard limit of a cell: the one given, else the rule's; a proof takes as long again."""
+    if given is not None or cell.time_limit is None:
+        return given
+    return hard_limit(cell.time_limit * (2 if cell.prove else 1))
 
 
 def overran_text(limit: float, time_limit: float | None) -> str:
@@ -58,8 +65,12 @@ def pickled_cell(cell: Cell) -> bytes:
         The method or an option cannot be had in another process.
     """
     if "<" in getattr(cell.method, "__qualname__", ""):
-        raise _unsendable(cell, "a lambda, or a function made inside another one, has no name to import it by")
-    rest = {entry.name: getattr(cell, entry.name) for entry in fields(cell) if entry.name != "instance"}
+        raise _unsendable(
+            cell, "a lambda, or a function made inside another one, has no name to import it by"
+        )
+    rest = {
+        entry.name: getattr(cell, entry.name) for entry in fields(cell) if entry.name != "instance"
+    }
     try:
         frame = pickle.dumps(rest)
     except Exception as error:
@@ -70,7 +81,9 @@ def pickled_cell(cell: Cell) -> bytes:
 
 
 def why_unpicklable(frame: bytes) -> str:
-    """Why a pickled cell cannot be opened here; "" when it can. For the process that is to run it."""
+    """Why a pickled cell cannot be opened here; "" when it can. For the process that is to run
+    it.
+    """
     try:
         pickle.loads(frame)
     except Exception as error:
@@ -79,7 +92,9 @@ def why_unpicklable(frame: bytes) -> str:
 
 
 def user_functions(cells: Sequence[Cell]) -> dict[bytes, Cell]:
-    """One pickled cell for each function of the user's own: what another process may be unable to open."""
+    """One pickled cell for each function of the user's own: what another process may be unable to
+    open.
+    """
     own = {cell.name: cell for cell in cells if not isinstance(cell.method, str)}
     return {pickled_cell(cell): cell for cell in own.values()}
 
@@ -93,7 +108,8 @@ def refuse_unpicklable(found: dict[bytes, Cell], opened: Callable[[bytes], str])
 
 def _unsendable(cell: Cell, why: str) -> InvalidOption:
     return InvalidOption(
-        f"method {cell.name!r} or its options cannot be had in another process ({why}); put the function into a module that "
+        f"method {cell.name!r} or its options cannot be had in another process ({why}); put "
+        "the function into a module that "
         "can be imported there, or leave out jobs and dask"
     )
 
@@ -104,7 +120,8 @@ def run_pickled_cell(frame: bytes, instance: bytes) -> Row:
 
 
 class Worker:
-    """Runs cells one at a time in a child, which is started when it is needed and replaced when it had to be ended.
+    """Runs cells one at a time in a child, which is started when it is needed and replaced when it
+    had to be ended.
 
     Parameters
     ----------
@@ -118,7 +135,9 @@ class Worker:
         self._stopped = False
         self._worked = False
 
-    def run(self, frame: bytes, instance: bytes, limit: float | None, time_limit: float | None) -> CellOutcome:
+    def run(
+        self, frame: bytes, instance: bytes, limit: float | None, time_limit: float | None
+    ) -> CellOutcome:
         """Run a pickled cell and say what came of it.
 
         Raises
@@ -180,14 +199,18 @@ class Worker:
             try:
                 self._child = Child(leads=True, processes=self._processes)
             except OSError as error:
-                raise EngineError(f"a process for the runs does not start: {error.strerror}") from None
+                raise EngineError(
+                    f"a process for the runs does not start: {error.strerror}"
+                ) from None
         return self._child
 
 
 class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only told (`heard`, and `wake` is called) and the second ends all.
+    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`heard`, and `wake` is
+    called) and the second ends all.
 
-    Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes nothing.
+    Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes
+    nothing.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
@@ -199,7 +222,7 @@ class Interrupts:
         self._before = take_over(self._hear)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *reason: object) -> None:
         give_back(self._before)
 
     def _hear(self, number: int, frame: object) -> None:
@@ -220,7 +243,9 @@ class Processes:
     stopping : called when Ctrl-C is heard, before the rows that are still handed in.
     """
 
-    def __init__(self, jobs: int, limit: float | None = None, stopping: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, jobs: int, limit: float | None = None, stopping: Callable[[], None] | None = None
+    ) -> None:
         self._jobs, self._limit, self._stopping = jobs, limit, stopping
         self._waiting: deque[tuple[Cell, bytes]] = deque()
         self._workers: list[Worker] = []
@@ -229,7 +254,7 @@ class Processes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *reason: object) -> None:
         self._waiting.clear()
         for worker in self._workers:
             worker.end()
@@ -245,16 +270,21 @@ class Processes:
             refuse_unpicklable(found, self._workers[0].opened)
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come. After Ctrl-C those that are handed in within the grace, and then KeyboardInterrupt."""
-        came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
+        """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
+        KeyboardInterrupt.
+        """
+        outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
         going = len(self._workers)
-        with Interrupts(lambda: came.put(None)) as interrupts:
+        with Interrupts(lambda: outcomes.put(None)) as interrupts:
             for worker in self._workers:
-                self._threads.append(start_thread(partial(self._work, worker, came), "cotenant-worker"))
+                self._threads.append(
+                    start_thread(partial(self._work, worker, outcomes), "cotenant-worker")
+                )
             while going:
                 try:
-                    entry = came.get(timeout=_POLL)
-                except Empty:  # a signal that the system gave to another thread is heard between two waits only
+                    entry = outcomes.get(timeout=_POLL)
+                # a signal that the system gave to another thread is heard between two waits only
+                except Empty:
                     continue
                 if entry is None:
                     self._interrupt()
@@ -274,7 +304,9 @@ class Processes:
         for worker in self._workers:
             worker.interrupt()
 
-    def _work(self, worker: Worker, came: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]) -> None:
+    def _work(
+        self, worker: Worker, outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
+    ) -> None:
         """One worker's thread: cells until there are none."""
         try:
             while True:
@@ -283,10 +315,12 @@ class Processes:
                 except IndexError:
                     break
                 limit = limit_of(cell, self._limit)
-                came.put((cell, worker.run(frame, pickle.dumps(cell.instance), limit, cell.time_limit)))
+                outcomes.put(
+                    (cell, worker.run(frame, pickle.dumps(cell.instance), limit, cell.time_limit))
+                )
         except BaseException as error:
-            came.put(error)
-        came.put(_Done())
+            outcomes.put(error)
+        outcomes.put(_Done())
         worker.end()  # here, so that many children leave at the same time
 
 
@@ -294,9 +328,9 @@ class _Done(Exception):
     """A worker's thread has no more cells."""
 
 
-def row_of(cell: Cell, came: CellOutcome) -> Row | None:
+def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
-    what, value = came
+    what, value = outcome
     if what == "row":
         row: Row = value
         return row

@@ -1,4 +1,6 @@
-"""Scheduling: metrics, windows of a trace, strategy-resistance, the price of fairness, and the audit of a log."""
+"""Scheduling: metrics, windows of a trace, strategy-resistance, the price of fairness, and the
+audit of a log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over time."""
+"""Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over
+time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,16 @@ from ...instances.problem.rules import AtLeast, Between, checked
 from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.formats import read_accounting, read_swf
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.log import Begin, By, Initial, Length, Machines, Settings, Window, window
+from ...instances.scheduling.log import (
+    Begin,
+    By,
+    Initial,
+    Length,
+    Machines,
+    Settings,
+    Window,
+    window,
+)
 from ...instances.scheduling.split import Organizations
 from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.outcome import Stop
@@ -41,10 +52,12 @@ class Audit:
     instance : the window judged.
     times : (q,) moments of the window, the end last [s].
     received : (k, q) psi_sp of the log's schedule [unit-seconds].
-    contributed : (k, q) phi: the Shapley value of the game whose coalitions schedule as `reference` says, the log's own
-        schedule being that of all together; so phi and psi have one sum at every time [unit-seconds].
+    contributed : (k, q) phi: the Shapley value of the game whose coalitions schedule as `reference`
+        says, the log's own schedule being that of all together; so phi and psi have one sum at
+        every time [unit-seconds].
     work : (k,) machine time the log gave to each organization's jobs in the window [s].
-    unfairness : schedule -> delta psi / p_tot against REF: the log's own, and two rules to compare with; empty for RAND.
+    unfairness : schedule -> delta psi / p_tot against REF: the log's own, and two rules to compare
+        with; empty for RAND.
     notes : what the numbers rest on.
     reference : "REF" or "RAND".
     """
@@ -60,7 +73,9 @@ class Audit:
 
     @property
     def owed(self) -> Floats:
-        """(k, q) contributed minus received: what an organization is owed (above 0) or owes [unit-seconds]."""
+        """(k, q) contributed minus received: what an organization is owed (above 0) or owes
+        [unit-seconds].
+        """
         return self.contributed - self.received
 
     def document(self) -> dict[str, Any]:
@@ -70,7 +85,9 @@ class Audit:
             "window": self.instance.source,
             "organizations": list(self.instance.names),
             "machines": self.instance.machines.tolist(),
-            "jobs": np.bincount(self.instance.organization, minlength=self.instance.organizations).tolist(),
+            "jobs": np.bincount(
+                self.instance.organization, minlength=self.instance.organizations
+            ).tolist(),
             "work": self.work.tolist(),
             "times": self.times.tolist(),
             "received": self.received.tolist(),
@@ -107,20 +124,25 @@ def audit_file(
     Parameters
     ----------
     form : of the log; an accounting table must have sacct's column names.
-    begin ... assignment_seed : the window and the organizations, see `instances.scheduling.log.Settings`; all of the log
-        when no length is given.
-    reference : how coalitions schedule: "REF", "RAND" (first in, first out, over sampled coalitions), or "auto": REF
-        where it takes seconds.
+    begin ... assignment_seed : the window and the organizations, see
+        `instances.scheduling.log.Settings`; all of the log when no length is given.
+    reference : how coalitions schedule: "REF", "RAND" (first in, first out, over sampled
+        coalitions), or "auto": REF where it takes seconds.
     reading : of REF.
     orderings, seed_of_rand : RAND's N, and the seed of its orders.
     points : moments at which debts are shown, evenly spaced.
     time_limit : seconds for REF; when they are up RAND takes its place, which a note says.
     """
-    settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
+    settings = Settings(
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
+    )
     log = read_swf(path) if form == "swf" else read_accounting(path)
-    dropped = tuple(f"{number} lines left out: {why}" for why, number in log.dropped.items() if number)
+    dropped = tuple(
+        f"{number} lines left out: {why}" for why, number in log.dropped.items() if number
+    )
     return audit(
-        window(log, settings), reference=reference, reading=reading, orderings=orderings, points=points,
+        window(log, settings), reference=reference, reading=reading, orderings=orderings,
+        points=points,
         rng=np.random.default_rng(seed_of_rand), notes=dropped, time_limit=time_limit,
     )  # fmt: skip
 
@@ -145,25 +167,41 @@ def audit(
     longest = np.minimum(instance.processing, instance.horizon).astype(float)
     if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
         raise InvalidInstance(
-            "window", f"{instance.horizon} long with {instance.jobs} jobs", "utilities of the log's schedule that fit 64 bits",
+            "window", f"{instance.horizon} long with {instance.jobs} jobs",
+            "utilities of the log's schedule that fit 64 bits",
             "Audit a shorter window",
         )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, points + 1).astype(np.int64)[1:])
-    received = np.array([per_organization(instance, psi(start, instance.processing, int(t))) for t in times]).T
+    received = np.array(
+        [per_organization(instance, psi(start, instance.processing, int(t))) for t in times]
+    ).T
     distance: dict[str, float] = {}
     if chosen == "REF":
         played = play_ref(instance, reading=reading, samples=times, time_limit=time_limit)
         if played.stop is not Stop.FINISHED:
-            chosen, notes = "RAND", (*notes, f"REF was not done in {time_limit:g} s; coalitions are sampled instead (RAND)")
+            chosen, notes = (
+                "RAND",
+                (
+                    *notes,
+                    f"REF was not done in {time_limit:g} s; coalitions are sampled instead (RAND)",
+                ),
+            )
     if chosen == "REF":
         contributed = _shapley(instance, played.masks, played.values, received)
         found = reference_of(played)
         if found.units:
             own = {"the log": received[:, -1]}
-            own |= {rule.__name__: utilities(instance, rule(instance)) for rule in (fair_share, fifo)}
-            distance = {name.replace("_", " "): unfairness(found, value) or 0.0 for name, value in own.items()}
+            own |= {
+                rule.__name__: utilities(instance, rule(instance)) for rule in (fair_share, fifo)
+            }
+            distance = {
+                name.replace("_", " "): unfairness(found, value) or 0.0
+                for name, value in own.items()
+            }
     else:
-        contributed = _sampled(instance, received, times, orderings, rng or np.random.default_rng(0))
+        contributed = _sampled(
+            instance, received, times, orderings, rng or np.random.default_rng(0)
+        )
     return Audit(
         instance=instance,
         times=times,
@@ -177,7 +215,9 @@ def audit(
 
 
 def audit_tables(found: Audit) -> list[Table]:
-    """Tables for people: the end of the window, debts over time, and how unfair the schedule was."""
+    """Tables for people: the end of the window, debts over time, and how unfair the schedule
+    was.
+    """
     instance = found.instance
     count = np.bincount(instance.organization, minlength=instance.organizations)
     columns = (
@@ -189,7 +229,11 @@ def audit_tables(found: Audit) -> list[Table]:
         Column("contributed", "{:.4g}".format, numeric=True),
         Column("received", "{:.4g}".format, numeric=True),
         Column("owed", "{:+.4g}".format, numeric=True),
-        Column("owed per unit of work", lambda value: "-" if value is None else f"{value:+.1f} s", numeric=True),
+        Column(
+            "owed per unit of work",
+            lambda value: "-" if value is None else f"{value:+.1f} s",
+            numeric=True,
+        ),
     )
     total = max(1, int(found.work.sum()))
     rows = []
@@ -197,17 +241,43 @@ def audit_tables(found: Audit) -> list[Table]:
         owed, work = float(found.owed[u, -1]), int(found.work[u])
         contributed, received = float(found.contributed[u, -1]), float(found.received[u, -1])
         machines, jobs = int(instance.machines[u]), int(count[u])
-        rows.append((name, machines, jobs, work, work / total, contributed, received, owed, owed / work if work else None))
+        rows.append(
+            (
+                name,
+                machines,
+                jobs,
+                work,
+                work / total,
+                contributed,
+                received,
+                owed,
+                owed / work if work else None,
+            )
+        )
     title = f"{instance.name}: who contributed, who received ({found.reference})"
     caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
     balance = Table("audit-balance", title, columns, tuple(rows), caption)
-    times = (Column(f"at {time} s", "{:+.4g}".format, numeric=True) for time in found.times.tolist())
-    debts = tuple((name, *values) for name, values in zip(instance.names, found.owed.tolist(), strict=True))
+    times = (
+        Column(f"at {time} s", "{:+.4g}".format, numeric=True) for time in found.times.tolist()
+    )
+    debts = tuple(
+        (name, *values) for name, values in zip(instance.names, found.owed.tolist(), strict=True)
+    )
     notes = [f"note: {note}" for note in found.notes]
     if found.unfairness:
         words = ", ".join(f"{name} {value:.4g}" for name, value in found.unfairness.items())
-        notes.insert(0, f"unfairness, mean unjustified delay or speed-up of a unit of work against REF, in seconds: {words}")
-    course = Table("audit-debts", "owed, over time, in unit-seconds", (columns[0], *times), debts, notes=tuple(notes))
+        notes.insert(
+            0,
+            "unfairness, mean unjustified delay or speed-up of a unit of work against REF, "
+            f"in seconds: {words}",
+        )
+    course = Table(
+        "audit-debts",
+        "owed, over time, in unit-seconds",
+        (columns[0], *times),
+        debts,
+        notes=tuple(notes),
+    )
     return [balance, course]
 
 
@@ -224,8 +294,16 @@ def _shapley(instance: Scheduling, masks: Integers, values: Integers, received: 
     return np.array(columns).T
 
 
-def _sampled(instance: Scheduling, received: Integers, times: Integers, orderings: int, rng: np.random.Generator) -> Floats:
-    """(k, q) phi estimated from random orders of joining, coalitions scheduling first in, first out."""
+def _sampled(
+    instance: Scheduling,
+    received: Integers,
+    times: Integers,
+    orderings: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """(k, q) phi estimated from random orders of joining, coalitions scheduling first in, first
+    out.
+    """
     sampling = sample_orderings([rng.permutation(instance.organizations) for _ in range(orderings)])
     values = simulate(instance, "RAND", sampling=sampling, samples=times).values[:-1].astype(object)
     everyone = sampling.masks.index((1 << instance.organizations) - 1)
@@ -244,9 +322,13 @@ def _notes(judged: Window) -> Iterator[str]:
     peak = int(np.cumsum(change[order]).max(initial=0))
     if peak > instance.total_machines:
         yield (
-            f"the log ran up to {peak} jobs at once, more than the {instance.total_machines} machines given: "
+            f"the log ran up to {peak} jobs at once, more than the {instance.total_machines} "
+            "machines given: "
             "its schedule has an advantage over the reference"
         )
     late = int((~ran).sum())
     if late:
-        yield f"{late} of {instance.jobs} jobs were not started in the window, or the log does not say when"
+        yield (
+            f"{late} of {instance.jobs} jobs were not started in the window, or the log "
+            "does not say when"
+        )

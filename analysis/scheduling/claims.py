@@ -19,7 +19,8 @@ from ..findings import Findings, Stored
 def claims(instance: Scheduling, stored: Stored) -> Findings:
     """psi, phi and debts, REF's where `metrics` would work REF out, and the fluid bound.
 
-    No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness holds of every schedule.
+    No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness holds of every
+    schedule.
     """
     found = Findings(bounds={"unfairness": 0.0})
     schedule, certificate = stored.solution, stored.certificate
@@ -32,10 +33,17 @@ def claims(instance: Scheduling, stored: Stored) -> Findings:
         expected = {"reading": stored.options["reading"], "psi": psi}
         plain = stored.options["utility"] != "throughput"
         if plain:  # psi and phi are of the other utility
-            expected = {"reading": stored.options["reading"], "utility": stored.options["utility"], "psi_sp": psi}
+            expected = {
+                "reading": stored.options["reading"],
+                "utility": stored.options["utility"],
+                "psi_sp": psi,
+            }
         else:
             masks = np.arange(1, 1 << instance.organizations)
-            expected |= {"coalitions": len(masks), "memory_mb": round(memory_needed(instance, masks) / 1e6, 3)}
+            expected |= {
+                "coalitions": len(masks),
+                "memory_mb": round(memory_needed(instance, masks) / 1e6, 3),
+            }
         needed = [*expected]
         reference = stored.options["reference"]
         if (
@@ -45,15 +53,22 @@ def claims(instance: Scheduling, stored: Stored) -> Findings:
         ):
             ref = shapley_reference(instance, stored.options["reading"])
             phi = ref.phi(psi)
-            expected |= {"contended decisions": ref.contended, "phi": [float(share) for share in phi]}
+            expected |= {
+                "contended decisions": ref.contended,
+                "phi": [float(share) for share in phi],
+            }
             expected["owed"] = [float(share - mine) for share, mine in zip(phi, psi, strict=True)]
             needed = [*expected]
     elif stored.method == "RAND":
         expected = {name: stored.options[name] for name in ("orderings", "reading")} | {"psi": psi}
         needed = [*expected, "guarantee"]
-        told = guarantee(instance.organizations, stored.options["orderings"], stored.options["confidence"])
+        told = guarantee(
+            instance.organizations, stored.options["orderings"], stored.options["confidence"]
+        )
         expected["guarantee"] = told
-        found.checked |= {f"guarantee.{name}" for name in told} if "guarantee" in certificate else set()
+        found.checked |= (
+            {f"guarantee.{name}" for name in told} if "guarantee" in certificate else set()
+        )
     elif stored.method in ("max-utilization", "max-utility"):
         utility = stored.method == "max-utility"
         unit = 1.0 if utility else 1.0 / (instance.total_machines * instance.horizon)

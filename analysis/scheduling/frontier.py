@@ -1,4 +1,6 @@
-"""The price of fairness among organizations: the most work, and the most utility, within each distance from REF's schedule."""
+"""The price of fairness among organizations: the most work, and the most utility, within each
+distance from REF's schedule.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from ...models.scheduling.intervals import Objective
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.scheduling import simulate
 from ...solvers.scheduling.near import most_near, nearest
-from ...solvers.scheduling.optimum import distance, max_utility, max_utilization, quicker_engine, worth_of
+from ...solvers.scheduling.optimum import (
+    distance,
+    max_utility,
+    max_utilization,
+    quicker_engine,
+    worth_of,
+)
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
@@ -22,61 +30,82 @@ FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
 
 MOST_JOBS = 60
-"""Up to so many jobs released before the horizon every limit has its program; beyond, only cheap bounds are given."""
+"""Up to so many jobs released before the horizon every limit has its program; beyond, only cheap
+bounds are given.
+"""
 
 
 @checked
 def price_frontiers(
-    instance: Scheduling, *, time_limit: float | None = None, points: Points = 8, reading: Reading = "figure"
+    instance: Scheduling,
+    *,
+    time_limit: float | None = None,
+    points: Points = 8,
+    reading: Reading = "figure",
 ) -> tuple[PriceFrontier, ...]:
-    """Utilization, and total psi_sp, against unfairness: the most of any schedule within each limit, proved.
+    """Utilization, and total psi_sp, against unfairness: the most of any schedule within each
+    limit, proved.
 
-    Unfairness is the sum over organizations of |psi - psi of REF|, over the work REF does (p_tot). Up to 60 jobs each limit
-    is a program of its own (CP-SAT), from 0 to the least unfairness of the most efficient schedules; an answer within a
-    limit is within every looser one, and the bound of a looser limit holds for every tighter one. For more jobs: REF's own
-    schedule, the better of it and first in, first out, and `fluid_bound`.
+    Unfairness is the sum over organizations of |psi - psi of REF|, over the work REF does (p_tot).
+    Up to 60 jobs each limit is a program of its own (CP-SAT), from 0 to the least unfairness of the
+    most efficient schedules; an answer within a limit is within every looser one, and the bound of
+    a looser limit holds for every tighter one. For more jobs: REF's own schedule, the better of it
+    and first in, first out, and `fluid_bound`.
 
     Parameters
     ----------
-    time_limit : seconds in all, shared equally among the programs to come. REF is given as much of it as it takes.
+    time_limit : seconds in all, shared equally among the programs to come. REF is given as much of
+        it as it takes.
     points : limits of each of the two, at least 2; fewer where unfairness has fewer values.
     reading : of REF.
 
     Returns
     -------
     tuple of PriceFrontier
-        For utilization and for utility; none when REF does no work. Where REF itself would take more than seconds, one
-        point each, without limit.
+        For utilization and for utility; none when REF does no work. Where REF itself would take
+        more than seconds, one point each, without limit.
     """
     clock = Clock(time_limit)
     fair = ref(instance, reading=reading, time_limit=time_limit) if affordable(instance) else None
     if fair is None or fair.stop is not Stop.FINISHED or not isinstance(fair.solution, Schedule):
         nobody = Schedule(np.full(instance.jobs, -1), np.full(instance.jobs, -1))
-        frontiers = (_Map(instance, objective, nobody, 1, clock).unlimited() for objective in OBJECTIVES)
-        return tuple(replace(each, stop=Stop.FINISHED if fair is None else fair.stop) for each in frontiers)
+        frontiers = (
+            _Map(instance, objective, nobody, 1, clock).unlimited() for objective in OBJECTIVES
+        )
+        return tuple(
+            replace(each, stop=Stop.FINISHED if fair is None else fair.stop) for each in frontiers
+        )
     units = reference(instance, reading).units
     if units == 0:
         return ()
     if int((instance.release < instance.horizon).sum()) > MOST_JOBS:
-        return tuple(_Map(instance, objective, fair.solution, units, clock).cheap() for objective in OBJECTIVES)
+        return tuple(
+            _Map(instance, objective, fair.solution, units, clock).cheap()
+            for objective in OBJECTIVES
+        )
     found: list[PriceFrontier] = []
     for place, objective in enumerate(OBJECTIVES):
         left = clock.share(len(OBJECTIVES) - place)
-        found.append(_Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points)))
+        found.append(
+            _Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points))
+        )
         if found[-1].stop is Stop.INTERRUPTED:
             break
     return tuple(found)
 
 
 class _Map:
-    """One frontier: its programs, one after the other. Efficiency is counted in whole units of work or utility.
+    """One frontier: its programs, one after the other. Efficiency is counted in whole units of work
+    or utility.
 
     Parameters
     ----------
     fair, units : REF's schedule, and the work it does.
     """
 
-    def __init__(self, instance: Scheduling, objective: Objective, fair: Schedule, units: int, clock: Clock) -> None:
+    def __init__(
+        self, instance: Scheduling, objective: Objective, fair: Schedule, units: int, clock: Clock
+    ) -> None:
         self.instance, self.objective, self.fair, self.units = instance, objective, fair, units
         self.psi = utilities(instance, fair)
         self.engine = quicker_engine(instance)
@@ -87,13 +116,20 @@ class _Map:
         free = self._most(self.fair, points + 2)
         best = _schedule(free, self.fair)
         options = {"start": best, "engine": self.engine}
-        close = self.programs.solve(points + 1, nearest, self.instance, self.objective, self.psi, **options)
+        close = self.programs.solve(
+            points + 1, nearest, self.instance, self.objective, self.psi, **options
+        )
         best = _schedule(close, best)
         far = distance(self.instance, best, self.psi)
         marks: list[PricePoint] = []
         last = self.fair
-        if far == 0:  # the best of all is as fair as can be, and no schedule with REF's utilities has another total
-            marks.append(self._point(0.0, best, float(self.psi.sum()) if self.objective == "utility" else None))
+        # the best of all is as fair as can be; no schedule with REF's utilities has another total
+        if far == 0:
+            marks.append(
+                self._point(
+                    0.0, best, float(self.psi.sum()) if self.objective == "utility" else None
+                )
+            )
         else:
             limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far})
             for limit, outcome in self.programs.within(limits, self._near, self.fair, after=1):
@@ -103,19 +139,31 @@ class _Map:
         bounds = [free.bound]
         if free.status is not Status.OPTIMAL:  # once more, with what is left
             again = self._most(best, 1)
-            best = max(best, _schedule(again, best), key=self._worth)  # the first of equals is the less unfair one
+            best = max(
+                best, _schedule(again, best), key=self._worth
+            )  # the first of equals is the less unfair one
             bounds.append(again.bound)
-        marks.append(self._point(None, best, min((each for each in bounds if each is not None), default=None)))
+        marks.append(
+            self._point(
+                None, best, min((each for each in bounds if each is not None), default=None)
+            )
+        )
         return self._frontier(marks, self._note(close), self.programs.stopped)
 
     def cheap(self) -> PriceFrontier:
         """What REF's schedule, first in, first out, and the fluid bound say."""
         most = fluid_bound(self.instance, self.objective)
         best = max(self.fair, simulate(self.instance, "FIFO").schedule, key=self._worth)
-        fair = int(self.psi.sum()) if self.objective == "utility" else most  # no schedule with REF's utilities has another total
-        marks = [self._point(0.0, self.fair, self._scaled(fair)), self._point(None, best, self._scaled(most))]
+        fair = (
+            int(self.psi.sum()) if self.objective == "utility" else most
+        )  # no schedule with REF's utilities has another total
+        marks = [
+            self._point(0.0, self.fair, self._scaled(fair)),
+            self._point(None, best, self._scaled(most)),
+        ]
         note = (
-            f"More than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first in, first out, beside the most that "
+            f"More than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first "
+            "in, first out, beside the most that "
             "cutting jobs at will could do. The limits between are not worked out."
         )
         return self._frontier(marks, note, Stop.FINISHED)
@@ -125,7 +173,10 @@ class _Map:
         schedule = simulate(self.instance, "FIFO").schedule
         bound = self._scaled(fluid_bound(self.instance, self.objective))
         mark = PricePoint(None, self._scaled(self._worth(schedule)), bound, None, Status.FEASIBLE)
-        note = "REF was not worked out in the time given, so that no unfairness is known. The point is first in, first out."
+        note = (
+            "REF was not worked out in the time given, so that no unfairness is known. The "
+            "point is first in, first out."
+        )
         return self._frontier([mark], note, Stop.FINISHED)
 
     def _most(self, start: Schedule, left: int) -> Outcome:
@@ -134,7 +185,14 @@ class _Map:
 
     def _near(self, limit: int, start: Schedule, *, time_limit: float | None) -> Outcome:
         within = Nearness(self.psi, limit)
-        return most_near(self.instance, self.objective, within, start=start, engine=self.engine, time_limit=time_limit)
+        return most_near(
+            self.instance,
+            self.objective,
+            within,
+            start=start,
+            engine=self.engine,
+            time_limit=time_limit,
+        )
 
     def _worth(self, schedule: Schedule) -> int:
         return worth_of(self.instance, schedule.start, self.objective)
@@ -146,19 +204,27 @@ class _Map:
         return whole / (self.instance.total_machines * self.instance.horizon)
 
     def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
-        """What a schedule says, counted again; a bound in whole units, so that it and a value are equal or are not."""
+        """What a schedule says, counted again; a bound in whole units, so that it and a value are
+        equal or are not.
+        """
         proved = None if bound is None else self._scaled(round(bound / self._scaled(1)))
         reached = distance(self.instance, schedule, self.psi) / self.units
-        return PricePoint(limit, self._scaled(self._worth(schedule)), proved, reached, Status.FEASIBLE)
+        return PricePoint(
+            limit, self._scaled(self._worth(schedule)), proved, reached, Status.FEASIBLE
+        )
 
     def _frontier(self, marks: list[PricePoint], note: str, stop: Stop) -> PriceFrontier:
         return PriceFrontier(self.objective, FAIRNESS, settled(marks, "max", 0.0), note, stop)
 
     def _note(self, close: Outcome) -> str:
         note = (
-            "The limit is on unfairness: the distance from REF's utilities, over the work REF does. The most is of any schedule "
+            "The limit is on unfairness: the distance from REF's utilities, over the work "
+            "REF does. The most is of any schedule "
         )
-        note += "that keeps first in, first out inside an organization, told everything beforehand, idle machines allowed."
+        note += (
+            "that keeps first in, first out inside an organization, told everything "
+            "beforehand, idle machines allowed."
+        )
         if close.status is Status.OPTIMAL:
             note += " The last point is the least unfair of those that reach its value (proved)."
         return note

@@ -1,7 +1,9 @@
-"""The metrics of a schedule: what it does with the machines, and how far it is from the Shapley schedule.
+"""The metrics of a schedule: what it does with the machines, and how far it is from the Shapley
+schedule.
 
-Unfairness and debts need the values of all coalitions, that is REF. They are worked out when REF takes seconds
-(`reference` auto: 3^k times the number of jobs up to 2e9), once per instance, and left out when it does not.
+Unfairness and debts need the values of all coalitions, that is REF. They are worked out when REF
+takes seconds (`reference` auto: 3^k times the number of jobs up to 2e9), once per instance, and
+left out when it does not.
 """
 
 from __future__ import annotations
@@ -41,13 +43,15 @@ def metrics(
 ) -> dict[str, float]:
     """Every metric of a feasible schedule.
 
-    `unfairness`: the sum over organizations of |psi - psi of REF|, over the work REF does before the horizon (paper,
-    section 7.2; the absolute values are missing in its text): the mean unjustified delay or speed-up of a unit of work.
-    Left out when REF does no work. `most_owed`: the largest phi - psi, in units of work times time; phi has the
-    schedule's own total utility as the value of all, so debts sum to 0. `utilization`: share of all machines' time
-    until the horizon. `utility`: total psi_sp. `flow_time`: mean over jobs released before the horizon of the time from
-    release to completion, or to the horizon if that comes first; so a schedule that starts nothing has the worst, not
-    the best. Per organization, by name: `psi:NAME`, and with a reference `phi:NAME` and `owed:NAME`.
+    `unfairness`: the sum over organizations of |psi - psi of REF|, over the work REF does before
+    the horizon (paper, section 7.2; the absolute values are missing in its text): the mean
+    unjustified delay or speed-up of a unit of work. Left out when REF does no work. `most_owed`:
+    the largest phi - psi, in units of work times time; phi has the schedule's own total utility as
+    the value of all, so debts sum to 0. `utilization`: share of all machines' time until the
+    horizon. `utility`: total psi_sp. `flow_time`: mean over jobs released before the horizon of the
+    time from release to completion, or to the horizon if that comes first; so a schedule that
+    starts nothing has the worst, not the best. Per organization, by name: `psi:NAME`, and with a
+    reference `phi:NAME` and `owed:NAME`.
 
     Parameters
     ----------
@@ -63,12 +67,16 @@ def metrics(
         found = shapley_reference(instance, reading)
         owed = [share - mine for share, mine in zip(found.phi(psi), psi.tolist(), strict=True)]
         distance = unfairness(found, psi)
-        result |= ({} if distance is None else {"unfairness": distance}) | {"most_owed": float(max(owed))}
+        result |= ({} if distance is None else {"unfairness": distance}) | {
+            "most_owed": float(max(owed))
+        }
     result |= {
         "utilization": float(done.sum() / (instance.total_machines * horizon)),
         "utility": float(sum(psi.tolist())),
         "started": float(schedule.started.sum()),
-        "completed": float((schedule.started & (schedule.start + instance.processing <= horizon)).sum()),
+        "completed": float(
+            (schedule.started & (schedule.start + instance.processing <= horizon)).sum()
+        ),
     }
     if (flow := mean_flow_time(instance, schedule)) is not None:
         result["flow_time"] = flow
@@ -88,9 +96,15 @@ def unfairness(found: Reference, psi: Integers) -> float | None:
 
 
 def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
-    """Mean time from release to completion or the horizon, over jobs released before it; None without any."""
+    """Mean time from release to completion or the horizon, over jobs released before it; None
+    without any.
+    """
     released = instance.release < instance.horizon
     if not released.any():
         return None
-    end = np.where(schedule.started, np.minimum(schedule.start + instance.processing, instance.horizon), instance.horizon)
+    end = np.where(
+        schedule.started,
+        np.minimum(schedule.start + instance.processing, instance.horizon),
+        instance.horizon,
+    )
     return float((end - instance.release)[released].mean())

@@ -1,4 +1,6 @@
-"""The pictures of schedules: who is owed what over time, what each organization gets, and how busy the machines are."""
+"""The pictures of schedules: who is owed what over time, what each organization gets, and how busy
+the machines are.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_r
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, HeatMap, Picture, Series
-from ..report.records import Record, Records, alike, extremes, file_name, means, records_by_method, rounded, sharing
+from ..report.records import (
+    Record,
+    Records,
+    alike,
+    extremes,
+    file_name,
+    means,
+    records_by_method,
+    rounded,
+    sharing,
+)
 from ..run.rows import Row
 
 LARGE = 1e5
@@ -24,7 +36,9 @@ LARGE = 1e5
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 TIMES, MOST_NAMES, MOST_OVER_TIME = 40, 20, 8
-"""Times looked at; organizations that are drawn; organizations up to which debts are followed over time."""
+"""Times looked at; organizations that are drawn; organizations up to which debts are followed over
+time.
+"""
 
 
 def record(
@@ -36,10 +50,11 @@ def record(
 ) -> dict[str, Any]:
     """What the pictures of a schedule are drawn from, a few kB.
 
-    `times`: at most 40, spread evenly, the horizon last; `busy`: share of the machines' time used up to each since the one
-    before. `psi` at the horizon, and, as in `metrics` (same options), `owed`: phi - psi; of the first 20 organizations,
-    `names`. Up to 8 organizations also `debts`: phi - psi at each of the times, phi from REF's coalitions at that time with
-    the schedule's own total as the value of all.
+    `times`: at most 40, spread evenly, the horizon last; `busy`: share of the machines' time used
+    up to each since the one before. `psi` at the horizon, and, as in `metrics` (same options),
+    `owed`: phi - psi; of the first 20 organizations, `names`. Up to 8 organizations also `debts`:
+    phi - psi at each of the times, phi from REF's coalitions at that time with the schedule's own
+    total as the value of all.
 
     Parameters
     ----------
@@ -61,12 +76,16 @@ def record(
         owed = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
         found["owed"] = rounded(owed[shown], 6)
         if instance.organizations <= MOST_OVER_TIME:
-            found["debts"] = [rounded(row, 6) for row in _debts(instance, schedule, times, reading).T.tolist()]
+            found["debts"] = [
+                rounded(row, 6) for row in _debts(instance, schedule, times, reading).T.tolist()
+            ]
     return found
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Debts over time and at the horizon, utility against contribution, busy machines; of one instance's runs."""
+    """Debts over time and at the horizon, utility against contribution, busy machines; of one
+    instance's runs.
+    """
     kept = records_by_method(rows, "busy")
     if not kept:
         return []
@@ -106,7 +125,9 @@ def _debts(instance: Scheduling, schedule: Schedule, times: Integers, reading: R
 
 @lru_cache(maxsize=4)
 def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> Integers:
-    """(coalitions by mask, times) the values of REF's coalitions; kept for the next schedule of the same instance."""
+    """(coalitions by mask, times) the values of REF's coalitions; kept for the next schedule of the
+    same instance.
+    """
     played = play_ref(instance, reading=reading, samples=np.array(times))
     values = np.zeros((len(played.masks) + 1, len(times)), dtype=np.int64)
     values[played.masks] = played.values[:, np.searchsorted(played.times, times)]
@@ -116,13 +137,17 @@ def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> I
 
 def _most_owed_chart(kept: Records) -> Chart:
     """The largest debt to any organization over time, a line for each method."""
-    unit, word = _unit(value for records in kept.values() for row in records[0]["debts"] for value in row)
+    unit, word = _unit(
+        value for records in kept.values() for row in records[0]["debts"] for value in row
+    )
     series: list[Series] = []
     last: dict[str, float] = {}
     groups = alike(kept, lambda entry: entry["debts"])
     for group in groups:
         most = np.max(np.array(group.record["debts"]), axis=0) / unit
-        series.append(Series(group.name, tuple(group.record["times"]), tuple(most.tolist()), "line"))
+        series.append(
+            Series(group.name, tuple(group.record["times"]), tuple(most.tolist()), "line")
+        )
         last |= dict.fromkeys(group.methods, float(most[-1]))
     return Chart(
         "most-owed-over-time",
@@ -130,8 +155,10 @@ def _most_owed_chart(kept: Records) -> Chart:
         "time",
         f"largest phi - psi [{word}]",
         tuple(series),
-        f"The largest debt to one organization over time, by method. At the horizon, in {word}: {extremes(last, '.4g')}.",
-        note="phi is the Shapley share in what the coalitions' REF schedules are worth at that time, psi what the organization "
+        "The largest debt to one organization over time, by method. At the horizon, in "
+        f"{word}: {extremes(last, '.4g')}.",
+        note="phi is the Shapley share in what the coalitions' REF schedules are worth at "
+        "that time, psi what the organization "
         f"got. Of each method, the first seed. {sharing(groups)}".strip(),
     )
 
@@ -139,8 +166,13 @@ def _most_owed_chart(kept: Records) -> Chart:
 def _debt_chart(method: str, entry: Record) -> Chart:
     """What each organization is owed over time under one method."""
     unit, word = _unit(value for row in entry["debts"] for value in row)
-    debts = dict(zip(_organizations(entry), (np.array(row) / unit for row in entry["debts"]), strict=True))
-    series = [Series(name, tuple(entry["times"]), tuple(row.tolist()), "line") for name, row in debts.items()]
+    debts = dict(
+        zip(_organizations(entry), (np.array(row) / unit for row in entry["debts"]), strict=True)
+    )
+    series = [
+        Series(name, tuple(entry["times"]), tuple(row.tolist()), "line")
+        for name, row in debts.items()
+    ]
     last = {name: float(row[-1]) for name, row in debts.items()}
     return Chart(
         f"owed-over-time-{file_name(method)}",
@@ -150,7 +182,8 @@ def _debt_chart(method: str, entry: Record) -> Chart:
         tuple(series),
         f"What {method} owes each organization over time; below 0 it got more than its share. "
         f"At the horizon, in {word}: {extremes(last, '.4g')}.",
-        note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one organization least and most; "
+        note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one "
+        "organization least and most; "
         "a comparison of one method alone draws that one.",
     )
 
@@ -158,8 +191,13 @@ def _debt_chart(method: str, entry: Record) -> Chart:
 def _owed_map(kept: Records) -> HeatMap:
     values, word = _in_units(means(kept, "owed"))
     most = {method: float(row.max()) for method, row in values.items()}
-    text = f"phi minus psi of each organization at the horizon, by method. Most owed to one, in {word}: {extremes(most, '.4g')}."
-    return _map("owed", "Who is owed what at the horizon", f"phi - psi [{word}]", kept, values, text, 0.0)
+    text = (
+        "phi minus psi of each organization at the horizon, by method. Most owed to one, "
+        f"in {word}: {extremes(most, '.4g')}."
+    )
+    return _map(
+        "owed", "Who is owed what at the horizon", f"phi - psi [{word}]", kept, values, text, 0.0
+    )
 
 
 def _share_map(kept: Records) -> HeatMap:
@@ -168,28 +206,51 @@ def _share_map(kept: Records) -> HeatMap:
     for method, psi in means(kept, "psi").items():
         phi = np.add(psi, owed[method])
         values[method] = np.divide(psi, phi, out=np.full(len(psi), np.nan), where=phi > 0)
-    worst = {method: float(np.nanmin(row)) for method, row in values.items() if np.isfinite(row).any()}
+    worst = {
+        method: float(np.nanmin(row)) for method, row in values.items() if np.isfinite(row).any()
+    }
     text = "What each organization got of the utility it contributed, psi over phi, by method."
     if worst:
         text += f" Of the worst served organization: {extremes(worst, '.3g')}."
-    return _map("psi-over-phi", "What each organization got of what it is due", "psi / phi", kept, values, text, 1.0)
+    return _map(
+        "psi-over-phi",
+        "What each organization got of what it is due",
+        "psi / phi",
+        kept,
+        values,
+        text,
+        1.0,
+    )
 
 
 def _utility_map(kept: Records) -> HeatMap:
     values, word = _in_units(means(kept, "psi"))
     total = {method: float(row.sum()) for method, row in values.items()}
-    text = f"Utility psi_sp of each organization, by method. In all, in {word}: {extremes(total, '.4g')}. "
+    text = (
+        f"Utility psi_sp of each organization, by method. In all, in {word}: "
+        f"{extremes(total, '.4g')}. "
+    )
     text += "What is due was not worked out: REF takes too long."
-    return _map("utilities", "Utility of each organization", f"psi_sp [{word}]", kept, values, text, None)
+    return _map(
+        "utilities", "Utility of each organization", f"psi_sp [{word}]", kept, values, text, None
+    )
 
 
 def _map(
-    name: str, title: str, what: str, kept: Records, values: Mapping[str, Floats], text: str, center: float | None
+    name: str,
+    title: str,
+    what: str,
+    kept: Records,
+    values: Mapping[str, Floats],
+    text: str,
+    center: float | None,
 ) -> HeatMap:
     first = next(iter(kept.values()))[0]
     note = first_drawn(kept, len(first["names"]), first["organizations"], "organizations")
     cells = {method: row.tolist() for method, row in values.items()}
-    return map_by_method(name, title, "organization", first["names"], cells, what, text, note, center=center)
+    return map_by_method(
+        name, title, "organization", first["names"], cells, what, text, note, center=center
+    )
 
 
 def _busy_chart(kept: Records) -> Chart:
@@ -208,15 +269,19 @@ def _busy_chart(kept: Records) -> Chart:
         "time",
         "share of the machines that are busy",
         tuple(series),
-        f"Share of the machines that are busy, over time, by method. Over all time: {extremes(means, '.4g')}.",
-        note=f"Means over stretches of time. Of each method, the first seed. {sharing(groups)}".strip(),
+        "Share of the machines that are busy, over time, by method. Over all time: "
+        f"{extremes(means, '.4g')}.",
+        note="Means over stretches of time. Of each method, the first seed. "
+        f"{sharing(groups)}".strip(),
     )
 
 
 def _extreme(kept: Records) -> dict[str, Sequence[Record]]:
     """The methods that owe one organization least and most at the horizon."""
     most = {method: max(row[-1] for row in records[0]["debts"]) for method, records in kept.items()}
-    chosen = dict.fromkeys([min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])])
+    chosen = dict.fromkeys(
+        [min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])]
+    )
     return {method: kept[method] for method in chosen}
 
 

@@ -1,4 +1,6 @@
-"""What being greedy, and being fair, costs: rules against the proved optimum of work and of total utility."""
+"""What being greedy, and being fair, costs: rules against the proved optimum of work and of total
+utility.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ class Price:
     Attributes
     ----------
     rule : name.
-    work, utility : its units of work, and total psi_sp, over the proved optimum's; 1 where both are 0.
+    work, utility : its units of work, and total psi_sp, over the proved optimum's; 1 where both are
+        0.
     """
 
     rule: str
@@ -31,9 +34,15 @@ class Price:
 
 
 def prices(
-    instance: Scheduling, rules: Sequence[str] = STRATEGY_RULES, *, time_limit: float | None = None, seed: int = 0
+    instance: Scheduling,
+    rules: Sequence[str] = STRATEGY_RULES,
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
 ) -> list[Price] | None:
-    """Each rule's share of the most work and of the most utility; None when an optimum was not proved in time."""
+    """Each rule's share of the most work and of the most utility; None when an optimum was not
+    proved in time.
+    """
     optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
     if any(outcome.status is not Status.OPTIMAL for outcome in optima):
         for outcome in optima:
@@ -42,11 +51,21 @@ def prices(
     most = [_measure(instance, whole_schedule(outcome)) for outcome in optima]
     found = []
     for name in rules:
-        work, utility = _measure(instance, rule_schedule(instance, name, np.random.default_rng(seed)))
-        found.append(Price(name, work / most[0][0] if most[0][0] else 1.0, utility / most[1][1] if most[1][1] else 1.0))
+        work, utility = _measure(
+            instance, rule_schedule(instance, name, np.random.default_rng(seed))
+        )
+        found.append(
+            Price(
+                name,
+                work / most[0][0] if most[0][0] else 1.0,
+                utility / most[1][1] if most[1][1] else 1.0,
+            )
+        )
     return found
 
 
 def _measure(instance: Scheduling, schedule: Schedule) -> tuple[int, int]:
     start, processing, horizon = schedule.start, instance.processing, instance.horizon
-    return int(units_done(start, processing, horizon).sum()), int(psi(start, processing, horizon).sum())
+    return int(units_done(start, processing, horizon).sum()), int(
+        psi(start, processing, horizon).sum()
+    )

@@ -1,8 +1,10 @@
-"""What an organization gains by presenting its work differently: split, merged, delayed or padded, by search.
+"""What an organization gains by presenting its work differently: split, merged, delayed or padded,
+by search.
 
-psi_sp itself is indifferent to splitting and merging and falls with delay (section 4), once a schedule is given. A rule
-is another matter: it may serve the pieces earlier. The search tries every single change to every job on small instances
-and measures gains in true utility: units that were only padding count nothing.
+psi_sp itself is indifferent to splitting and merging and falls with delay (section 4), once a
+schedule is given. A rule is another matter: it may serve the pieces earlier. The search tries every
+single change to every job on small instances and measures gains in true utility: units that were
+only padding count nothing.
 """
 
 from __future__ import annotations
@@ -63,8 +65,12 @@ class Gain:
     utility: float
 
 
-def changes(instance: Scheduling, organization: int, kinds: Sequence[Kind] = KINDS) -> Iterator[Change]:
-    """Every single change to the organization's jobs: all cuts, all neighbors merged, delays and paddings of 1, 2 and 4."""
+def changes(
+    instance: Scheduling, organization: int, kinds: Sequence[Kind] = KINDS
+) -> Iterator[Change]:
+    """Every single change to the organization's jobs: all cuts, all neighbors merged, delays and
+    paddings of 1, 2 and 4.
+    """
     jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
     for place, job in enumerate(jobs):
         length = int(instance.processing[job])
@@ -77,20 +83,28 @@ def changes(instance: Scheduling, organization: int, kinds: Sequence[Kind] = KIN
             if "delay" in kinds:
                 release = instance.release.copy()
                 release[job] += amount
-                yield Change("delay", job, amount, instance.replace(release=release), instance.processing)
+                yield Change(
+                    "delay", job, amount, instance.replace(release=release), instance.processing
+                )
             if "pad" in kinds:
                 processing = instance.processing.copy()
                 processing[job] += amount
-                yield Change("pad", job, amount, instance.replace(processing=processing), instance.processing)
+                yield Change(
+                    "pad", job, amount, instance.replace(processing=processing), instance.processing
+                )
 
 
-def best_gains(instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS, seeds: int = 8, seed: int = 0) -> list[Gain]:
-    """For each organization and kind, the change that gains most under a rule. Tries O(total processing) schedules.
+def best_gains(
+    instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS, seeds: int = 8, seed: int = 0
+) -> list[Gain]:
+    """For each organization and kind, the change that gains most under a rule. Tries O(total
+    processing) schedules.
 
     Parameters
     ----------
     rule : a name of `STRATEGY_RULES`.
-    seeds : a rule that draws is judged by its mean over so many seeds, the same with and without the change.
+    seeds : a rule that draws is judged by its mean over so many seeds, the same with and without
+        the change.
     seed : of the first of them.
     """
     if rule not in STRATEGY_RULES:
@@ -101,14 +115,20 @@ def best_gains(instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS
         honest = _true_utility(instance, instance.processing, organization, rule, repeats)
         best = {kind: Gain(kind, organization, -1, 0, -np.inf, honest) for kind in kinds}
         for change in changes(instance, organization, kinds):
-            gain = _true_utility(change.instance, change.useful, organization, rule, repeats) - honest
+            gain = (
+                _true_utility(change.instance, change.useful, organization, rule, repeats) - honest
+            )
             if gain > best[change.kind].gain:
-                best[change.kind] = Gain(change.kind, organization, change.job, change.amount, gain, honest)
+                best[change.kind] = Gain(
+                    change.kind, organization, change.job, change.amount, gain, honest
+                )
         found += [entry for entry in best.values() if entry.job >= 0]
     return found
 
 
-def _true_utility(instance: Scheduling, useful: Integers, organization: int, rule: str, repeats: range) -> float:
+def _true_utility(
+    instance: Scheduling, useful: Integers, organization: int, rule: str, repeats: range
+) -> float:
     total = 0
     mine = instance.organization == organization
     for number in repeats:

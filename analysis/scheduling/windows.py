@@ -1,7 +1,9 @@
-"""Rules on many windows of a trace: how far each is from the Shapley schedule, with medians, quartiles and intervals.
+"""Rules on many windows of a trace: how far each is from the Shapley schedule, with medians,
+quartiles and intervals.
 
-One mean over windows says little: in most windows machines are not short, every greedy rule gives the same schedule, and
-a few windows make the mean (paper, tables 1 and 2, whose standard deviations exceed their means).
+One mean over windows says little: in most windows machines are not short, every greedy rule gives
+the same schedule, and a few windows make the mean (paper, tables 1 and 2, whose standard deviations
+exceed their means).
 """
 
 from __future__ import annotations
@@ -33,11 +35,15 @@ RAND_AS: dict[str, dict[str, Any]] = {
     "RAND75": {"orderings": 75, "reading": "definition"},
     "RAND15-figure": {"orderings": 15, "reading": "figure"},
 }
-"""RAND's options by the names of tables 1 and 2, which give its N: compared at t + 1 as in figure 6, and at t, as REF is."""
+"""RAND's options by the names of tables 1 and 2, which give its N: compared at t + 1 as in figure
+6, and at t, as REF is.
+"""
 
 TABLE_RULES = ("ROUNDROBIN", *RAND_AS, "DIRECTCONTR", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 RULES = (*TABLE_RULES, "FIFO", "random")
-"""The tables' rules and the two floors: methods of the catalogue, or names of `RAND_AS`. A rule's place seeds its draws."""
+"""The tables' rules and the two floors: methods of the catalogue, or names of `RAND_AS`. A rule's
+place seeds its draws.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +53,8 @@ class Study:
     Attributes
     ----------
     begin, jobs : (w,) each window's first second, and its number of jobs.
-    contended : (w,) decisions in REF's schedule that made a difference; 0: every greedy rule gives the same utilities.
+    contended : (w,) decisions in REF's schedule that made a difference; 0: every greedy rule gives
+        the same utilities.
     distance : rule -> (w,) unfairness against REF.
     without_work : windows drawn again because no work is done in them.
     """
@@ -93,21 +100,26 @@ def study(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Study:
-    """Run rules and REF on windows drawn uniformly from a trace, users dealt to organizations anew in each.
+    """Run rules and REF on windows drawn uniformly from a trace, users dealt to organizations anew
+    in each.
 
     Parameters
     ----------
     settings : how a window becomes an instance; its `begin` is drawn, its `length` kept.
     windows : how many; one without work is drawn again and counted.
     rules : names of `RULES`.
-    seed : of the windows and deals, window i depending on (seed, i) alone, and of the rules that draw, each by itself:
-        studies that differ in rules or initial state see the same windows, and a rule the same draws in all of them.
+    seed : of the windows and deals, window i depending on (seed, i) alone, and of the rules that
+        draw, each by itself: studies that differ in rules or initial state see the same windows,
+        and a rule the same draws in all of them.
     progress : called with (done, windows).
     """
     if unknown := [name for name in rules if name not in RULES]:
         raise InvalidOption(f"rules names {unknown[0]!r}; expected some of {', '.join(RULES)}")
     if settings.length is None or settings.length > log.end - log.begin:
-        raise InvalidOption(f"length is {settings.length}; expected seconds, shorter than the log's {log.end - log.begin}")
+        raise InvalidOption(
+            f"length is {settings.length}; expected seconds, shorter than the log's "
+            f"{log.end - log.begin}"
+        )
     rows: list[tuple[int, int, int, list[float]]] = []
     skipped = 0
     for index in range(windows):
@@ -126,7 +138,9 @@ def study(
         distances = []
         for name in rules:
             own = np.random.default_rng([seed, index, RULES.index(name)])
-            distances.append(unfairness(found, utilities(instance, rule_schedule(instance, name, own))) or 0.0)
+            distances.append(
+                unfairness(found, utilities(instance, rule_schedule(instance, name, own))) or 0.0
+            )
         rows.append((begin, instance.jobs, found.contended, distances))
         if progress is not None:
             progress(index + 1, windows)
@@ -142,7 +156,9 @@ def study(
 
 @cache
 def rule_named(name: str) -> tuple[Callable[..., Schedule | Outcome], bool]:
-    """A method of the catalogue or RAND as `RAND_AS` has it, and whether it draws; raises UnknownName with the near ones."""
+    """A method of the catalogue or RAND as `RAND_AS` has it, and whether it draws; raises
+    UnknownName with the near ones.
+    """
     rule = find("scheduling", "RAND" if name in RAND_AS else name).resolve()
     return partial(rule, **RAND_AS.get(name, {})), accepts(rule, "rng")
 
@@ -154,7 +170,9 @@ def rule_schedule(instance: Scheduling, name: str, rng: np.random.Generator) -> 
 
 
 def whole_schedule(answer: Schedule | Outcome) -> Schedule:
-    """A rule's schedule; Ctrl-C in the rule goes on, so that nothing is concluded from half of its schedule."""
+    """A rule's schedule; Ctrl-C in the rule goes on, so that nothing is concluded from half of its
+    schedule.
+    """
     if isinstance(answer, Outcome):
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
@@ -164,11 +182,17 @@ def whole_schedule(answer: Schedule | Outcome) -> Schedule:
 
 
 def summarize(sample: npt.ArrayLike, seed: int = 0, resamples: int = 2000) -> Summary:
-    """Mean, standard deviation, median, quartiles, and a percentile bootstrap interval of the mean (95 %)."""
+    """Mean, standard deviation, median, quartiles, and a percentile bootstrap interval of the mean
+    (95 %).
+    """
     values = np.asarray(sample, dtype=float)
     rng = np.random.default_rng(seed)
     means = values[rng.integers(0, len(values), (resamples, len(values)))].mean(axis=1)
     quartiles = np.percentile(values, [25, 50, 75])
     low, high = np.percentile(means, [2.5, 97.5])
     deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return Summary(float(values.mean()), deviation, *(float(q) for q in (quartiles[1], quartiles[0], quartiles[2], low, high)))
+    return Summary(
+        float(values.mean()),
+        deviation,
+        *(float(q) for q in (quartiles[1], quartiles[0], quartiles[2], low, high)),
+    )

@@ -20,10 +20,11 @@ Route = Literal["serial", "rounds"]
 def simple_matching(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
-    """SM: each job applies to its favorite empty VM, and each VM serves its applicants in index order.
+    """SM: each job applies to its favorite empty VM, and each VM serves its applicants in index
+    order.
 
-    "Each user applies for a VM without knowing how many others are also applying"; who comes when the cores are gone is
-    not assigned, and applies nowhere else.
+    "Each user applies for a VM without knowing how many others are also applying"; who comes when
+    the cores are gone is not assigned, and applies nowhere else.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ def simple_matching(
 
     Notes
     -----
-    O(J V C). Source: section IV, simple matching; the order of serving is ours, the paper names none.
+    O(J V C). Source: section IV, simple matching; the order of serving is ours, the paper names
+    none.
 
     Examples
     --------
@@ -56,7 +58,8 @@ def deferred_quotas(
     time_limit: float | None = None,
     serving: Serving = "index",
 ) -> Assignment:
-    """DA1: one deferred acceptance on preferences for empty VMs, each VM admitting ceil(J / V) jobs.
+    """DA1: one deferred acceptance on preferences for empty VMs, each VM admitting ceil(J / V)
+    jobs.
 
     Each VM then serves the jobs it admitted; as in SM, cores may run out before all are served.
 
@@ -64,9 +67,9 @@ def deferred_quotas(
     ----------
     rng : not needed.
     time_limit : seconds, checked and otherwise not needed.
-    serving : in which order a VM serves whom it admitted, which the paper does not say: "index", as SM does (with it DA1
-        is slower than SM and assigns most jobs, as in the paper's tables), or "ranking", the VM's own preference, most
-        threads first.
+    serving : in which order a VM serves whom it admitted, which the paper does not say: "index", as
+        SM does (with it DA1 is slower than SM and assigns most jobs, as in the paper's tables), or
+        "ranking", the VM's own preference, most threads first.
 
     Raises
     ------
@@ -87,7 +90,10 @@ def deferred_quotas(
     quota = np.full(instance.machines, -(-instance.jobs // instance.machines))
     admitted = _accepted(instance, speeds_on(instance, instance.cores), quota)
     draft = Draft(instance)
-    draft.serve(job_ranking(instance.threads).tolist() if serving == "ranking" else range(instance.jobs), admitted)
+    draft.serve(
+        job_ranking(instance.threads).tolist() if serving == "ranking" else range(instance.jobs),
+        admitted,
+    )
     return draft.assignment()
 
 
@@ -95,7 +101,8 @@ def deferred_quotas(
 def deferred_rounds(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
-    """DA2: rounds of one-to-one deferred acceptance on the cores free now; all pairs of a round are fixed.
+    """DA2: rounds of one-to-one deferred acceptance on the cores free now; all pairs of a round are
+    fixed.
 
     Until every job is matched or every VM is full.
 
@@ -136,19 +143,22 @@ def proposed(
     time_limit: float | None = None,
     route: Route = "serial",
 ) -> Assignment:
-    """The proposed algorithm: match one to one, fix only the pair of the most preferred job, update, repeat.
+    """The proposed algorithm: match one to one, fix only the pair of the most preferred job,
+    update, repeat.
 
-    Every VM ranks the jobs alike, so the most preferred job always gets its first choice: the algorithm *is* serial
-    dictatorship, jobs in decreasing order of threads, each taking its fastest VM on the cores left. Both routes give
-    the same assignment. For the same reason it has no blocking pair, and up to ties it is the only such assignment in
-    which every job takes its fastest free cores. (When a VM may hand out its cores otherwise there are others, some of
-    more total speed: `analysis.admission.frontier`.)
+    Every VM ranks the jobs alike, so the most preferred job always gets its first choice: the
+    algorithm *is* serial dictatorship, jobs in decreasing order of threads, each taking its fastest
+    VM on the cores left. Both routes give the same assignment. For the same reason it has no
+    blocking pair, and up to ties it is the only such assignment in which every job takes its
+    fastest free cores. (When a VM may hand out its cores otherwise there are others, some of more
+    total speed: `analysis.admission.frontier`.)
 
     Parameters
     ----------
     rng : not needed.
     time_limit : seconds, checked and otherwise not needed.
-    route : "serial" (serial dictatorship, O(J V C)) or "rounds" (Algorithm 1 to the letter, O(J^2 V C)).
+    route : "serial" (serial dictatorship, O(J V C)) or "rounds" (Algorithm 1 to the letter, O(J^2 V
+        C)).
 
     Raises
     ------
@@ -185,7 +195,9 @@ def _algorithm_1(instance: Admission) -> Assignment:
     return draft.assignment()
 
 
-def _accepted(instance: Admission, speeds: Floats, quota: Integers | None, jobs: Integers | None = None) -> Integers:
+def _accepted(
+    instance: Admission, speeds: Floats, quota: Integers | None, jobs: Integers | None = None
+) -> Integers:
     """(K,) the VM each job (or each of `jobs`) ends at in deferred acceptance, -1 for none."""
     threads = instance.threads if jobs is None else instance.threads[jobs]
     order = preference_order(np.where(speeds > 0, -speeds, np.inf))

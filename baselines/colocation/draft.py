@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing, computed_penalty
+from ...instances.colocation.instance import (
+    Booleans,
+    Colocation,
+    Floats,
+    Integers,
+    Pairing,
+    computed_penalty,
+)
 
 
 class Draft:
@@ -34,22 +41,26 @@ class Draft:
         return Pairing(first, second, number, self.remaining)
 
     def in_turn(self, order: Iterator[tuple[int, int]], cost: Floats | None = None) -> None:
-        """Each remaining agent in turn takes the remaining partner of least cost, ties to the lowest type.
+        """Each remaining agent in turn takes the remaining partner of least cost, ties to the
+        lowest type.
 
-        `order` yields (type, how many in a row); `cost` is (T, T), its rows the agent whose turn it is; the added penalty
-        of the pair when not given. An agent taken as partner is the next of its type in the order. O(T) per run and pair
-        of types.
+        `order` yields (type, how many in a row); `cost` is (T, T), its rows the agent whose turn it
+        is; the added penalty of the pair when not given. An agent taken as partner is the next of
+        its type in the order. O(T) per run and pair of types.
         """
-        taken = np.zeros(self.instance.types, dtype=np.int64)  # partners whose own turn is still to come
+        taken = np.zeros(
+            self.instance.types, dtype=np.int64
+        )  # partners whose own turn is still to come
         for a, run in order:
             skipped = min(run, int(taken[a]))
             taken[a] -= skipped
             left = run - skipped
             while left > 0:
-                price = np.where(self._open(a), added_penalty(self.instance, a) if cost is None else cost[a], np.inf)
-                b = int(np.argmin(price))
-                if price[b] == np.inf:
+                free = np.flatnonzero(self._open(a))
+                if len(free) == 0:
                     break  # whoever is left of this run finds nobody
+                price = added_penalty(self.instance, a, free) if cost is None else cost[a, free]
+                b = int(free[np.argmin(price)])
                 number = min(left, int(self.remaining[b]))
                 if a == b:
                     number = min(left // 2, int(self.remaining[a]) // 2) if left >= 2 else 1
@@ -61,9 +72,11 @@ class Draft:
                 self.pair(a, b, number)
 
     def least_first(self, leave: float = 0) -> None:
-        """Pair the remaining agents, the pair of least added penalty first, until no more than `leave` remain.
+        """Pair the remaining agents, the pair of least added penalty first, until no more than
+        `leave` remain.
 
-        Ties go to the lowest first type, then the lowest second. O(R² log R) for R types that remain.
+        Ties go to the lowest first type, then the lowest second. O(R² log R) for R types that
+        remain.
         """
         types = np.flatnonzero(self.remaining)
         block = np.ix_(types, types)
@@ -74,7 +87,11 @@ class Draft:
             if excess <= 0:
                 return
             a, b = int(types[first[k]]), int(types[second[k]])
-            free = int(self.remaining[a]) // 2 if a == b else int(min(self.remaining[a], self.remaining[b]))
+            free = (
+                int(self.remaining[a]) // 2
+                if a == b
+                else int(min(self.remaining[a], self.remaining[b]))
+            )
             number = int(min(free, -(-excess // 2)))
             if number > 0:
                 self.pair(a, b, number)
@@ -97,7 +114,9 @@ class Draft:
         from ...solvers.colocation.feasible import complete
 
         partial = self.pairing()
-        return complete(self.instance, partial.replace(single=np.zeros_like(partial.single)))  # who is left has no place yet
+        return complete(
+            self.instance, partial.replace(single=np.zeros_like(partial.single))
+        )  # who is left has no place yet
 
     def _open(self, a: int) -> Booleans:
         """(T,) with whom an a-agent could still share."""
@@ -106,9 +125,12 @@ class Draft:
         return free
 
 
-def added_penalty(instance: Colocation, a: int) -> Floats:
-    """(T,) what a pair adds, to 12 decimals: the penalties of an a-agent and of each type beside it; inf when forbidden."""
-    return np.where(instance.allowed[a], computed_penalty(instance.penalty[a] + instance.penalty[:, a]), np.inf)
+def added_penalty(instance: Colocation, a: int, others: Integers) -> Floats:
+    """What a pair adds, to 12 decimals: the penalties of an a-agent and of each other type beside
+    it; inf when forbidden.
+    """
+    both = computed_penalty(instance.penalty[a, others] + instance.penalty[others, a])
+    return np.where(instance.allowed[a, others], both, np.inf)
 
 
 def runs(types: Integers) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,6 @@
-"""Policies that match the whole population at once: complementary, stable marriage, stable roommates."""
+"""Policies that match the whole population at once: complementary, stable marriage, stable
+roommates.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,22 @@ if TYPE_CHECKING:
     from ...solvers.roommates.ranks import Ranks
 
 AN_ENTRY, A_PROPOSAL = 5e-8, 4e-9
-"""Seconds to sort an entry of a list, and for each pair of agents: proposals and rejections of large populations."""
+"""Seconds to sort an entry of a list, and for each pair of agents: proposals and rejections of
+large populations.
+"""
 
 Completion = Literal["individual", "pair"]
 Ties = Literal["index", "own"]
 
 
 @checked
-def complementary(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
+def complementary(
+    instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Pairing:
     """CO: the task of i-th lowest bandwidth demand shares with the one of i-th highest.
 
-    Equal bandwidths are ordered by type. With an odd number of agents the middle one is left over, and so are both agents
-    of a forbidden pair; the package's docstring says what becomes of them.
+    Equal bandwidths are ordered by type. With an odd number of agents the middle one is left over,
+    and so are both agents of a forbidden pair; the package's docstring says what becomes of them.
 
     Parameters
     ----------
@@ -45,7 +51,8 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
 
     Notes
     -----
-    O(T log T). Source: Cooper section IV.C, CO, which says that the sets are complementary, not who pairs with whom in them.
+    O(T log T). Source: Cooper section IV.C, CO, which says that the sets are complementary, not who
+    pairs with whom in them.
 
     Examples
     --------
@@ -57,7 +64,10 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
     draft = Draft(instance)
     ascending = _by_bandwidth(instance)
     half = instance.agents // 2
-    low, high = _first(half, ascending, instance.count), _first(half, ascending[::-1], instance.count)
+    low, high = (
+        _first(half, ascending, instance.count),
+        _first(half, ascending[::-1], instance.count),
+    )
     for a, b, number in _abreast(low, high):
         if instance.allowed[a, b]:
             draft.pair(a, b, number)
@@ -65,11 +75,14 @@ def complementary(instance: Colocation, *, rng: np.random.Generator | None = Non
 
 
 @checked
-def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Pairing:
-    """SMR: split the tasks into random halves; one half, drawn at random, proposes by deferred acceptance.
+def marriage_random(
+    instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Pairing:
+    """SMR: split the tasks into random halves; one half, drawn at random, proposes by deferred
+    acceptance.
 
-    Ties between types go to the lowest type, ties inside a type to the lowest agent. With an odd number of agents one half
-    is larger by one agent. Who is left over: see the package's docstring.
+    Ties between types go to the lowest type, ties inside a type to the lowest agent. With an odd
+    number of agents one half is larger by one agent. Who is left over: see the package's docstring.
 
     Parameters
     ----------
@@ -83,7 +96,8 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
 
     Notes
     -----
-    Matched over types, whatever the number of agents. Source: Cooper sections III.C (algorithm 1) and IV.C, SMR.
+    Matched over types, whatever the number of agents. Source: Cooper sections III.C (algorithm 1)
+    and IV.C, SMR.
 
     Examples
     --------
@@ -93,7 +107,9 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
     feasible 1.0
     """
     generator = rng or np.random.default_rng(0)
-    proposing = generator.multivariate_hypergeometric(instance.count, instance.agents // 2, method="marginals")
+    proposing = generator.multivariate_hypergeometric(
+        instance.count, instance.agents // 2, method="marginals"
+    )
     if generator.random() < 0.5:
         proposing = instance.count - proposing
     return _marry(instance, proposing)
@@ -103,10 +119,12 @@ def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = N
 def marriage_partition(
     instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Pairing:
-    """SMP: split the tasks by bandwidth demand; the upper half, the resource-intensive one, proposes.
+    """SMP: split the tasks by bandwidth demand; the upper half, the resource-intensive one,
+    proposes.
 
-    Equal bandwidths are ordered by agent, the later ones counting as more intensive. With an odd number of agents the
-    middle one belongs to the lower half. Ties between types go to the lowest type, ties inside a type to the lowest agent.
+    Equal bandwidths are ordered by agent, the later ones counting as more intensive. With an odd
+    number of agents the middle one belongs to the lower half. Ties between types go to the lowest
+    type, ties inside a type to the lowest agent.
 
     Parameters
     ----------
@@ -146,35 +164,39 @@ def roommates(
     completion: Completion = "individual",
     ties: Ties = "index",
 ) -> Pairing:
-    """SR: Irving's algorithm on lists whose ties are broken; what it cannot settle is paired greedily.
+    """SR: Irving's algorithm on lists whose ties are broken; what it cannot settle is paired
+    greedily.
 
-    When the tie-broken lists have no stable matching, the pairs that Irving's reduction has settled by then are kept
-    (`solvers.roommates.irving`) and the unsettled agents are paired by the completion rule. Agents that a stable matching
-    leaves single (possible only with forbidden pairs or an odd number) are left over: see the package's docstring.
+    When the tie-broken lists have no stable matching, the pairs that Irving's reduction has settled
+    by then are kept (`solvers.roommates.irving`) and the unsettled agents are paired by the
+    completion rule. Agents that a stable matching leaves single (possible only with forbidden pairs
+    or an odd number) are left over: see the package's docstring.
 
     Parameters
     ----------
     rng : draws the order of ties when they are the agents' own; `default_rng(0)` when not given.
     time_limit : seconds; what by its size would take longer is refused before it begins.
-    completion : "individual": each unsettled agent, in index order, takes the unsettled partner beside whom its own penalty
-        is least (Cooper section III.C); "pair": the pair of least summed penalty first (thesis section 2.2.3). Ties go to
-        the lowest index.
-    ties : how an agent ranks co-runners that cost it the same. "index": all agents alike, by index. "own": every agent at
-        random on its own, as agents do who rank co-runners one by one and know no types. The papers do not say, and much
-        hangs on it: by index a large population drawn from few types mostly has a stable matching, by own ties hardly ever.
+    completion : "individual": each unsettled agent, in index order, takes the unsettled partner
+        beside whom its own penalty is least (Cooper section III.C); "pair": the pair of least
+        summed penalty first (thesis section 2.2.3). Ties go to the lowest index.
+    ties : how an agent ranks co-runners that cost it the same. "index": all agents alike, by index.
+        "own": every agent at random on its own, as agents do who rank co-runners one by one and
+        know no types. The papers do not say, and much hangs on it: by index a large population
+        drawn from few types mostly has a stable matching, by own ties hardly ever.
 
     Raises
     ------
     InvalidOption
-        A completion rule, ties or a time limit out of range; or the lists take more than a GB, or longer than the time limit.
+        A completion rule, ties or a time limit out of range; or the lists take more than a GB, or
+        longer than the time limit.
     NoSolution
         The instance has no feasible pairing.
 
     Notes
     -----
-    Ties by index: O(T n) memory and, mostly, time, since agents of one type have one list but for themselves. Own ties: O(n²)
-    memory and O(n² log n) time, since they make the agents of one type differ.
-    Source: Cooper sections III.C and IV.C, SR; R. W. Irving 1985.
+    Ties by index: O(T n) memory and, mostly, time, since agents of one type have one list but for
+    themselves. Own ties: O(n²) memory and O(n² log n) time, since they make the agents of one type
+    differ. Source: Cooper sections III.C and IV.C, SR; R. W. Irving 1985.
 
     Examples
     --------
@@ -188,13 +210,16 @@ def roommates(
     seconds = (AN_ENTRY * lists + A_PROPOSAL * len(types)) * len(types)
     if time_limit is not None and seconds > time_limit:
         raise InvalidOption(
-            f"time_limit is {time_limit:g} s; {lists} lists over {len(types)} agents may take SR {seconds:.2g} s. Give more "
+            f"time_limit is {time_limit:g} s; {lists} lists over {len(types)} agents may take "
+            f"SR {seconds:.2g} s. Give more "
             "time, group agents into fewer types, or use SMR, SMP or GR, which go by types"
         )
     table = _lists(instance, ties, rng).irving()
     draft = Draft(instance)
     first = np.flatnonzero(table.partner > np.arange(len(types)))
-    pairs, number = np.unique(np.stack([types[first], types[table.partner[first]]]), axis=1, return_counts=True)
+    pairs, number = np.unique(
+        np.stack([types[first], types[table.partner[first]]]), axis=1, return_counts=True
+    )
     for a, b, times in zip(*pairs.tolist(), number.tolist(), strict=True):
         draft.pair(a, b, times)
     if not table.stable:
@@ -206,8 +231,12 @@ def roommates(
 
 
 @checked
-def roommate_lists(instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None) -> Ranks:
-    """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as of `roommates`."""
+def roommate_lists(
+    instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None
+) -> Ranks:
+    """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as
+    of `roommates`.
+    """
     from ...solvers.roommates import ranks_from_cost
 
     types = instance.agent_types()
@@ -224,7 +253,9 @@ def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) ->
     from ...solvers.roommates.by_types import type_lists
 
     if ties == "index":
-        return type_lists(instance.count, lambda a: np.where(instance.allowed[a], instance.penalty[a], np.inf))
+        return type_lists(
+            instance.count, lambda a: np.where(instance.allowed[a], instance.penalty[a], np.inf)
+        )
     types, generator = instance.agent_types(), rng or np.random.default_rng(0)
     every = np.arange(instance.types)
     place = _places(_mutual_cost(instance, every, every))
@@ -238,8 +269,12 @@ def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) ->
 
 
 def _places(cost: Floats) -> Floats:
-    """The place of a cost among all costs, a whole number, leaves room for the agents' own order of equals."""
-    return np.where(np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf)
+    """The place of a cost among all costs, a whole number, leaves room for the agents' own order of
+    equals.
+    """
+    return np.where(
+        np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf
+    )
 
 
 def _marry(instance: Colocation, proposing: Integers) -> Pairing:
@@ -254,13 +289,17 @@ def _marry(instance: Colocation, proposing: Integers) -> Pairing:
             quota=receiving[right],
             supply=proposing[left],
         )
-        for a, b, number in zip(left[match.proposer], right[match.receiver], match.units, strict=True):
+        for a, b, number in zip(
+            left[match.proposer], right[match.receiver], match.units, strict=True
+        ):
             draft.pair(int(a), int(b), int(number))
     return draft.finished()
 
 
 def _mutual_cost(instance: Colocation, rows: Integers, columns: Integers) -> Floats:
-    """Penalties of `rows` types beside `columns` types, inf where the pair is forbidden on either side."""
+    """Penalties of `rows` types beside `columns` types, inf where the pair is forbidden on either
+    side.
+    """
     block = np.ix_(rows, columns)
     return np.where(instance.allowed[block], instance.penalty[block], np.inf)
 
@@ -269,7 +308,8 @@ def _by_bandwidth(instance: Colocation) -> Integers:
     """Types by ascending bandwidth, equal ones by index."""
     if instance.bandwidth is None:
         raise InvalidInstance(
-            "bandwidth", "not given", "the demand of each type in GB/s, by which this policy splits the tasks",
+            "bandwidth", "not given",
+            "the demand of each type in GB/s, by which this policy splits the tasks",
             "Add bandwidth to the instance, or use GR, SMR or SR, which do without",
         )  # fmt: skip
     return np.argsort(instance.bandwidth, kind="stable")
@@ -282,8 +322,12 @@ def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int
     return [(int(kind), int(k)) for kind, k in zip(order, number, strict=True) if k > 0]
 
 
-def _abreast(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Walk two sequences of runs of equal length side by side: (type left, type right, how many such places)."""
+def _abreast(
+    left: list[tuple[int, int]], right: list[tuple[int, int]]
+) -> Iterator[tuple[int, int, int]]:
+    """Walk two sequences of runs of equal length side by side: (type left, type right, how many
+    such places).
+    """
     i = j = 0
     used_left = used_right = 0
     while i < len(left):

@@ -23,36 +23,41 @@ def greedy(
     order: Order = "index",
     fill: bool = False,
 ) -> Pairing:
-    """GR: each task in turn goes to the processor where it adds the least penalty, given the tasks placed before it.
+    """GR: each task in turn goes to the processor where it adds the least penalty, given the tasks
+    placed before it.
 
-    The added penalty is the newcomer's beside the resident plus the resident's beside the newcomer; an empty processor adds
-    0. Ties go to the lowest processor, and the lowest empty one is opened first, so that (pairs hardly ever adding nothing)
-    the first tasks spread out until every processor holds one. With spare machines they spread out further; with as many
-    machines as tasks everyone runs alone, unless a pair adds a negative penalty. `unpaired`: half as many processors as
-    agents, rounded up.
+    The added penalty is the newcomer's beside the resident plus the resident's beside the newcomer;
+    an empty processor adds
+    0. Ties go to the lowest processor, and the lowest empty one is opened first, so that (pairs
+    hardly ever adding nothing) the first tasks spread out until every processor holds one. With
+    spare machines they spread out further; with as many machines as tasks everyone runs alone,
+    unless a pair adds a negative penalty. `unpaired`: half as many processors as agents, rounded
+    up.
 
-    The papers do not say in which order tasks come. In index order, the default, they come type by type, so the first half
-    of the types become residents and the others choose among them; the papers' populations are drawn at random, which
-    `order="random"` is nearer to.
+    The papers do not say in which order tasks come. In index order, the default, they come type by
+    type, so the first half of the types become residents and the others choose among them; the
+    papers' populations are drawn at random, which `order="random"` is nearer to.
 
     Parameters
     ----------
     rng : draws the order when it is random; `default_rng(0)` when not given.
     time_limit : seconds, checked and otherwise not needed.
     order : "index", type by type, or "random".
-    fill : fill processors instead of spreading out: each task in turn takes its free partner of least added penalty
-        (ties to the lowest type) among the tasks not placed yet.
+    fill : fill processors instead of spreading out: each task in turn takes its free partner of
+        least added penalty (ties to the lowest type) among the tasks not placed yet.
 
     Raises
     ------
     InvalidOption
         An order or time limit out of range.
     NoSolution
-        The instance has no feasible pairing; a cornered greedy is otherwise repaired (see the package's docstring).
+        The instance has no feasible pairing; a cornered greedy is otherwise repaired (see the
+        package's docstring).
 
     Notes
     -----
-    O(n T) at most; in index order runs of one type are placed together. Source: Cooper section IV.C, GR.
+    O(n T) at most; in index order runs of one type are placed together. Source: Cooper section
+    IV.C, GR.
 
     Examples
     --------
@@ -79,12 +84,14 @@ def threshold(
     tolerance: Annotated[float, Above(0, "a fraction of throughput lost", most=1)] = 0.10,
     order: Order = "index",
 ) -> Pairing:
-    """Colocate two tasks when both their penalties are under a tolerance, else start another machine.
+    """Colocate two tasks when both their penalties are under a tolerance, else start another
+    machine.
 
-    Each task in turn joins the first processor (lowest index) whose resident and itself would both lose less than
-    `tolerance`; when there is none it opens another machine. When the machines run out, it joins the resident with whom it
-    adds the least penalty, above the tolerance: give `machines` above half the number of agents to let the rule work.
-    `unpaired`: half as many processors as agents, rounded up.
+    Each task in turn joins the first processor (lowest index) whose resident and itself would both
+    lose less than `tolerance`; when there is none it opens another machine. When the machines run
+    out, it joins the resident with whom it adds the least penalty, above the tolerance: give
+    `machines` above half the number of agents to let the rule work. `unpaired`: half as many
+    processors as agents, rounded up.
 
     Parameters
     ----------
@@ -102,8 +109,8 @@ def threshold(
 
     Notes
     -----
-    Source: the threshold schemes of Cooper sections IV.C and VII (Bubble-Up, 10 %), which do not say which of several
-    tolerable machines is taken.
+    Source: the threshold schemes of Cooper sections IV.C and VII (Bubble-Up, 10 %), which do not
+    say which of several tolerable machines is taken.
 
     Examples
     --------
@@ -124,15 +131,21 @@ def _task_order(instance: Colocation, order: str, rng: np.random.Generator | Non
 
 
 class _Processors:
-    """Processors in a row: the first `used` are taken, some of them by one task that could still get a co-runner."""
+    """Processors in a row: the first `used` are taken, some of them by one task that could still
+    get a co-runner.
+    """
 
     def __init__(self, instance: Colocation) -> None:
         everyone = instance.agents
         half = (everyone + 1) // 2
         self.empty = half if instance.machines is None else int(min(instance.machines, everyone))
         self.used = 0
-        self.head = np.full(instance.types, np.iinfo(np.int64).max)  # lowest processor with one task of this type
-        self._lone: list[deque[list[int]]] = [deque() for _ in range(instance.types)]  # ranges [first, how many]
+        self.head = np.full(
+            instance.types, np.iinfo(np.int64).max
+        )  # lowest processor with one task of this type
+        self._lone: list[deque[list[int]]] = [
+            deque() for _ in range(instance.types)
+        ]  # ranges [first, how many]
 
     def open(self, a: int, number: int) -> None:
         """Give `number` a-tasks a processor each."""
@@ -142,7 +155,9 @@ class _Processors:
         self.empty -= number
 
     def join(self, b: int, number: int) -> int:
-        """Join at most `number` b-tasks that stand on neighboring processors, lowest first; returns how many."""
+        """Join at most `number` b-tasks that stand on neighboring processors, lowest first; returns
+        how many.
+        """
         block = self._lone[b][0]
         number = min(number, block[1])
         block[0] += number
@@ -159,19 +174,25 @@ class _Processors:
 
 
 def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
-    """Place the tasks in turn, greedily or under a tolerance; those that find no place remain in the draft."""
+    """Place the tasks in turn, greedily or under a tolerance; those that find no place remain in
+    the draft.
+    """
     processors = _Processors(draft.instance)
     for a, run in runs(tasks):
-        added = added_penalty(draft.instance, a)
-        tolerable = _tolerable(draft.instance, a, tolerance)
         while run > 0:
-            b = _choice(processors, added, tolerable)
+            lone = np.flatnonzero(processors.lone)
+            added = added_penalty(draft.instance, a, lone)
+            b = _choice(processors, lone, added, _tolerable(draft.instance, a, lone, tolerance))
             if b >= 0:
                 number = processors.join(b, run)
                 draft.pair(a, b, number)
             elif processors.empty > 0:
-                # A task that opens a processor changes the choice of the next one only if the two would share it.
-                shares = bool(added[a] <= 0 if tolerable is None else tolerable[a])
+                # A task that opens a processor changes the choice of the next one only if the two
+                # would share it.
+                itself = np.array([a])
+                tolerable = _tolerable(draft.instance, a, itself, tolerance)
+                alike = added_penalty(draft.instance, a, itself) <= 0
+                shares = bool((alike if tolerable is None else tolerable)[0])
                 number = min(max(1, run // 2) if shares else run, processors.empty)
                 processors.open(a, number)
             else:
@@ -179,23 +200,32 @@ def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
             run -= number
 
 
-def _choice(processors: _Processors, added: Floats, tolerable: Booleans | None) -> int:
-    """The type of the resident the next task joins; -1 to open a processor, or when nobody can be joined."""
-    lone = processors.lone
-    if tolerable is not None:
-        first = np.where(lone & tolerable, processors.head, np.iinfo(np.int64).max)
-        if (lone & tolerable).any():
-            return int(np.argmin(first))
-    price = np.where(lone, added, np.inf)
-    least = price.min()
+def _choice(
+    processors: _Processors, lone: Integers, added: Floats, tolerable: Booleans | None
+) -> int:
+    """The type of the resident the next task joins; -1 to open a processor, or when nobody can be
+    joined. `lone` (L,) types have a resident; `added` and `tolerable` are beside these.
+    """
+    head = processors.head[lone]
+    if tolerable is not None and tolerable.any():
+        return int(lone[np.argmin(np.where(tolerable, head, np.iinfo(np.int64).max))])
+    least = added.min(initial=np.inf)
     if least == np.inf or (processors.empty > 0 and (tolerable is not None or least > 0)):
         return -1
-    return int(np.argmin(np.where(price == least, processors.head, np.iinfo(np.int64).max)))
+    return int(lone[np.argmin(np.where(added == least, head, np.iinfo(np.int64).max))])
 
 
-def _tolerable(instance: Colocation, a: int, tolerance: float | None) -> Booleans | None:
-    """(T,) with whom an a-task and its co-runner both stay under the tolerance; None without one."""
+def _tolerable(
+    instance: Colocation, a: int, others: Integers, tolerance: float | None
+) -> Booleans | None:
+    """With whom of the other types an a-task and its co-runner both stay under the tolerance; None
+    without one.
+    """
     if tolerance is None:
         return None
-    under: Booleans = instance.allowed[a] & (instance.penalty[a] < tolerance) & (instance.penalty[:, a] < tolerance)
+    under: Booleans = (
+        instance.allowed[a, others]
+        & (instance.penalty[a, others] < tolerance)
+        & (instance.penalty[others, a] < tolerance)
+    )
     return under

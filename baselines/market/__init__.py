@@ -1,4 +1,6 @@
-"""The rival policies of thesis section 3.4.1 as plain functions, each saying what the text leaves open and what is chosen."""
+"""The rival policies of thesis section 3.4.1 as plain functions, each saying what the text leaves
+open and what is chosen.
+"""
 
 from .dynamics import proportional_response
 from .exchange import exchange, exchange_modified

@@ -27,12 +27,14 @@ def proportional_response(
     movement: Annotated[float, AtLeast(0, "a share of the budget", infinite=True)] = 1e-4,
     rounding: Rounding = "none",
 ) -> Outcome:
-    """PRD: users bid in proportion to what their cores do for them, prices follow, until the bids stand still.
+    """PRD: users bid in proportion to what their cores do for them, prices follow, until the bids
+    stand still.
 
-    Thesis section 3.3.2. The text does not state the first bids (ours: equal money on each job, all positive, since a bid
-    of 0 stays 0) nor when bids count as standing still (ours: `movement`). Its rule U_ij = sqrt(f_ij p_j) w_ij s_ij
-    (`rule="printed"`) leads to the equilibrium of the market with works w^2; the conditions for a best reply give
-    sqrt(w_ij f_ij p_j) s_ij (`corrected`). Jobs with f = 0 bid a sliver (see `solvers.market.arena`).
+    Thesis section 3.3.2. The text does not state the first bids (ours: equal money on each job, all
+    positive, since a bid of 0 stays 0) nor when bids count as standing still (ours: `movement`).
+    Its rule U_ij = sqrt(f_ij p_j) w_ij s_ij (`rule="printed"`) leads to the equilibrium of the
+    market with works w^2; the conditions for a best reply give sqrt(w_ij f_ij p_j) s_ij
+    (`corrected`). Jobs with f = 0 bid a sliver (see `solvers.market.arena`).
 
     Parameters
     ----------

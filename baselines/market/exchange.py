@@ -1,15 +1,19 @@
-"""XChange: users who know that their bids move prices (thesis section 3.4.1; Wang and Martinez, HPCA 2015).
+"""XChange: users who know that their bids move prices (thesis section 3.4.1; Wang and Martinez,
+HPCA 2015).
 
-On a server with C cores, a job that bids b against others' bids y gets x = C b / (b + y), so its speedup
+On a server with C cores, a job that bids b against others' bids y gets x = C b / (b + y), so its
+speedup
 
     s = C b / (f y + g b),   g = f + (1 - f) C,
 
-is again a curve of Amdahl's kind in b, and the best bids under a budget have the closed form of a best reply at prices.
+is again a curve of Amdahl's kind in b, and the best bids under a budget have the closed form of a
+best reply at prices.
 
-The thesis leaves open, and here it is so: all users answer at once, each round's bids standing against the last round's;
-XC-M moves a share (`step`) of the way to its best reply, since full moves can swing for ever; XC's hill climbing moves a
-`step` of the budget from the job of least marginal utility to the one of most. A user with several jobs on a server bids for
-each as if the others were strangers'.
+The thesis leaves open, and here it is so: all users answer at once, each round's bids standing
+against the last round's; XC-M moves a share (`step`) of the way to its best reply, since full moves
+can swing for ever; XC's hill climbing moves a `step` of the budget from the job of least marginal
+utility to the one of most. A user with several jobs on a server bids for each as if the others were
+strangers'.
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 Halving = Literal["always", "on-failure"]
 
 LEAST_BID = 1e-12
-"""Share of the mean budget below which no bid falls: on a server of one's own any bid at all takes everything."""
+"""Share of the mean budget below which no bid falls: on a server of one's own any bid at all takes
+everything.
+"""
 
 
 @checked
@@ -47,11 +53,12 @@ def exchange(
 ) -> Outcome:
     """XC: bids improved by hill climbing, users knowing that they move prices.
 
-    Each round every user moves `step` of its budget (or what is there) from its job of least marginal utility of money to
-    that of most, when that gains; steps are halved, and a user whose step is below 0.001 is done. The thesis says of the
-    heuristic only that it almost always ends without finding the optimum; XChange's first step, its halving and its end are
-    not in the text. Halving after every move ends early, as the thesis describes; halving only when a move does not gain
-    comes close to the Nash equilibrium.
+    Each round every user moves `step` of its budget (or what is there) from its job of least
+    marginal utility of money to that of most, when that gains; steps are halved, and a user whose
+    step is below 0.001 is done. The thesis says of the heuristic only that it almost always ends
+    without finding the optimum; XChange's first step, its halving and its end are not in the text.
+    Halving after every move ends early, as the thesis describes; halving only when a move does not
+    gain comes close to the Nash equilibrium.
 
     Parameters
     ----------
@@ -99,9 +106,10 @@ def exchange_modified(
 ) -> Outcome:
     """XC-M: in each round every user goes towards its exact best reply to the others' bids.
 
-    The thesis finds the best reply with an interior-point method; it has a closed form (see the module's docstring).
-    Ends when no user could gain more than `tolerance` of its utility by another bid: then the bids are a Nash
-    equilibrium to that tolerance (`nash_regret` in the certificate), which is not a market equilibrium.
+    The thesis finds the best reply with an interior-point method; it has a closed form (see the
+    module's docstring). Ends when no user could gain more than `tolerance` of its utility by
+    another bid: then the bids are a Nash equilibrium to that tolerance (`nash_regret` in the
+    certificate), which is not a market equilibrium.
 
     Parameters
     ----------
@@ -137,7 +145,9 @@ def exchange_modified(
 
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """The bidding game on the jobs that can use a second core; the others' slivers stand as fixed bids."""
+    """The bidding game on the jobs that can use a second core; the others' slivers stand as fixed
+    bids.
+    """
 
     arena: Arena
     first: Floats
@@ -162,8 +172,8 @@ class _Game:
     def best_bids(self, bids: Floats) -> Floats:
         """(j,) each user's best bids against the others'.
 
-        w C f y / (f y + g b)^2 = 1 / Y^2 gives b = (f y / g) (Y / theta - 1), theta = sqrt(f y / (w C)): money above the
-        threshold grows linearly in Y, as in `instances.market.utility`.
+        w C f y / (f y + g b)^2 = 1 / Y^2 gives b = (f y / g) (Y / theta - 1), theta = sqrt(f y / (w
+        C)): money above the threshold grows linearly in Y, as in `instances.market.utility`.
         """
         arena = self.arena
         others = self.others(bids)
@@ -184,7 +194,9 @@ class _Game:
         arena = self.arena
         others = self.others(bids)
         cores = arena.market.capacity[arena.server]
-        denominator = arena.fraction * others + (arena.fraction + (1 - arena.fraction) * cores) * bids
+        denominator = (
+            arena.fraction * others + (arena.fraction + (1 - arena.fraction) * cores) * bids
+        )
         marginal = arena.work * cores * arena.fraction * others / denominator**2
         richest, poorest = _extremes(arena, marginal, bids > 2 * self.least)
         sender = poorest[arena.user] == np.arange(len(bids))
@@ -194,11 +206,15 @@ class _Game:
         trial = bids - moved + amount[arena.user] * taker
         gained = self.utilities(trial, others) > self.utilities(bids, others) * (1 + 1e-12)
         gained &= richest != poorest
-        return np.where(gained[arena.user], trial, bids), np.where(gained & (not always), size, size / 2)
+        return np.where(gained[arena.user], trial, bids), np.where(
+            gained & (not always), size, size / 2
+        )
 
 
 def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
-    """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its budget."""
+    """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its
+    budget.
+    """
     every = np.ones(len(group), dtype=bool)
     _, gap = lowest(threshold, group, len(budget), every)
     slope = floor / threshold
@@ -208,8 +224,12 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
     return scaled
 
 
-def _extremes(arena: Arena, marginal: Floats, can_give: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the job with the most and the one with the least marginal utility that has money to give; -1 for none."""
+def _extremes(
+    arena: Arena, marginal: Floats, can_give: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) the job with the most and the one with the least marginal utility that has money to
+    give; -1 for none.
+    """
     users = arena.market.users
     number = np.arange(len(marginal))
     order = np.lexsort((number, -marginal, arena.user))
@@ -222,7 +242,9 @@ def _extremes(arena: Arena, marginal: Floats, can_give: np.ndarray) -> tuple[np.
     return first, last
 
 
-def _outcome(game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Rounding, clock: Clock) -> Outcome:
+def _outcome(
+    game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Rounding, clock: Clock
+) -> Outcome:
     arena = game.arena
     price = arena.price_of(bids)
     allocation = arena.allocation(bids / price[arena.server], price)

@@ -28,12 +28,13 @@ def greedy_filtered(
 ) -> Allocation:
     """G-I: each core in turn to the job whose predicted utility it raises most.
 
-    Thesis section 3.4.1: performance is profiled at 20 % of all (application, core count) pairs, drawn at random, and a
-    collaborative filter fills in the rest; utilities are its ratings. The thesis's filter is a library's; ours is
-    `solvers.filtering.fill`, item-based, with core counts as items. Profiles are taken to be exact (Amdahl's law, no noise). What
-    the text leaves open: rows are jobs; core counts are 1, 2, ... up to the largest server, or 128 of them, evenly spread on a
-    logarithmic scale and interpolated between; a predicted curve may fall, and every core is given away nevertheless, ties
-    to the lowest job.
+    Thesis section 3.4.1: performance is profiled at 20 % of all (application, core count) pairs,
+    drawn at random, and a collaborative filter fills in the rest; utilities are its ratings. The
+    thesis's filter is a library's; ours is `solvers.filtering.fill`, item-based, with core counts
+    as items. Profiles are taken to be exact (Amdahl's law, no noise). What the text leaves open:
+    rows are jobs; core counts are 1, 2, ... up to the largest server, or 128 of them, evenly spread
+    on a logarithmic scale and interpolated between; a predicted curve may fall, and every core is
+    given away nevertheless, ties to the lowest job.
 
     Parameters
     ----------
@@ -54,13 +55,21 @@ def greedy_filtered(
     """
     total = np.floor(instance.capacity + 1e-9).astype(np.int64)
     if total.sum() > _MOST_STEPS:
-        raise InvalidOption(f"G-I gives cores one by one; the market has {total.sum()}, {_MOST_STEPS} at most; use utilitarian")
+        raise InvalidOption(
+            f"G-I gives cores one by one; the market has {total.sum()}, {_MOST_STEPS} at "
+            "most; use utilitarian"
+        )
     jobs = np.flatnonzero(instance.useful)
     if len(jobs) == 0 or total.max() < 1:
         return Allocation(np.zeros(instance.jobs))
     counts = core_counts(int(total.max()))
-    require_memory(60.0 * len(jobs) * len(counts), f"the filter of {len(jobs)} jobs at {len(counts)} core counts")
-    true = instance.work[jobs, None] * speedup(counts[None, :].astype(float), instance.parallel_fraction[jobs, None])
+    require_memory(
+        60.0 * len(jobs) * len(counts),
+        f"the filter of {len(jobs)} jobs at {len(counts)} core counts",
+    )
+    true = instance.work[jobs, None] * speedup(
+        counts[None, :].astype(float), instance.parallel_fraction[jobs, None]
+    )
     mask = sample_mask(true.shape, sampled, rng or np.random.default_rng(0))
     predicted = fill(true, mask)
     return Allocation(_greedy(instance, jobs, total, counts, predicted))
@@ -73,7 +82,9 @@ def core_counts(most: int) -> Integers:
     return np.unique(np.round(np.geomspace(1, most, _COLUMNS)).astype(np.int64))
 
 
-def _greedy(market: Market, jobs: Integers, total: Integers, counts: Integers, predicted: Floats) -> Floats:
+def _greedy(
+    market: Market, jobs: Integers, total: Integers, counts: Integers, predicted: Floats
+) -> Floats:
     """Give each server's cores one by one along the predicted curves."""
     points = np.concatenate([[0], counts])
     cores = np.zeros(market.jobs)
@@ -83,7 +94,10 @@ def _greedy(market: Market, jobs: Integers, total: Integers, counts: Integers, p
         here = order[(ends[place - 1] if place else 0) : end]
         if len(here) == 0:
             continue
-        curves = [np.interp(np.arange(left + 1), points, np.concatenate([[0.0], predicted[row]])).tolist() for row in here]
+        curves = [
+            np.interp(np.arange(left + 1), points, np.concatenate([[0.0], predicted[row]])).tolist()
+            for row in here
+        ]
         held = [0] * len(here)
         queue = [(curve[0] - curve[min(1, left)], number) for number, curve in enumerate(curves)]
         heapq.heapify(queue)

@@ -11,10 +11,14 @@ from ...solvers.packing.cluster import fixed_cluster
 
 
 @checked
-def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """first-fit: users take turns in index order, each asking for one VM, placed on the first server where it fits.
+def first_fit(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
+    """first-fit: users take turns in index order, each asking for one VM, placed on the first
+    server where it fits.
 
-    A user whose VM fits nowhere, or whose request is met, drops out; the filling ends when all have.
+    A user whose VM fits nowhere, or whose request is met, drops out; the filling ends when all
+    have.
 
     Raises
     ------
@@ -32,8 +36,11 @@ def first_fit(instance: Packing, *, rng: np.random.Generator | None = None, time
 
 
 @checked
-def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties to the first.
+def best_fit(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
+    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties
+    to the first.
 
     Examples
     --------
@@ -46,11 +53,14 @@ def best_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_
 
 
 @checked
-def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """DRF: progressive filling on whole VMs: next the user of least dominant share, on the first server where its VM fits.
+def drf(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
+    """DRF: progressive filling on whole VMs: next the user of least dominant share, on the first
+    server where its VM fits.
 
-    Ties to the lowest index; a user whose VM fits nowhere, or whose request is met, drops out and the others go on.
-    Dominant shares are of what the cluster has free in all (`capacity`).
+    Ties to the lowest index; a user whose VM fits nowhere, or whose request is met, drops out and
+    the others go on. Dominant shares are of what the cluster has free in all (`capacity`).
 
     Source: Ghodsi et al. (NSDI 2011), algorithm 1, on servers instead of one pool.
 
@@ -65,12 +75,16 @@ def drf(instance: Packing, *, rng: np.random.Generator | None = None, time_limit
 
 
 @checked
-def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """fair-slots: the Hadoop fair scheduler: servers are cut into fixed slots; next the user with the fewest running VMs.
+def fair_slots(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
+    """fair-slots: the Hadoop fair scheduler: servers are cut into fixed slots; next the user with
+    the fewest running VMs.
 
-    A slot is, in every resource, the smallest positive demand of any VM type; a server has as many as fit in it whole, and a
-    VM takes as many as cover it in every resource. Ties to the lowest index; the first server with enough free slots takes
-    the VM. Xu and Yu (2014, section 5.2) do not give the size of their slots: this is our reading.
+    A slot is, in every resource, the smallest positive demand of any VM type; a server has as many
+    as fit in it whole, and a VM takes as many as cover it in every resource. Ties to the lowest
+    index; the first server with enough free slots takes the VM. Xu and Yu (2014, section 5.2) do
+    not give the size of their slots: this is our reading.
 
     Examples
     --------
@@ -102,7 +116,9 @@ def fair_slots(instance: Packing, *, rng: np.random.Generator | None = None, tim
 
 
 def fill_elastic(instance: Packing, rule: str, rng: np.random.Generator) -> Placement:
-    """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or drf (least dominant share)."""
+    """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or drf
+    (least dominant share).
+    """
     cluster = fixed_cluster(instance)
     pool = np.maximum(FairShare.of(instance).total, 1)
     free = cluster.free.copy()
@@ -113,22 +129,34 @@ def fill_elastic(instance: Packing, rule: str, rng: np.random.Generator) -> Plac
     weight = 1.0 / np.maximum(cluster.start, 1)
     turn = 0
     while active.any():
-        i = int(np.argmin(np.where(active, share, np.inf))) if rule == "drf" else turn % instance.types
+        i = (
+            int(np.argmin(np.where(active, share, np.inf)))
+            if rule == "drf"
+            else turn % instance.types
+        )
         turn += 1
         if not active[i]:
             continue
-        m = -1 if total[i] >= cluster.cap[i] else _server(free, instance.demand[i], weight, rule, rng)
+        m = (
+            -1
+            if total[i] >= cluster.cap[i]
+            else _server(free, instance.demand[i], weight, rule, rng)
+        )
         if m < 0:
             active[i] = False
             continue
         free[m] -= instance.demand[i]
         count[m, i] += 1
         total[i] += 1
-        share[i] = (total[i] * instance.demand[i] / pool).max()  # rounded once, so that equal shares are equal floats
+        share[i] = (
+            total[i] * instance.demand[i] / pool
+        ).max()  # rounded once, so that equal shares are equal floats
     return Placement(count, cluster.kind)
 
 
-def _server(free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: np.random.Generator) -> int:
+def _server(
+    free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: np.random.Generator
+) -> int:
     """The server that takes a VM of this size, -1 when none can."""
     room = (free >= size).all(axis=1)
     if not room.any():

@@ -18,7 +18,11 @@ Order = Literal["index", "random"]
 
 @checked
 def first_fit_all(
-    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None, order: Order = "index"
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    order: Order = "index",
 ) -> Placement:
     """FF: each VM in turn on the first open server where it fits, else on a new one.
 
@@ -59,7 +63,8 @@ def first_fit_all(
 def first_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
-    """FFD: first fit, largest VMs first (the sum of their shares of the largest server); see `first_fit_all`.
+    """FFD: first fit, largest VMs first (the sum of their shares of the largest server); see
+    `first_fit_all`.
 
     Examples
     --------
@@ -77,7 +82,8 @@ def first_fit_decreasing(
 def best_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
-    """BFD: largest VMs first, each on the server with the least free shares that still holds it; see `first_fit_all`.
+    """BFD: largest VMs first, each on the server with the least free shares that still holds it;
+    see `first_fit_all`.
 
     Examples
     --------
@@ -92,11 +98,14 @@ def best_fit_decreasing(
 
 
 @checked
-def dot_product(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """dot: fill one server after the other, next the VM with the largest weighted dot product with what is free.
+def dot_product(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
+    """dot: fill one server after the other, next the VM with the largest weighted dot product with
+    what is free.
 
-    A resource weighs as much as its total demand measured in servers. Raises as `first_fit_all` does.
-    Source: Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for vector bin packing" (2011).
+    A resource weighs as much as its total demand measured in servers. Raises as `first_fit_all`
+    does. Source: Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for vector bin packing" (2011).
 
     Examples
     --------
@@ -110,8 +119,11 @@ def dot_product(instance: Packing, *, rng: np.random.Generator | None = None, ti
 
 
 @checked
-def square_norm(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
-    """L2: fill one server after the other, next the VM that leaves the least weighted square norm of free shares.
+def square_norm(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
+    """L2: fill one server after the other, next the VM that leaves the least weighted square norm
+    of free shares.
 
     Weights, errors and source as for `dot_product`.
 
@@ -127,11 +139,14 @@ def square_norm(instance: Packing, *, rng: np.random.Generator | None = None, ti
 
 
 @checked
-def random_fit(instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None) -> Placement:
+def random_fit(
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Placement:
     """random-fit: VMs in random order, each on a server drawn among those where it fits.
 
-    With all requests to be served, a server is opened only when no open one holds the VM. With elastic requests (or such
-    as may be served in part) users take turns, each asking for one VM, until nothing more fits on the fixed servers.
+    With all requests to be served, a server is opened only when no open one holds the VM. With
+    elastic requests (or such as may be served in part) users take turns, each asking for one VM,
+    until nothing more fits on the fixed servers.
 
     Examples
     --------
@@ -149,5 +164,8 @@ def random_fit(instance: Packing, *, rng: np.random.Generator | None = None, tim
 
 def _answer(problem: Reduced, counts: Counts | None) -> Placement:
     if counts is None:
-        raise NoSolution("this order of VMs does not fit the servers there are; try min-servers, which decides whether any does")
+        raise NoSolution(
+            "this order of VMs does not fit the servers there are; try min-servers, which "
+            "decides whether any does"
+        )
     return problem.placement(*counts)

@@ -1,4 +1,6 @@
-"""DIRECTCONTR: contribution measured directly, as the utility of the jobs an organization's machines have run."""
+"""DIRECTCONTR: contribution measured directly, as the utility of the jobs an organization's
+machines have run.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,19 @@ from ...instances.scheduling import Schedule, Scheduling
 from ...solvers.scheduling.event_loop import simulate
 
 
-def direct_contribution(instance: Scheduling, *, rng: np.random.Generator | None = None) -> Schedule:
-    """DIRECTCONTR: serve the waiting organization of largest phi - psi, phi being the utility earned on its machines.
+def direct_contribution(
+    instance: Scheduling, *, rng: np.random.Generator | None = None
+) -> Schedule:
+    """DIRECTCONTR: serve the waiting organization of largest phi - psi, phi being the utility
+    earned on its machines.
 
-    Source: Skowron and Rzadca, section 7.1 and figure 9, corrected: a job's utility goes to the job's owner and its
-    contribution to the machine's owner (the figure's half dt (dt + 1) lines have them the wrong way round), the "+ 1" at
-    a start is dropped (it counts the first unit twice), a machine counts when it was busy since the last event, and the
-    two loops over machines follow each other. psi then equals equation 3 at every event. The figure's random
-    permutation of the processors means that each job goes to a machine drawn uniformly among the free ones. Ties go to
-    the lowest organization. O(j (k + machines)).
+    Source: Skowron and Rzadca, section 7.1 and figure 9, corrected: a job's utility goes to the
+    job's owner and its contribution to the machine's owner (the figure's half dt (dt + 1) lines
+    have them the wrong way round), the "+ 1" at a start is dropped (it counts the first unit
+    twice), a machine counts when it was busy since the last event, and the two loops over machines
+    follow each other. psi then equals equation 3 at every event. The figure's random permutation of
+    the processors means that each job goes to a machine drawn uniformly among the free ones. Ties
+    go to the lowest organization. O(j (k + machines)).
 
     Examples
     --------

@@ -29,32 +29,39 @@ def rand(
     instance: Scheduling,
     *,
     orderings: Orderings = 15,
-    confidence: Annotated[float, Range(above=0, below=1, what="a probability", cure="such as 0.9")] = 0.9,
+    confidence: Annotated[
+        float, Range(above=0, below=1, what="a probability", cure="such as 0.9")
+    ] = 0.9,
     reading: Reading = "figure",
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """RAND(N): REF's comparison with phi estimated from the coalitions met in N random orders of joining.
+    """RAND(N): REF's comparison with phi estimated from the coalitions met in N random orders of
+    joining.
 
-    Source: Skowron and Rzadca, figure 6: Subs is a multiset, each coalition counting 1/N as often as it was drawn for an
-    organization. The coalitions' own schedules are first in, first out by release, then organization, then job; for unit
-    jobs any greedy schedule has the same value (proposition 5.4), so that RAND with every order is REF of the same reading;
-    for others RAND is a heuristic. Ties go to the lowest organization.
+    Source: Skowron and Rzadca, figure 6: Subs is a multiset, each coalition counting 1/N as often
+    as it was drawn for an organization. The coalitions' own schedules are first in, first out by
+    release, then organization, then job; for unit jobs any greedy schedule has the same value
+    (proposition 5.4), so that RAND with every order is REF of the same reading; for others RAND is
+    a heuristic. Ties go to the lowest organization.
 
     Parameters
     ----------
     orderings : N; the paper uses 15 and 75.
-    reading : "figure": psi and phi at t, where figure 3 compares them, so that one organization takes the free machines until
-        its queue is empty; the default as of REF, so that RAND estimates the schedule it is judged by. "definition": at t + 1,
-        as figure 6 does, read as it must be: a start adds one to psi, which is kept (the figure adds it to phi, which it resets).
+    reading : "figure": psi and phi at t, where figure 3 compares them, so that one organization
+        takes the free machines until its queue is empty; the default as of REF, so that RAND
+        estimates the schedule it is judged by. "definition": at t + 1, as figure 6 does, read as it
+        must be: a start adds one to psi, which is kept (the figure adds it to phi, which it
+        resets).
     confidence : lambda, at which the certificate states what the guarantee is worth.
 
     Notes
     -----
-    The certificate's bound is on phi, for unit jobs: with probability `confidence` the estimates are within
-    epsilon times the value of all, summed over organizations. It does not carry over to psi, as the proof of theorem 5.6
-    says it does: a small error in phi can decide whose queue gets every free machine. O(N k) coalitions.
+    The certificate's bound is on phi, for unit jobs: with probability `confidence` the estimates
+    are within epsilon times the value of all, summed over organizations. It does not carry over to
+    psi, as the proof of theorem 5.6 says it does: a small error in phi can decide whose queue gets
+    every free machine. O(N k) coalitions.
 
     Examples
     --------
@@ -65,17 +72,25 @@ def rand(
     """
     validate_orderings(orderings, instance.organizations)
     if orderings * instance.most_utility >= 2**61:
-        raise InvalidOption(f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 bits here")
+        raise InvalidOption(
+            f"orderings is {orderings}; at most {2**61 // instance.most_utility} fit into 64 "
+            "bits here"
+        )
     source = np.random.default_rng(0) if rng is None else rng
-    sampling = sample_orderings([source.permutation(instance.organizations) for _ in range(orderings)])
+    sampling = sample_orderings(
+        [source.permutation(instance.organizations) for _ in range(orderings)]
+    )
     rule = "RAND" if reading == "figure" else "RAND-next"
     needed = memory_needed(instance, np.array(sampling.masks)) / 1e9
     if needed > MOST_MEMORY:
         raise InvalidOption(
-            f"orderings is {orderings}; its {len(sampling.masks)} coalitions need {needed:.1f} GB, at most {MOST_MEMORY:g} are "
+            f"orderings is {orderings}; its {len(sampling.masks)} coalitions need "
+            f"{needed:.1f} GB, at most {MOST_MEMORY:g} are "
             "taken. Draw fewer orders"
         )
-    played = simulate(instance, rule, sampling=sampling, time_limit=time_limit, report=report, partial=True)
+    played = simulate(
+        instance, rule, sampling=sampling, time_limit=time_limit, report=report, partial=True
+    )
     certificate: dict[str, Any] = {
         "orderings": orderings,
         "reading": reading,
@@ -96,16 +111,21 @@ def rand(
 def validate_orderings(orderings: Orderings, organizations: int) -> None:
     """Refuse numbers of random orders, or of organizations, that RAND cannot take."""
     if organizations > 62:
-        raise InvalidOption(f"RAND takes at most 62 organizations; there are {organizations}. Merge some")
+        raise InvalidOption(
+            f"RAND takes at most 62 organizations; there are {organizations}. Merge some"
+        )
     if orderings * organizations > MOST_JOINS:
         raise InvalidOption(
-            f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 to {MOST_JOINS // organizations} "
+            f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 "
+            f"to {MOST_JOINS // organizations} "
             f"for {organizations} organizations"
         )
 
 
 def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
-    """The coalitions met when organizations join in these orders, and what each counts in N times phi."""
+    """The coalitions met when organizations join in these orders, and what each counts in N times
+    phi.
+    """
     k = len(orders[0])
     count: dict[int, list[int]] = {}
     for order in orders:
@@ -117,14 +137,22 @@ def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
                     count.setdefault(coalition, [0] * k)[u] += sign
             mask = joined
     masks = sorted(count, key=lambda mask: (mask.bit_count(), mask))
-    return Sampling(tuple(masks), np.array([count[mask] for mask in masks], dtype=np.int64).T.copy(), len(orders))
+    return Sampling(
+        tuple(masks),
+        np.array([count[mask] for mask in masks], dtype=np.int64).T.copy(),
+        len(orders),
+    )
 
 
-def guarantee(organizations: int, orderings: int, confidence: float) -> dict[str, float | str | bool]:
-    """What theorem 5.6 promises for N orders: epsilon by the printed formula, and by two-sided Hoeffding.
+def guarantee(
+    organizations: int, orderings: int, confidence: float
+) -> dict[str, float | str | bool]:
+    """What theorem 5.6 promises for N orders: epsilon by the printed formula, and by two-sided
+    Hoeffding.
 
-    Printed: N = k^2 / epsilon^2 ln(k / (1 - lambda)). Two-sided Hoeffding with a union over organizations:
-    N = k^2 / (2 epsilon^2) ln(2 k / (1 - lambda)). An epsilon of 1 or more promises nothing.
+    Printed: N = k^2 / epsilon^2 ln(k / (1 - lambda)). Two-sided Hoeffding with a union over
+    organizations: N = k^2 / (2 epsilon^2) ln(2 k / (1 - lambda)). An epsilon of 1 or more promises
+    nothing.
     """
     k = organizations
     printed = k * sqrt(log(k / (1 - confidence)) / orderings)

@@ -1,7 +1,7 @@
 """Fair share in three versions; an organization's share is its part of the machines (section 7.1).
 
-A share of 0 is served only when no other organization waits. Ratios are compared exactly, as products of whole numbers;
-ties go to the lowest organization.
+A share of 0 is served only when no other organization waits. Ratios are compared exactly, as
+products of whole numbers; ties go to the lowest organization.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from ...solvers.scheduling.event_loop import simulate
 
 
 def fair_share(instance: Scheduling) -> Schedule:
-    """FAIRSHARE: the waiting organization of least machine time used so far, relative to its share, is served.
+    """FAIRSHARE: the waiting organization of least machine time used so far, relative to its share,
+    is served.
 
-    Source: Skowron and Rzadca, section 7.1. "The total time already assigned" is the time jobs have run until now: how
-    long a started job will run is not known. O(j k).
+    Source: Skowron and Rzadca, section 7.1. "The total time already assigned" is the time jobs have
+    run until now: how long a started job will run is not known. O(j k).
 
     Examples
     --------
@@ -27,7 +28,8 @@ def fair_share(instance: Scheduling) -> Schedule:
 
 
 def ut_fair_share(instance: Scheduling) -> Schedule:
-    """UTFAIRSHARE: the waiting organization of least utility psi_sp, relative to its share, is served.
+    """UTFAIRSHARE: the waiting organization of least utility psi_sp, relative to its share, is
+    served.
 
     Source: Skowron and Rzadca, section 7.1. O(j k).
 
@@ -42,7 +44,8 @@ def ut_fair_share(instance: Scheduling) -> Schedule:
 
 
 def curr_fair_share(instance: Scheduling) -> Schedule:
-    """CURRFAIRSHARE: the waiting organization with the fewest jobs running now, relative to its share, is served.
+    """CURRFAIRSHARE: the waiting organization with the fewest jobs running now, relative to its
+    share, is served.
 
     Source: Skowron and Rzadca, section 7.1. O(j k).
 

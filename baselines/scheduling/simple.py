@@ -9,10 +9,11 @@ from ...solvers.scheduling.event_loop import simulate
 
 
 def round_robin(instance: Scheduling) -> Schedule:
-    """Organizations in turn: each free machine goes to the next one, in a circle, that has a job waiting.
+    """Organizations in turn: each free machine goes to the next one, in a circle, that has a job
+    waiting.
 
-    Source: Skowron and Rzadca, section 7.1, ROUNDROBIN. The circle begins at organization 0 and goes on after the last
-    one served. O(j k).
+    Source: Skowron and Rzadca, section 7.1, ROUNDROBIN. The circle begins at organization 0 and
+    goes on after the last one served. O(j k).
 
     Examples
     --------
@@ -25,7 +26,8 @@ def round_robin(instance: Scheduling) -> Schedule:
 
 
 def fifo(instance: Scheduling) -> Schedule:
-    """First in, first out over all organizations: the job released first, ties to the lowest organization. O(j k).
+    """First in, first out over all organizations: the job released first, ties to the lowest
+    organization. O(j k).
 
     Examples
     --------
@@ -37,8 +39,11 @@ def fifo(instance: Scheduling) -> Schedule:
     return simulate(instance, "FIFO").schedule
 
 
-def random_organization(instance: Scheduling, *, rng: np.random.Generator | None = None) -> Schedule:
-    """Each free machine goes to an organization drawn uniformly among those with a job waiting: the floor. O(j k).
+def random_organization(
+    instance: Scheduling, *, rng: np.random.Generator | None = None
+) -> Schedule:
+    """Each free machine goes to an organization drawn uniformly among those with a job waiting: the
+    floor. O(j k).
 
     Examples
     --------

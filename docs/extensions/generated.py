@@ -1,7 +1,8 @@
-"""What the site takes from the package itself while it is built, so that it is never stale: tables, reference, pictures.
+"""What the site takes from the package itself while it is built, so that it is never stale: tables,
+reference, pictures.
 
-A page asks for a part by a comment of its own line, `<!-- site: methods colocation -->`; where pages are read as plain
-Markdown the comment does not show.
+A page asks for a part by a comment of its own line, `<!-- site: methods colocation -->`; where
+pages are read as plain Markdown the comment does not show.
 """
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ def undetermined(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def modules(name: str, before: str = "", page: str = "") -> str:
-    """The reference of a problem, of what is "common" to all, or of a package by its dotted name; module by module."""
+    """The reference of a problem, of what is "common" to all, or of a package by its dotted name;
+    module by module.
+    """
     from cotenant.instances.problem import PROBLEM_NAMES
 
     roots = [f"cotenant.{name}"]
@@ -161,7 +164,9 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def picture(name: str, before: str = "", page: str = "") -> str:
-    """The picture that the page's own examples, run, have left under a name; its words and its numbers below it."""
+    """The picture that the page's own examples, run, have left under a name; its words and its
+    numbers below it.
+    """
     from cotenant.analysis.report.drawing import svg
 
     names: dict[str, Any] = {"__name__": "example"}
@@ -177,7 +182,10 @@ def picture(name: str, before: str = "", page: str = "") -> str:
     caption = (
         f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
     )
-    return f'```{{raw}} html\n<figure class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
+    return (
+        f"```{{raw}} html\n<figure "
+        f'class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
+    )
 
 
 def page(name: str, before: str = "", page: str = "") -> str:
@@ -225,7 +233,9 @@ def _own_names(module: Any) -> list[str]:
 
 
 def _module_part(name: str) -> str:
-    """One module's section; of a package also what its face offers, each name a link to where it is described."""
+    """One module's section; of a package also what its face offers, each name a link to where it is
+    described.
+    """
     module = importlib.import_module(name)
     own = _own_names(module)
     offered = [
@@ -249,7 +259,7 @@ def _module_part(name: str) -> str:
 
 
 def _summary(function: Any) -> str:
-    return (function.__doc__ or "").strip().partition("\n")[0]
+    return " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 def _fill(app: Sphinx, name: str, content: list[str]) -> None:

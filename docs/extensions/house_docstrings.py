@@ -1,4 +1,6 @@
-"""The house's docstrings for numpydoc and Sphinx: names with their texts, formulas set as they are written, short array types."""
+"""The house's docstrings for numpydoc and Sphinx: names with their texts, formulas set as they are
+written, short array types.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
 
 def named_entries(lines: list[str]) -> list[str]:
-    """The lines with each entry's text put below its name, where numpydoc takes it for a description."""
+    """The lines with each entry's text put below its name, where numpydoc takes it for a
+    description.
+    """
     result: list[str] = []
     inside = False
     for place, line in enumerate(lines):
@@ -35,7 +39,9 @@ def named_entries(lines: list[str]) -> list[str]:
 
 
 def formulas(lines: list[str]) -> list[str]:
-    """The lines with every indented block of the text before the sections as a literal block: a formula or a drawing."""
+    """The lines with every indented block of the text before the sections as a literal block: a
+    formula or a drawing.
+    """
     result: list[str] = []
     quoted = False
     for place, line in enumerate(lines):
@@ -53,7 +59,9 @@ def formulas(lines: list[str]) -> list[str]:
 
 
 def plain_marks(lines: list[str]) -> list[str]:
-    """The lines with |x|, *, and **options as they stand outside formulas and code, not as markup."""
+    """The lines with |x|, *, and **options as they stand outside formulas and code, not as
+    markup.
+    """
     result = []
     quoted = False
     for line in lines:
@@ -80,7 +88,9 @@ def _is_title(lines: list[str], place: int) -> bool:
 
 
 def short_types(text: str | None) -> str | None:
-    """A signature with array types as people write them, no ranges, and "..." for a default that is made anew."""
+    """A signature with array types as people write them, no ranges, and "..." for a default that is
+    made anew.
+    """
     if text is None:
         return None
     text = _RANGE.sub(r"\1", text)

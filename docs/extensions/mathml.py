@@ -18,7 +18,8 @@ def _inline(writer: Any, node: nodes.math) -> None:
 def _block(writer: Any, node: nodes.math_block) -> None:
     formula = convert(node.astext(), display="block")
     writer.body.append(
-        f'<div class="math" role="group" aria-label="{escape(node.astext(), quote=True)}">{formula}</div>\n'
+        '<div class="math" role="group" '
+        f'aria-label="{escape(node.astext(), quote=True)}">{formula}</div>\n'
     )
     raise nodes.SkipNode
 

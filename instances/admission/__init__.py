@@ -1,8 +1,10 @@
-"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano, "Matching Theory and Virtual Machines")."""
+"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano, "Matching Theory
+and Virtual Machines").
+"""
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .instance import Admission, Assignment, check
 from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_on, total_speed
 
@@ -18,6 +20,7 @@ PROBLEM = Problem(
         "uniform": "instances.admission.generators:uniform",
     },
     formats={"admission-csv": "instances.admission.formats:admission_csv"},
+    plain=Plain("admission-csv", "cores.csv", ("vm",), "vm,TYPE,TYPE,..."),
     scale="instances.admission.rules:scale",
 )
 

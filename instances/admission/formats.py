@@ -12,14 +12,18 @@ from ..problem.tables import PathLike, places_of, read_matrix
 from .instance import Admission
 
 
-def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None = None) -> Admission:
-    """Three CSV tables, headers first: the cores of each VM, the threads of each job, and the speeds.
+def admission_csv(
+    path: PathLike, *, jobs: str | None = None, speed: str | None = None
+) -> Admission:
+    """Three CSV tables, headers first: the cores of each VM, the threads of each job, and the
+    speeds.
 
     - cores: `vm, <type>, <type>, ...`: cores of each type on each VM;
     - jobs: `job, threads` and perhaps `length`;
     - speed: `job, <type>, <type>, ...`: speed of each job on one core of each type.
 
-    Types and jobs are matched by name, in any order; the order of the cores' columns and of the jobs' rows is kept.
+    Types and jobs are matched by name, in any order; the order of the cores' columns and of the
+    jobs' rows is kept.
 
     Parameters
     ----------
@@ -35,12 +39,16 @@ def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None 
     """
     first = Path(path) / "cores.csv" if os.path.isdir(path) else Path(path)
     second, third = (
-        Path(given) if given else first.with_name(name) for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv"))
+        Path(given) if given else first.with_name(name)
+        for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv"))
     )
     _, types, cores = read_matrix(first)
     names, columns, facts = read_matrix(second)
     if set(columns) not in ({"threads"}, {"threads", "length"}):
-        raise InvalidFile(f"{second} has the columns {', '.join(columns)}; expected job, threads and perhaps length")
+        raise InvalidFile(
+            f"{second} has the columns {', '.join(columns)}; expected job, threads and "
+            "perhaps length"
+        )
     rows, speed_types, speeds = read_matrix(third)
     _same(third, "core types", speed_types, types, first)
     _same(third, "jobs", rows, names, second)
@@ -57,4 +65,7 @@ def admission_csv(path: PathLike, *, jobs: str | None = None, speed: str | None 
 
 def _same(path: Path, what: str, given: list[str], expected: list[str], elsewhere: Path) -> None:
     if odd := sorted(set(given) ^ set(expected)):
-        raise InvalidFile(f"{path} and {elsewhere} do not name the same {what}: {', '.join(odd[:4])} stand in one only")
+        raise InvalidFile(
+            f"{path} and {elsewhere} do not name the same {what}: {', '.join(odd[:4])} stand "
+            "in one only"
+        )

@@ -38,12 +38,15 @@ TABLE_I: dict[str, Ranges] = {
 
 
 @checked
-def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.random.Generator) -> Admission:
+def table_i(
+    *, comparison: Comparison = "I", lengths: bool = False, rng: np.random.Generator
+) -> Admission:
     """One draw from a column of Table I, read directly.
 
-    The numbers of VMs, jobs and core types are uniform on 1..max; so are cores[v, c] and threads[j], entry by entry;
-    speeds are uniform reals on [1, max]. (The paper does not say whether "max. number of cores per type" is drawn once
-    a simulation or bounds every entry; read directly, the speeds of its Table IV come out.)
+    The numbers of VMs, jobs and core types are uniform on 1..max; so are cores[v, c] and
+    threads[j], entry by entry; speeds are uniform reals on [1, max]. (The paper does not say
+    whether "max. number of cores per type" is drawn once a simulation or bounds every entry; read
+    directly, the speeds of its Table IV come out.)
 
     Parameters
     ----------
@@ -52,10 +55,13 @@ def table_i(*, comparison: Comparison = "I", lengths: bool = False, rng: np.rand
     rng : source of the draw.
     """
     ranges = TABLE_I[comparison]
-    machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (ranges.machines, ranges.jobs, ranges.types))
+    machines, jobs, types = (
+        int(rng.integers(1, most + 1)) for most in (ranges.machines, ranges.jobs, ranges.types)
+    )
     return _drawn(
         machines, jobs, types, ranges.cores, ranges.threads, ranges.speed, lengths, rng,
-        f"hines-romano-{comparison}", f"synthetic: Table I, comparison {comparison}, of Hines and Romano",
+        f"hines-romano-{comparison}",
+        f"synthetic: Table I, comparison {comparison}, of Hines and Romano",
     )  # fmt: skip
 
 
@@ -71,7 +77,8 @@ def uniform(
     lengths: bool = False,
     rng: np.random.Generator,
 ) -> Admission:
-    """An instance of a given size: cores and threads uniform on 1..max, speeds uniform reals on [1, max].
+    """An instance of a given size: cores and threads uniform on 1..max, speeds uniform reals on [1,
+    max].
 
     Parameters
     ----------
@@ -83,10 +90,24 @@ def uniform(
     rng : source of the draw.
     """
     if max(machines, jobs) * types > LARGEST_TABLE:
-        raise InvalidOption(f"max(machines, jobs) x types is {max(machines, jobs) * types}; expected {LARGEST_TABLE} or less")
+        raise InvalidOption(
+            f"max(machines, jobs) x types is {max(machines, jobs) * types}; expected "
+            f"{LARGEST_TABLE} or less"
+        )
     size = f"{jobs} jobs, {machines} VMs, {types} core types"
     name = f"uniform-{jobs}x{machines}x{types}"
-    return _drawn(machines, jobs, types, cores, threads, speed, lengths, rng, name, f"synthetic: uniform, {size}")
+    return _drawn(
+        machines,
+        jobs,
+        types,
+        cores,
+        threads,
+        speed,
+        lengths,
+        rng,
+        name,
+        f"synthetic: uniform, {size}",
+    )
 
 
 def _drawn(

@@ -17,10 +17,14 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 LARGEST_COUNT = 2**31
-"""Cores of one VM and type, and threads of one job, stay below this: sums over VMs and jobs must fit in 64 bits."""
+"""Cores of one VM and type, and threads of one job, stay below this: sums over VMs and jobs must
+fit in 64 bits.
+"""
 
 SMALLEST, LARGEST = 1e-9, 1e12
-"""Speeds and lengths lie between these: what is beyond is a matter of units, and sums and quotients must stay finite."""
+"""Speeds and lengths lie between these: what is beyond is a matter of units, and sums and quotients
+must stay finite.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,8 @@ class Admission(Instance):
     threads : (J,) array of whole numbers
         The most cores each job can use, at least 1.
     speed : (J, C) array
-        Work per unit of time that a job does on one core of each type, above 0. A job's speed is the sum over its cores.
+        Work per unit of time that a job does on one core of each type, above 0. A job's speed is
+        the sum over its cores.
     length : (J,) array, optional
         Work of each job, above 0: it runs for length / speed.
 
@@ -56,12 +61,26 @@ class Admission(Instance):
             set_field(self, "cores", np.zeros((0, 0)))
         cores = set_array(self, "cores", np.int64, 2)
         if cores.size == 0:
-            raise InvalidInstance("cores", "empty", "at least one VM with at least one core type", "One row per VM")
-        _counts("cores", cores, 0, "a number of cores, 0 or more", "Write 0 where a VM has no core of a type")
+            raise InvalidInstance(
+                "cores", "empty", "at least one VM with at least one core type", "One row per VM"
+            )
+        _counts(
+            "cores",
+            cores,
+            0,
+            "a number of cores, 0 or more",
+            "Write 0 where a VM has no core of a type",
+        )
         threads = set_array(self, "threads", np.int64)
         if len(threads) == 0:
             raise InvalidInstance("threads", "empty", "at least one job")
-        _counts("threads", threads, 1, "a number of threads, at least 1", "A job without threads cannot run: leave it out")
+        _counts(
+            "threads",
+            threads,
+            1,
+            "a number of threads, at least 1",
+            "A job without threads cannot run: leave it out",
+        )
         speed = set_array(self, "speed", float, 2)
         if speed.shape != (len(threads), cores.shape[1]):
             raise InvalidInstance(
@@ -70,7 +89,11 @@ class Admission(Instance):
             )  # fmt: skip
         _positive("speed", speed, "a speed on one core, above 0")
         if self.length is not None:
-            _positive("length", set_array(self, "length", float, 1, len(threads), "one per job"), "an amount of work, above 0")
+            _positive(
+                "length",
+                set_array(self, "length", float, 1, len(threads), "one per job"),
+                "an amount of work, above 0",
+            )
 
     @property
     def machines(self) -> int:
@@ -99,7 +122,9 @@ class Admission(Instance):
         return self.replace(threads=self.threads[chosen], speed=self.speed[chosen], length=length)
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, and how the threads asked for compare with the cores there are."""
+        """Facts for people: size, and how the threads asked for compare with the cores there
+        are.
+        """
         total, wanted = int(self.cores.sum()), int(self.threads.sum())
         facts: dict[str, object] = {
             **super().summary(),
@@ -145,7 +170,9 @@ class Assignment(Solution):
     @classmethod
     def nobody(cls, instance: Admission) -> Assignment:
         """The assignment of no job at all, feasible for every instance."""
-        return cls(np.full(instance.jobs, -1), np.zeros((instance.jobs, instance.types), dtype=np.int64))
+        return cls(
+            np.full(instance.jobs, -1), np.zeros((instance.jobs, instance.types), dtype=np.int64)
+        )
 
     @property
     def assigned(self) -> Booleans:
@@ -161,7 +188,8 @@ class Assignment(Solution):
 
 
 def check(instance: Admission, assignment: Assignment) -> None:
-    """Decide whether an assignment is feasible: one VM a job, at most its threads, no core used twice.
+    """Decide whether an assignment is feasible: one VM a job, at most its threads, no core used
+    twice.
 
     A job that holds no core is not assigned: its machine is -1.
 
@@ -176,23 +204,41 @@ def check(instance: Admission, assignment: Assignment) -> None:
             f"machine is of shape {machine.shape} and cores of {cores.shape}; "
             f"expected {(instance.jobs,)} and {(instance.jobs, instance.types)}"
         )
-    _refuse((machine < -1) | (machine >= instance.machines), machine, f"is on VM {{}}; VMs are 0 to {instance.machines - 1}")
+    _refuse(
+        (machine < -1) | (machine >= instance.machines),
+        machine,
+        f"is on VM {{}}; VMs are 0 to {instance.machines - 1}",
+    )
     if (cores < 0).any():
         j, c = (int(i) for i in np.argwhere(cores < 0)[0])
-        raise InfeasibleSolution(f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more")
-    if (cores >= LARGEST_COUNT).any():  # before anything is added up: sums of such numbers wrap round
+        raise InfeasibleSolution(
+            f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more"
+        )
+    if (
+        cores >= LARGEST_COUNT
+    ).any():  # before anything is added up: sums of such numbers wrap round
         j, c = (int(i) for i in np.argwhere(cores >= LARGEST_COUNT)[0])
-        raise InfeasibleSolution(f"job {j} holds {cores[j, c]} cores of type {c}; no VM has {LARGEST_COUNT} or more")
+        raise InfeasibleSolution(
+            f"job {j} holds {cores[j, c]} cores of type {c}; no VM has {LARGEST_COUNT} or more"
+        )
     number = cores.sum(axis=1)
     _refuse((machine < 0) & (number > 0), number, "is not assigned but holds {} cores")
-    _refuse((machine >= 0) & (number == 0), machine, "is on VM {} without a core; the machine of such a job is -1")
+    _refuse(
+        (machine >= 0) & (number == 0),
+        machine,
+        "is on VM {} without a core; the machine of such a job is -1",
+    )
     if (number > instance.threads).any():
         j = int(np.argmax(number > instance.threads))
-        raise InfeasibleSolution(f"job {j} holds {number[j]} cores; it has {instance.threads[j]} threads")
+        raise InfeasibleSolution(
+            f"job {j} holds {number[j]} cores; it has {instance.threads[j]} threads"
+        )
     used = assignment.held(instance.machines)
     if (used > instance.cores).any():
         v, c = (int(i) for i in np.argwhere(used > instance.cores)[0])
-        raise InfeasibleSolution(f"VM {v}: {used[v, c]} cores of type {c} are in use; there are {instance.cores[v, c]}")
+        raise InfeasibleSolution(
+            f"VM {v}: {used[v, c]} cores of type {c} are in use; there are {instance.cores[v, c]}"
+        )
 
 
 def _refuse(broken: Booleans, value: Integers, text: str) -> None:

@@ -1,16 +1,19 @@
-"""Prices of cores: what turns any V x C numbers from 0 on into a proof of how much total speed there can be.
+"""Prices of cores: what turns any V x C numbers from 0 on into a proof of how much total speed
+there can be.
 
-Let every core of type c on VM v cost p[v, c]. A job that may take any cores of one VM at these prices, however many others
-want them, gains at most
+Let every core of type c on VM v cost p[v, c]. A job that may take any cores of one VM at these
+prices, however many others want them, gains at most
 
-    m[j, v] = max { sum over c of (speed[j, c] - p[v, c]) y[c] : 0 <= y[c] <= cores[v, c], sum of y <= threads[j] },
+    m[j, v] = max { sum over c of (speed[j, c] - p[v, c]) y[c] : 0 <= y[c] <= cores[v, c], sum of y
+    <= threads[j] },
 
-found by taking cores in order of speed less price. Whatever the assignment, its total speed is at most
+found by taking cores in order of speed less price. Whatever the assignment, its total speed is at
+most
 
     sum over v, c of p[v, c] cores[v, c]  +  sum over j of max(0, max over v of m[j, v]):
 
-the speed of the cores held is what the jobs gain plus what they pay, and nobody pays for a core twice. The least such bound
-over all prices is that of the linear relaxation of `models.admission`.
+the speed of the cores held is what the jobs gain plus what they pay, and nobody pays for a core
+twice. The least such bound over all prices is that of the linear relaxation of `models.admission`.
 """
 
 from __future__ import annotations
@@ -54,13 +57,17 @@ def gains_at_prices(instance: Admission, prices: Floats) -> tuple[Floats, Intege
 
 
 def price_bound(instance: Admission, prices: Floats) -> float:
-    """The most total speed any assignment can have, proved by prices (V, C) of cores, 0 or more; see the module."""
+    """The most total speed any assignment can have, proved by prices (V, C) of cores, 0 or more;
+    see the module.
+    """
     gain, _ = gains_at_prices(instance, prices)
     return float((prices * instance.cores).sum() + np.maximum(gain.max(axis=1), 0.0).sum())
 
 
 def pair_bounds(instance: Admission, prices: Floats) -> Floats:
-    """(J, V) the most total speed of an assignment in which job j is on VM v, proved by prices as in `price_bound`."""
+    """(J, V) the most total speed of an assignment in which job j is on VM v, proved by prices as
+    in `price_bound`.
+    """
     gain, _ = gains_at_prices(instance, prices)
     best = np.maximum(gain.max(axis=1), 0.0)
     bounds: Floats = (prices * instance.cores).sum() + best.sum() - best[:, None] + gain

@@ -1,8 +1,10 @@
-"""The conventions all schemes share: what a job takes of a VM, how fast it runs there, how each side ranks the other.
+"""The conventions all schemes share: what a job takes of a VM, how fast it runs there, how each
+side ranks the other.
 
-A job takes free cores in order of decreasing speed (ties: the lowest core type) until it has its threads or none is left;
-its speed is their sum (section III.B, step 1). Every VM ranks jobs by threads, most first, ties to the lowest job (the paper
-assumes no indifference, but thread counts tie all the time in its own ranges).
+A job takes free cores in order of decreasing speed (ties: the lowest core type) until it has its
+threads or none is left; its speed is their sum (section III.B, step 1). Every VM ranks jobs by
+threads, most first, ties to the lowest job (the paper assumes no indifference, but thread counts
+tie all the time in its own ranges).
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import numpy as np
 from .instance import Admission, Assignment, Booleans, Floats, Integers
 
 SCHEMES = ("SM", "DA1", "DA2", "proposed")
-"""The four schemes of Hines and Romano, in the order of their tables, as the catalogue names them."""
+"""The four schemes of Hines and Romano, in the order of their tables, as the catalogue names
+them.
+"""
 
 STRICTLY = 1e-9
 """A job is strictly faster elsewhere when it gains more than this, relative to its speed there."""
@@ -45,7 +49,9 @@ def core_order(speed: Floats) -> Integers:
 
 
 def job_ranking(threads: Integers) -> Integers:
-    """(J,) jobs in the order in which every VM ranks them: decreasing threads, ties to the lowest job."""
+    """(J,) jobs in the order in which every VM ranks them: decreasing threads, ties to the lowest
+    job.
+    """
     order: Integers = np.argsort(-threads, kind="stable")
     return order
 
@@ -69,7 +75,8 @@ def taken(free: Integers, order: Integers, threads: int) -> Integers:
 def speed_on(free: Integers, speed: Floats, order: Integers, threads: int) -> Floats:
     """(V,) the speed of one job on the free cores (V, C) of each VM; 0 where there is none.
 
-    Added up core type by core type, fastest first, so that the same free cores give the same float in every scheme.
+    Added up core type by core type, fastest first, so that the same free cores give the same float
+    in every scheme.
     """
     cores = taken(free, order, threads)
     total = np.zeros(len(free))
@@ -83,7 +90,10 @@ def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None)
     chosen = np.arange(instance.jobs) if jobs is None else jobs
     order = core_order(instance.speed[chosen])
     threads = instance.threads[chosen].tolist()
-    rows = [speed_on(free, instance.speed[j], order[i], threads[i]) for i, j in enumerate(chosen.tolist())]
+    rows = [
+        speed_on(free, instance.speed[j], order[i], threads[i])
+        for i, j in enumerate(chosen.tolist())
+    ]
     return np.array(rows).reshape(len(chosen), instance.machines)
 
 
@@ -99,10 +109,11 @@ def total_speed(instance: Admission, assignment: Assignment) -> float:
 
 
 def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs:
-    """The pairs (job j, VM v) that block: j is not at v and would be strictly faster there (Definition 4).
+    """The pairs (job j, VM v) that block: j is not at v and would be strictly faster there
+    (Definition 4).
 
-    What v offers j are its cores that are free or held by jobs it ranks below j; what jobs ranked above j hold is not
-    offered. Strictly: by more than `STRICTLY`. O(J V C).
+    What v offers j are its cores that are free or held by jobs it ranks below j; what jobs ranked
+    above j hold is not offered. Strictly: by more than `STRICTLY`. O(J V C).
     """
     now = job_speeds(instance, assignment)
     order = core_order(instance.speed)
@@ -120,7 +131,9 @@ def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs
 
 
 def scale(instance: Admission, objective: str, **options: object) -> float:
-    """The total speed if threads all ran on cores of their fastest type, on a VM of the most cores; 1 for shares and counts."""
+    """The total speed if threads all ran on cores of their fastest type, on a VM of the most cores;
+    1 for shares and counts.
+    """
     if objective != "total_speed":
         return 1.0
     threads = np.minimum(instance.threads, instance.cores.sum(axis=1).max())

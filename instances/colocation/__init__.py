@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .instance import Colocation, Pairing, check
 from .stability import ALPHA_MODES, BlockingPairs, blocking_pairs, gains
 
@@ -19,13 +19,29 @@ PROBLEM = Problem(
         "scores": "instances.colocation.generators:score_preferences",
     },
     formats={
+        "pairs-csv": "instances.colocation.pairs:pairs_csv",
         "penalty-csv": "instances.colocation.formats:penalty_csv",
         "slowdown-csv": "instances.colocation.formats:slowdown_csv",
         "fair-co2": "instances.colocation.formats:fair_co2",
         "gavel": "instances.colocation.formats:gavel",
         "preferences": "instances.colocation.formats:preference_lists",
     },
+    plain=Plain(
+        "pairs-csv",
+        "pairs.csv",
+        ("service", "beside"),
+        "service,beside,slowdown|penalty",
+    ),
     scale="instances.colocation.objective:scale",
 )
 
-__all__ = ["ALPHA_MODES", "PROBLEM", "BlockingPairs", "Colocation", "Pairing", "blocking_pairs", "check", "gains"]
+__all__ = [
+    "ALPHA_MODES",
+    "PROBLEM",
+    "BlockingPairs",
+    "Colocation",
+    "Pairing",
+    "blocking_pairs",
+    "check",
+    "gains",
+]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from ..problem.base_document import InstanceDocument
 from ..problem.documents import Entries
 from .instance import Colocation
 
@@ -14,22 +15,23 @@ Penalty = float | None
 
 
 def _without_default(schema: dict[str, Any]) -> None:
-    """Absent and null are two things here: a tool that fills defaults in must not turn one into the other."""
+    """Absent and null are two things here: a tool that fills defaults in must not turn one into the
+    other.
+    """
     schema.pop("default", None)
 
 
-class ColocationDocument(BaseModel):
+class ColocationDocument(InstanceDocument):
     """Jobs of T types to be paired on processors that hold two jobs each."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant colocation instance")
+    model_config = ConfigDict(title="cotenant colocation instance")
+    made = Colocation
 
-    cotenant: Literal[1]
     problem: Literal["colocation"]
-    name: str = ""
-    source: str = Field(default="", description="where the numbers come from")
     penalty: Entries[Entries[Penalty]] = Field(
         min_length=1,
-        description="T x T: throughput loss of a row-type job beside a column-type job, from -1 to 1; null forbids the pair",
+        description="T x T: throughput loss of a row-type job beside a column-type job, from "
+        "-1 to 1; null forbids the pair",
     )
     count: Entries[Annotated[int, Field(json_schema_extra={"minimum": 0})]] = Field(
         min_length=1, description="agents of each type"
@@ -43,7 +45,8 @@ class ColocationDocument(BaseModel):
     machines: float | None = Field(
         default=None,
         json_schema_extra=_without_default,
-        description="processors; absent: half as many as agents, everyone is paired; null: as many as needed",
+        description="processors; absent: half as many as agents, everyone is paired; null: as "
+        "many as needed",
     )
     unpaired: float = Field(
         default=None,  # type: ignore[assignment]  # absent; a null would mean infinity, which is no penalty
@@ -51,18 +54,12 @@ class ColocationDocument(BaseModel):
         description="penalty of an agent left without partner (preference lists), from -1 to 1",
     )
 
-    def build(self) -> Colocation:
-        """The validated instance; null becomes infinity, an absent `machines` stays None."""
-        machines = self.machines
-        if machines is None and "machines" in self.model_fields_set:
-            machines = np.inf
-        return Colocation(
-            penalty=[[np.inf if value is None else value for value in row] for row in self.penalty],  # type: ignore[arg-type]
-            count=self.count,  # type: ignore[arg-type]
-            bandwidth=self.bandwidth,  # type: ignore[arg-type]
-            names=tuple(self.names),
-            machines=machines,
-            unpaired=self.unpaired,
-            name=self.name,
-            source=self.source,
-        )
+    def content(self) -> dict[str, Any]:
+        """The fields by name; null becomes infinity, an absent `machines` stays None."""
+        found = super().content()
+        found["penalty"] = [
+            [np.inf if value is None else value for value in row] for row in self.penalty
+        ]
+        if self.machines is None and "machines" in self.model_fields_set:
+            found["machines"] = np.inf
+        return found

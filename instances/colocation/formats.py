@@ -1,6 +1,8 @@
-"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference lists.
+"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference
+lists.
 
-Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals (`computed_penalty`).
+Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals
+(`computed_penalty`).
 """
 
 from __future__ import annotations
@@ -16,56 +18,91 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import CsvTable, PathLike, places_of, read_matrix
+from ..problem.tables import AMOUNT, CsvTable, PathLike, places_of, read_matrix
 from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
+from .missing import FORBIDDEN, UNKNOWN, Missing, completed
 
 Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
-
-_FORBIDDEN = {"": np.inf, "null": np.inf}
-"""What stands for infinity in a cell, beside "inf"."""
 
 
 @checked
 def penalty_csv(
-    path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None
+    path: PathLike,
+    *,
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    bandwidth: str | None = None,
+    missing: Missing = None,
 ) -> Colocation:
-    """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside y, at most 1.
+    """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside
+    y, at most 1.
 
     Parameters
     ----------
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with empty cells, see `missing.Missing`.
 
     Notes
     -----
-    An empty cell or "inf" forbids the pair.
+    "forbidden" or "inf" in a cell forbids the pair; an empty one is missing, which is refused
+    unless `missing` says what to do.
     """
     names, matrix, _ = _square(path)
-    return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix")
+    finite = matrix[np.isfinite(matrix)]
+    if finite.size and (finite >= 1).all() and (finite > 1).any():
+        raise InvalidFile(
+            f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
+            "shares of throughput lost, at most 1. Slowdowns are read by slowdown-csv"
+        )
+    return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
 
 
 @checked
 def slowdown_csv(
-    path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None
+    path: PathLike,
+    *,
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    bandwidth: str | None = None,
+    missing: Missing = None,
 ) -> Colocation:
-    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1 - 1/slowdown.
+    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1
+    - 1/slowdown.
 
     Parameters
     ----------
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with empty cells, see `missing.Missing`.
     """
     names, matrix, _ = _square(path)
-    _all_positive(path, names, matrix, "slowdown")
-    return _typed(path, names, _loss(1.0, matrix), copies, machines, bandwidth, "slowdown matrix")
+    _all_positive(path, names, matrix, "slowdown", ". Penalties are read by penalty-csv")
+    finite = matrix[np.isfinite(matrix)]
+    if finite.size and (finite < 1).all():
+        raise InvalidFile(
+            f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
+            "slowdowns, run times beside another over those alone. Penalties are read by "
+            "penalty-csv"
+        )
+    loss = _loss(1.0, matrix)
+    return _typed(path, names, loss, copies, machines, bandwidth, "slowdown matrix", missing)
 
 
 @checked
-def fair_co2(path: PathLike, *, copies: Copies = 1, machines: Machines | None = None, bandwidth: str | None = None) -> Colocation:
-    """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run alone.
+def fair_co2(
+    path: PathLike,
+    *,
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    bandwidth: str | None = None,
+    missing: Missing = None,
+) -> Colocation:
+    """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run
+    alone.
 
     penalty = 1 - alone / co-run, the loss of throughput of the row's job beside the column's.
 
@@ -74,61 +111,85 @@ def fair_co2(path: PathLike, *, copies: Copies = 1, machines: Machines | None = 
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
     bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with empty cells, see `missing.Missing`.
     """
     names, matrix, alone = _square(path, extra_columns=1)
     if not np.isfinite(alone).all():
-        raise InvalidFile(f"{os.fspath(path)}, row of {names[int(np.argmin(np.isfinite(alone)))]!r}: the run alone is missing")
+        raise InvalidFile(
+            f"{os.fspath(path)}, row of {names[int(np.argmin(np.isfinite(alone)))]!r}: the "
+            "run alone is missing"
+        )
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
-    return _typed(path, names, _loss(alone, matrix), copies, machines, bandwidth, "Fair-CO2 run times")
+    loss = _loss(alone, matrix)
+    return _typed(path, names, loss, copies, machines, bandwidth, "Fair-CO2 run times", missing)
 
 
 @checked
 def gavel(
-    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", copies: Copies = 1, machines: Machines | None = None
+    path: PathLike,
+    *,
+    gpu: Literal["k80", "p100", "v100"] = "v100",
+    copies: Copies = 1,
+    machines: Machines | None = None,
+    missing: Missing = None,
 ) -> Colocation:
-    """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing one GPU.
+    """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing
+    one GPU.
 
-    Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`, `isolated_throughput` and
-    `corun_throughput_of_row` under `gpus`. A zero is a pair that does not fit in memory: forbidden. A pair that was
-    not measured is forbidden too.
+    Reads the project's own throughput file (jobs of scale factor 1) or a table with `jobs`,
+    `isolated_throughput` and `corun_throughput_of_row` under `gpus`. A zero is a pair that does not
+    fit in memory: forbidden.
 
     Parameters
     ----------
     gpu : whose throughputs.
     copies : agents of each type.
     machines : processors, see Colocation ("inf" for as many as needed).
+    missing : what to do with pairs that were not measured, see `missing.Missing`.
     """
     content = parse_json(read_text(path), path)
     tables = content.get("gpus", content)
     if not isinstance(tables, dict):
         raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: gpus is {tables!r}")
     if gpu not in tables:
-        raise InvalidFile(f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has {', '.join(map(str, tables))}")
+        raise InvalidFile(
+            f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has "
+            f"{', '.join(map(str, tables))}"
+        )
     jobs, alone, shared = _gavel_table(path, tables[gpu])
     if shared.shape != (len(jobs), len(jobs)) or alone.shape != (len(jobs),):
-        raise InvalidFile(f"{os.fspath(path)}: {len(jobs)} jobs, but throughputs of shapes {alone.shape} and {shared.shape}")
+        raise InvalidFile(
+            f"{os.fspath(path)}: {len(jobs)} jobs, but throughputs of shapes {alone.shape} "
+            f"and {shared.shape}"
+        )
     if (alone <= 0).any():
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
-    fits = (shared > 0) & (shared.T > 0)
-    penalty = computed_penalty(np.where(fits, 1 - shared / alone[:, None], np.inf))
-    return _typed(path, jobs, penalty, copies, machines, None, f"Gavel pair table, {gpu}")
+    penalty = computed_penalty(np.where(shared <= 0, np.inf, 1 - shared / alone[:, None]))
+    what = f"Gavel pair table, {gpu}"
+    return _typed(path, jobs, penalty, copies, machines, None, what, missing)
 
 
 def preference_lists(path: PathLike) -> Colocation:
-    """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object under "preferences".
+    """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object
+    under "preferences".
 
-    The r-th choice gets penalty r / n. When lists are incomplete, pairs that do not list each other are forbidden and
-    an agent may stay without partner (`unpaired` 1); an odd number of agents is allowed for the same reason.
+    The r-th choice gets penalty r / n. When lists are incomplete, pairs that do not list each other
+    are forbidden and an agent may stay without partner (`unpaired` 1); an odd number of agents is
+    allowed for the same reason.
     """
     content = parse_json(read_text(path), path)
     lists = content.get("preferences", content)
     if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
-        raise InvalidFile(f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first choice", ...], ...}}')
+        raise InvalidFile(
+            f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first '
+            f'choice", ...], ...}}'
+        )
     names = tuple(lists)
     if len(names) ** 2 > file_limit() // 4:  # the file of their instance could not be read
         raise InvalidFile(
-            f"{os.fspath(path)} names {len(names)} agents, whose matrix of penalties is more than is read; set {LIMIT_VARIABLE}"
+            f"{os.fspath(path)} names {len(names)} agents, whose matrix of penalties is more "
+            f"than is read; set {LIMIT_VARIABLE}"
         )
     index = {name: place for place, name in enumerate(names)}
     scores = np.full((len(names), len(names)), np.inf)
@@ -136,58 +197,82 @@ def preference_lists(path: PathLike) -> Colocation:
         for rank, other in enumerate(map(str, row)):
             if other not in index or other == name:
                 raise InvalidFile(
-                    f"{os.fspath(path)}: the list of {name!r} names {other!r}, who is {'itself' if other == name else 'no agent'}"
+                    f"{os.fspath(path)}: the list of {name!r} names {other!r}, who is "
+                    f"{'itself' if other == name else 'no agent'}"
                 )
             if np.isfinite(scores[index[name], index[other]]):
                 raise InvalidFile(f"{os.fspath(path)}: the list of {name!r} names {other!r} twice")
             scores[index[name], index[other]] = rank
     complete = np.isfinite(scores).sum() == len(names) * (len(names) - 1)
     source = f"preference lists of {Path(path).name}, penalty = rank / n"
-    return from_scores(scores, name=_stem(path), source=source, incomplete=not complete or len(names) % 2 == 1, names=names)
+    return from_scores(
+        scores,
+        name=_stem(path),
+        source=source,
+        incomplete=not complete or len(names) % 2 == 1,
+        names=names,
+    )
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out stays forbidden."""
-    return computed_penalty(np.where(np.isfinite(together), 1 - alone / together, np.inf))
+    """Throughput lost when a run takes `together` instead of `alone`; what is missing or forbidden
+    stays so.
+    """
+    return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
     """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
-    rows, header, values = read_matrix(path, _FORBIDDEN, "Leave the cell empty to forbid the pair", extra_columns)
+    rows, header, values = read_matrix(
+        path, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair", extra_columns
+    )
     columns = header[: len(header) - extra_columns]
     if sorted(columns) != sorted(rows):
         odd = sorted(set(columns) ^ set(rows))
         raise InvalidFile(
-            f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; unmatched: {', '.join(odd[:4])}"
+            f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; "
+            f"unmatched: {', '.join(odd[:4])}"
         )
     return tuple(rows), values[:, places_of(rows, columns)], values[:, len(columns) :]
 
 
-def _all_positive(path: PathLike, names: tuple[str, ...], matrix: Floats, what: str) -> None:
+def _all_positive(
+    path: PathLike, names: tuple[str, ...], matrix: Floats, what: str, cure: str = ""
+) -> None:
     if (matrix <= 0).any():
         place = int(np.argwhere(matrix <= 0)[0][0])
         raise InvalidFile(
-            f"{os.fspath(path)}, row of {names[place]!r}: a {what} is {matrix[matrix <= 0][0]:g}; expected numbers above 0"
+            f"{os.fspath(path)}, row of {names[place]!r}: a {what} is "
+            f"{matrix[matrix <= 0][0]:g}; expected numbers above 0{cure}"
         )
 
 
 def _typed(
-    path: PathLike, names: tuple[str, ...], penalty: Floats, copies: int, machines: float | None, bandwidth: str | None, what: str
+    path: PathLike,
+    names: tuple[str, ...],
+    penalty: Floats,
+    copies: int,
+    machines: float | None,
+    bandwidth: str | None,
+    what: str,
+    missing: Missing = None,
 ) -> Colocation:
+    count = np.full(len(names), copies)
+    penalty, filled = completed(os.fspath(path), names, penalty, count, missing)
     return Colocation(
         penalty=penalty,
-        count=np.full(len(names), copies),
+        count=count,
         bandwidth=None if bandwidth is None else _bandwidths(bandwidth, names),
         names=names,
         machines=machines,
         name=_stem(path) + (f"-x{copies}" if copies > 1 else ""),
-        source=f"{what} of {Path(path).name}",
+        source=f"{what} of {Path(path).name}" + (f"; {filled}" if filled else ""),
     )
 
 
 def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     rows = CsvTable(path, columns=("name", "bandwidth"))
-    table = {row["name"]: row.number("bandwidth", None, _FORBIDDEN) for row in rows}
+    table = {row["name"]: row.number("bandwidth", AMOUNT) for row in rows}
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {', '.join(missing[:4])}")
     return np.array([table[name] for name in names])
@@ -199,11 +284,19 @@ def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...]
             return (
                 tuple(table["jobs"]),
                 np.array(table["isolated_throughput"], dtype=float),
-                np.array([[value or 0.0 for value in row] for row in table["corun_throughput_of_row"]], dtype=float),
+                np.array(
+                    [
+                        [np.nan if value is None else value for value in row]
+                        for row in table["corun_throughput_of_row"]
+                    ],
+                    dtype=float,
+                ),
             )
         single = {key: name for key in table for name, scale in [_gavel_key(key)] if scale == 1}
         alone = np.array([float(table[key]["null"]) for key in single])
-        shared = np.array([[float(table[key].get(other, [0.0])[0]) for other in single] for key in single])
+        shared = np.array(
+            [[float(table[key].get(other, [np.nan])[0]) for other in single] for key in single]
+        )
         return tuple(single.values()), alone, shared
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: {error!r}") from None

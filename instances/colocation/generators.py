@@ -1,4 +1,6 @@
-"""Generators: populations of the papers' jobs (synthetic penalties), random and score-based preference instances."""
+"""Generators: populations of the papers' jobs (synthetic penalties), random and score-based
+preference instances.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,19 @@ def population(
     machines: Machines | None = None,
     rng: np.random.Generator,
 ) -> Colocation:
-    """Jobs drawn with replacement from the twenty workloads of Cooper Table I, with synthetic penalties.
+    """Jobs drawn with replacement from the twenty workloads of Cooper Table I, with synthetic
+    penalties.
 
-    A job's place among the workloads, ordered by bandwidth, is drawn from the mix (Cooper fig. 11, thesis fig. 2.14;
-    their parameters are not printed, ours are): uniform on (0, 1), beta-low Beta(2, 5), beta-high Beta(5, 2),
-    gaussian N(1/2, 0.15) cut to (0, 1).
+    A job's place among the workloads, ordered by bandwidth, is drawn from the mix (Cooper fig. 11,
+    thesis fig. 2.14; their parameters are not printed, ours are): uniform on (0, 1), beta-low
+    Beta(2, 5), beta-high Beta(5, 2), gaussian N(1/2, 0.15) cut to (0, 1).
 
     Parameters
     ----------
     agents : number of jobs; even, unless `machines` lets one run alone.
     mix : how memory-intensive the population is.
-    model_seed : seed of the contention model; 2017 makes the matrix that every bundled population uses.
+    model_seed : seed of the contention model; 2017 makes the matrix that every bundled population
+        uses.
     machines : processors, see Colocation.
     rng : source of the draw.
     """
@@ -49,13 +53,15 @@ def population(
         names=tuple(entry[0] for entry in WORKLOADS),
         machines=machines,
         name=f"cooper-{mix}-{agents}",
-        source=f"synthetic: Cooper Table I's workloads and bandwidths; penalties by a contention model, seed {model_seed}",
+        source="synthetic: Cooper Table I's workloads and bandwidths; penalties by a "
+        f"contention model, seed {model_seed}",
     )
 
 
 @checked
 def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Generator) -> Integers:
-    """(T,) agents of each type when jobs are drawn with replacement by a mix over the types in order of demand.
+    """(T,) agents of each type when jobs are drawn with replacement by a mix over the types in
+    order of demand.
 
     Parameters
     ----------
@@ -72,7 +78,9 @@ def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Genera
 
 
 def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
-    """(number,) places between 0 (least demand) and 1 (most) drawn by a mix; its parameters are in `population`."""
+    """(number,) places between 0 (least demand) and 1 (most) drawn by a mix; its parameters are in
+    `population`.
+    """
     if mix == "gaussian":
         return _cut_normal(number, rng)
     if mix == "uniform":
@@ -82,14 +90,17 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
 
 
 @checked
-def random_preferences(*, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator) -> Colocation:
-    """Agents that are all different, each with a uniformly random strict order over the others; penalty = rank / n.
+def random_preferences(
+    *, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator
+) -> Colocation:
+    """Agents that are all different, each with a uniformly random strict order over the others;
+    penalty = rank / n.
 
     Parameters
     ----------
     agents : n; even, unless lists are incomplete.
-    degree : mean number of acceptable partners; None for complete lists. With incomplete lists an agent may be left
-        without partner (`unpaired` 1).
+    degree : mean number of acceptable partners; None for complete lists. With incomplete lists an
+        agent may be left without partner (`unpaired` 1).
     """
     if degree is None:
         _even(agents)
@@ -98,7 +109,8 @@ def random_preferences(*, agents: Agents = 100, degree: int | None = None, rng: 
     if degree is not None:
         if not 0 < degree < agents:
             raise InvalidOption(
-                f"degree is {degree}; expected a number of acceptable partners from 1 to agents - 1 = {agents - 1}"
+                f"degree is {degree}; expected a number of acceptable partners from 1 to "
+                f"agents - 1 = {agents - 1}"
             )
         keep = np.triu(rng.random((agents, agents)) < degree / (agents - 1), 1)
         allowed = keep | keep.T
@@ -119,8 +131,8 @@ def score_preferences(
 ) -> Colocation:
     """Agents that are all different, with penalty[i, j] = sensitivity_i x pressure_j + noise.
 
-    Sensitivity and pressure are uniform on (0, 1), the noise on an interval around 0; the sum is scaled by
-    1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12 decimals.
+    Sensitivity and pressure are uniform on (0, 1), the noise on an interval around 0; the sum is
+    scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12 decimals.
 
     Parameters
     ----------
@@ -136,15 +148,22 @@ def score_preferences(
         count=np.ones(agents, dtype=int),
         bandwidth=pressure,
         name=f"scores-{agents}-noise-{noise:g}",
-        source=f"synthetic: sensitivity x pressure + noise of width {noise:g}; bandwidth stands for pressure",
+        source=f"synthetic: sensitivity x pressure + noise of width {noise:g}; bandwidth "
+        "stands for pressure",
     )
 
 
-def from_scores(scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()) -> Colocation:
-    """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n (to 12 decimals), inf is unacceptable."""
+def from_scores(
+    scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()
+) -> Colocation:
+    """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n (to 12
+    decimals), inf is unacceptable.
+    """
     agents = len(scores)
     rank = np.empty((agents, agents))
-    np.put_along_axis(rank, np.argsort(scores, axis=1, kind="stable"), np.arange(1, agents + 1.0)[None, :], axis=1)
+    np.put_along_axis(
+        rank, np.argsort(scores, axis=1, kind="stable"), np.arange(1, agents + 1.0)[None, :], axis=1
+    )
     return Colocation(
         penalty=computed_penalty(np.where(np.isfinite(scores), rank / agents, np.inf)),
         count=np.ones(agents, dtype=int),
@@ -164,4 +183,6 @@ def _cut_normal(agents: int, rng: np.random.Generator) -> Floats:
 
 def _even(agents: int) -> None:
     if agents % 2:
-        raise InvalidOption(f"agents is {agents}; expected an even number, since everyone is paired")
+        raise InvalidOption(
+            f"agents is {agents}; expected an even number, since everyone is paired"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
@@ -20,22 +21,39 @@ MOST_AGENTS = 10**9
 """More agents would make numbers of blocking pairs pass 64 bits."""
 
 LEAST_PENALTY = -1.0
-"""The lowest penalty: twice as fast beside the co-runner as alone, far below any noise. One of minus a billion would hide the
-differences between all the others in the floats of a mean and in a solver's tolerances."""
+"""The lowest penalty: twice as fast beside the co-runner as alone, far below any noise. One of
+minus a billion would hide the differences between all the others in the floats of a mean and in a
+solver's tolerances.
+"""
 
 _WHY_NO_LESS = (
-    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as alone, and beside such a number the "
-    "differences that decide who is better off are lost in rounding. Give 1 - (throughput beside it) / (throughput alone)"
+    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as "
+    "alone, and beside such a number the "
+    "differences that decide who is better off are lost in rounding. Give 1 - (throughput "
+    "beside it) / (throughput alone)"
 )
 
+
+BLOCK = 512
+"""Types that are looked at at once beside as many others: of ten thousand different agents a table
+of all pairs takes .8 GB.
+"""
 
 COMPUTED_DECIMALS = 12
 """Decimals of penalties that a reader or a generator computes."""
 
 
 def computed_penalty(penalty: npt.ArrayLike) -> Floats:
-    """Penalties from a float computation, rounded to 12 decimals: they are compared exactly, so its noise would be an order."""
+    """Penalties from a float computation, rounded to 12 decimals: they are compared exactly, so its
+    noise would be an order.
+    """
     return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
+
+
+def blocks(types: int) -> list[slice]:
+    """The types in turn, at most `BLOCK` at a time."""
+    cuts = [*range(0, types, BLOCK), types]
+    return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +63,9 @@ class Colocation(Instance):
     Parameters
     ----------
     penalty : (T, T) array
-        `penalty[x, y]` is the throughput loss of a job of type x beside one of type y, a fraction: at most 1, perhaps
-        slightly negative (measurement noise), at least -1; inf on either side forbids the pair. The diagonal entry of a type with
-        a single agent is not looked at.
+        `penalty[x, y]` is the throughput loss of a job of type x beside one of type y, a fraction:
+        at most 1, perhaps slightly negative (measurement noise), at least -1; inf on either side
+        forbids the pair. The diagonal entry of a type with a single agent is not looked at.
     count : (T,) array of whole numbers
         Agents of each type, 0 allowed; all ones when every agent is its own type.
     bandwidth : (T,) array, optional
@@ -55,10 +73,11 @@ class Colocation(Instance):
     names : (T,) strings, optional
         Names of the types; "0", "1", ... when not given.
     machines : float, optional
-        Processors at hand. None: half as many as agents, everyone is paired. More: that many more jobs may run alone
-        at penalty 0. inf: as many as needed.
+        Processors at hand. None: half as many as agents, everyone is paired. More: that many more
+        jobs may run alone at penalty 0. inf: as many as needed.
     unpaired : float, optional
-        Preference lists only: an agent may be left without a partner at this penalty, which it likes least.
+        Preference lists only: an agent may be left without a partner at this penalty, which it
+        likes least.
 
     Raises
     ------
@@ -81,7 +100,11 @@ class Colocation(Instance):
     def __post_init__(self) -> None:
         penalty = frozen_array("penalty", self.penalty, float, 2)
         if penalty.shape[0] != penalty.shape[1]:
-            raise InvalidInstance("penalty", f"of shape {penalty.shape}", "a square matrix, one row and column per type")
+            raise InvalidInstance(
+                "penalty",
+                f"of shape {penalty.shape}",
+                "a square matrix, one row and column per type",
+            )
         types = len(penalty)
         if types == 0:
             raise InvalidInstance("penalty", "empty", "at least one type")
@@ -91,7 +114,12 @@ class Colocation(Instance):
         set_field(self, "penalty", penalty)
         if self.bandwidth is not None:
             bandwidth = set_array(self, "bandwidth", float, 1, types, "one per type")
-            refuse("bandwidth", bandwidth, ~np.isfinite(bandwidth) | (bandwidth < 0), "a number of GB/s, 0 or more")
+            refuse(
+                "bandwidth",
+                bandwidth,
+                ~np.isfinite(bandwidth) | (bandwidth < 0),
+                "a number of GB/s, 0 or more",
+            )
         set_field(self, "names", names_of("names", self.names, types, "type"))
         allowed = np.isfinite(penalty) & np.isfinite(penalty.T)
         allowed[np.diag_indices(types)] &= count >= 2
@@ -132,7 +160,9 @@ class Colocation(Instance):
 
     @property
     def single_penalty(self) -> float:
-        """Penalty of a job without co-runner: `unpaired` if given, else 0 (alone on a machine of its own)."""
+        """Penalty of a job without co-runner: `unpaired` if given, else 0 (alone on a machine of
+        its own).
+        """
         return 0.0 if self.unpaired is None else self.unpaired
 
     def agent_types(self) -> Integers:
@@ -150,18 +180,26 @@ class Colocation(Instance):
             **super().summary(),
             "agents": self.agents,
             "types": self.types,
-            "machines": capacity if self.unpaired is None else f"agents may be left unpaired at {self.unpaired:g}",
+            "machines": capacity
+            if self.unpaired is None
+            else f"agents may be left unpaired at {self.unpaired:g}",
             "forbidden pairs": int((~self.allowed[np.triu_indices(self.types, 1)]).sum()),
         }
         if finite.size:
-            facts["penalty"] = f"median {np.median(finite):.3f}, from {finite.min():.3f} to {finite.max():.3f}"
+            facts["penalty"] = (
+                f"median {np.median(finite):.3f}, from {finite.min():.3f} to {finite.max():.3f}"
+            )
         if self.bandwidth is not None:
             facts["bandwidth [GB/s]"] = f"{self.bandwidth.min():g} to {self.bandwidth.max():g}"
         return facts
 
     def document(self) -> dict[str, Any]:
         """The fields as JSON values; `machines` is absent for None and null for infinity."""
-        content = {"penalty": plain(self.penalty), "count": plain(self.count), "names": list(self.names)}
+        content = {
+            "penalty": plain(self.penalty),
+            "count": plain(self.count),
+            "names": list(self.names),
+        }
         if self.bandwidth is not None:
             content["bandwidth"] = plain(self.bandwidth)
         if self.machines is not None:
@@ -176,27 +214,36 @@ class Colocation(Instance):
             raise InvalidInstance("count", "all zero", "at least one agent")
         if agents > MOST_AGENTS:
             raise InvalidInstance(
-                "count", f"{agents} agents in all", f"at most {MOST_AGENTS}, so that pairs of agents can be counted exactly"
+                "count",
+                f"{agents} agents in all",
+                f"at most {MOST_AGENTS}, so that pairs of agents can be counted exactly",
             )
         if self.machines is None:
             if self.unpaired is None and agents % 2:
                 raise InvalidInstance(
-                    "count", f"{agents} agents in all, an odd number", "an even total, since everyone is paired",
-                    f"Add or remove an agent, or give machines (at least {(agents + 1) // 2}) so that one may run alone",
+                    "count", f"{agents} agents in all, an odd number",
+                    "an even total, since everyone is paired",
+                    f"Add or remove an agent, or give machines (at least {(agents + 1) // 2}) "
+                    "so that one may run alone",
                 )  # fmt: skip
             return
         machines = as_number("machines", self.machines)
         if self.unpaired is not None:
             raise InvalidInstance(
-                "machines", f"{machines:g} beside unpaired = {self.unpaired:g}", "only one of the two",
+                "machines", f"{machines:g} beside unpaired = {self.unpaired:g}",
+                "only one of the two",
                 "machines lets jobs run alone at penalty 0, unpaired leaves them without a place",
             )  # fmt: skip
         if machines != np.inf and machines != np.floor(machines):
-            raise InvalidInstance("machines", machines, "a whole number of processors, or infinity (null)")
+            raise InvalidInstance(
+                "machines", machines, "a whole number of processors, or infinity (null)"
+            )
         if 2 * machines < agents:
             raise InvalidInstance(
-                "machines", f"{machines:g} for {agents} agents", f"at least {(agents + 1) // 2}, two jobs on each",
-                "Give more machines, or run the jobs in batches (cotenant.analysis.colocation.epochs)",
+                "machines", f"{machines:g} for {agents} agents",
+                f"at least {(agents + 1) // 2}, two jobs on each",
+                "Give more machines, or run the jobs in batches "
+                "(cotenant.analysis.colocation.epochs)",
             )  # fmt: skip
         set_field(self, "machines", machines)
 
@@ -207,23 +254,28 @@ class Colocation(Instance):
         if not np.isfinite(unpaired) or unpaired > 1:
             raise InvalidInstance("unpaired", unpaired, "a penalty, at most 1")
         if unpaired < LEAST_PENALTY:
-            raise InvalidInstance("unpaired", f"{unpaired:g}", f"a penalty from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS)
+            raise InvalidInstance(
+                "unpaired", f"{unpaired:g}", f"a penalty from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS
+            )
         worst = np.where(self.allowed, self.penalty, -np.inf)
         if (worst > unpaired).any():
             x, y = (int(i) for i in np.argwhere(worst > unpaired)[0])
             raise InvalidInstance(
-                "unpaired", f"{unpaired:g}, below penalty[{x}, {y}] = {self.penalty[x, y]:g} of an allowed pair",
+                "unpaired",
+                f"{unpaired:g}, below penalty[{x}, {y}] = {self.penalty[x, y]:g} of an "
+                "allowed pair",
                 "a penalty no lower than any allowed one, since being left out is liked least",
             )  # fmt: skip
         set_field(self, "unpaired", unpaired)
 
     def _validate_partners(self) -> None:
         present = self.count > 0
-        lonely = present & ~(self.allowed & present[None, :]).any(axis=1)
-        if lonely.any() and self.count[lonely].sum() > self.singles_allowed:
-            place = int(np.argmax(lonely))
+        unpairable = present & ~(self.allowed & present[None, :]).any(axis=1)
+        if unpairable.any() and self.count[unpairable].sum() > self.singles_allowed:
+            place = int(np.argmax(unpairable))
             raise InvalidInstance(
-                f"penalty[{place}]", f"inf with every possible partner of type {self.names[place]!r}",
+                f"penalty[{place}]",
+                f"inf with every possible partner of type {self.names[place]!r}",
                 "an allowed partner, since not all of these jobs can run alone",
                 "Allow a pair (a number on both sides), or give more machines",
             )  # fmt: skip
@@ -235,7 +287,8 @@ class Pairing(Solution):
 
     Parameters
     ----------
-    first, second : (P,) arrays of types; kept with first <= second, sorted, each pair of types once.
+    first, second : (P,) arrays of types; kept with first <= second, sorted, each pair of types
+        once.
     pairs : (P,) how many processors hold such a pair, at least 1.
     single : (T,) jobs of each type without a co-runner.
     """
@@ -248,14 +301,23 @@ class Pairing(Solution):
     single: Integers
 
     def __post_init__(self) -> None:
-        arrays = [frozen_array(name, getattr(self, name), np.int64, 1) for name in ("first", "second", "pairs", "single")]
+        arrays = [
+            frozen_array(name, getattr(self, name), np.int64, 1)
+            for name in ("first", "second", "pairs", "single")
+        ]
         first, second, pairs, single = arrays
         if not len(first) == len(second) == len(pairs):
             raise InvalidInstance(
-                "pairs", f"of lengths {len(first)}, {len(second)}, {len(pairs)}", "first, second and pairs of one length"
+                "pairs",
+                f"of lengths {len(first)}, {len(second)}, {len(pairs)}",
+                "first, second and pairs of one length",
             )
         if (pairs < 0).any() or (single < 0).any():
-            raise InvalidInstance("pairs" if (pairs < 0).any() else "single", "negative", "how many there are, 0 or more")
+            raise InvalidInstance(
+                "pairs" if (pairs < 0).any() else "single",
+                "negative",
+                "how many there are, 0 or more",
+            )
         low, high = np.minimum(first, second), np.maximum(first, second)
         if len(low):
             keys, inverse = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
@@ -268,8 +330,12 @@ class Pairing(Solution):
             set_field(self, name, frozen_array(name, value, np.int64, 1))
 
     @classmethod
-    def from_partners(cls, types: npt.ArrayLike, partner: npt.ArrayLike, number_of_types: int) -> Pairing:
-        """A pairing from agents: `types` (n,) type of each, `partner` (n,) the co-runner's index or -1."""
+    def from_partners(
+        cls, types: npt.ArrayLike, partner: npt.ArrayLike, number_of_types: int
+    ) -> Pairing:
+        """A pairing from agents: `types` (n,) type of each, `partner` (n,) the co-runner's index or
+        -1.
+        """
         kind = np.asarray(types, dtype=np.int64)
         mate = np.asarray(partner, dtype=np.int64)
         left = np.flatnonzero(mate > np.arange(len(mate)))
@@ -277,10 +343,14 @@ class Pairing(Solution):
         return cls(kind[left], kind[mate[left]], np.ones(len(left), dtype=np.int64), alone)
 
     def partners(self, instance: Colocation) -> Integers:
-        """(n,) each agent's partner under the pairing, -1 for none, the agents of a type taken in order; see `from_partners`."""
+        """(n,) each agent's partner under the pairing, -1 for none, the agents of a type taken in
+        order; see `from_partners`.
+        """
         following = np.cumsum(instance.count) - instance.count
         mate = np.full(instance.agents, -1, dtype=np.int64)
-        for a, b, number in zip(self.first.tolist(), self.second.tolist(), self.pairs.tolist(), strict=True):
+        for a, b, number in zip(
+            self.first.tolist(), self.second.tolist(), self.pairs.tolist(), strict=True
+        ):
             left = following[a] + np.arange(number)
             following[a] += number
             right = following[b] + np.arange(number)
@@ -296,7 +366,9 @@ class Pairing(Solution):
         return cls(first, second, matrix[first, second], np.asarray(single))
 
     def beside(self) -> Integers:
-        """(T, T): `beside[a, b]` agents of type a run beside one of type b; symmetric, 2 per a-a pair on the diagonal."""
+        """(T, T): `beside[a, b]` agents of type a run beside one of type b; symmetric, 2 per a-a
+        pair on the diagonal.
+        """
         types = len(self.single)
         matrix = np.zeros((types, types), dtype=np.int64)
         np.add.at(matrix, (self.first, self.second), self.pairs)
@@ -317,7 +389,8 @@ class Pairing(Solution):
 
 
 def check(instance: Colocation, pairing: Pairing) -> None:
-    """Decide whether a pairing is feasible: every agent placed once, no forbidden pair, enough machines.
+    """Decide whether a pairing is feasible: every agent placed once, no forbidden pair, enough
+    machines.
 
     Raises
     ------
@@ -326,40 +399,69 @@ def check(instance: Colocation, pairing: Pairing) -> None:
     """
     types = instance.types
     if len(pairing.single) != types:
-        raise InfeasibleSolution(f"single has {len(pairing.single)} entries; the instance has {types} types")
+        raise InfeasibleSolution(
+            f"single has {len(pairing.single)} entries; the instance has {types} types"
+        )
     for name, index in (("first", pairing.first), ("second", pairing.second)):
         if ((index < 0) | (index >= types)).any():
             raise InfeasibleSolution(
-                f"{name} names type {int(index[(index < 0) | (index >= types)][0])}; types are 0 to {types - 1}"
+                f"{name} names type {int(index[(index < 0) | (index >= types)][0])}; types "
+                f"are 0 to {types - 1}"
             )
     used = pairing.agents_used()
     if (used != instance.count).any():
         place = int(np.argmax(used != instance.count))
         raise InfeasibleSolution(
-            f"{used[place]} agents of type {instance.names[place]!r} are placed; there are {instance.count[place]}"
+            f"{used[place]} agents of type {instance.names[place]!r} are placed; there are "
+            f"{instance.count[place]}"
         )
     broken = ~instance.allowed[pairing.first, pairing.second]
     if broken.any():
         at = int(np.argmax(broken))
-        pair = f"{instance.names[pairing.first[at]]!r} beside {instance.names[pairing.second[at]]!r}"
+        pair = (
+            f"{instance.names[pairing.first[at]]!r} beside {instance.names[pairing.second[at]]!r}"
+        )
         raise InfeasibleSolution(f"{pair} is a forbidden pair ({pairing.pairs[at]} times)")
     if pairing.single.sum() > instance.singles_allowed:
         if instance.machines is None:
-            raise InfeasibleSolution(f"{pairing.single.sum()} jobs run alone; everyone must be paired")
-        raise InfeasibleSolution(f"{pairing.machines} machines are used; there are {instance.machines:g}")
+            raise InfeasibleSolution(
+                f"{pairing.single.sum()} jobs run alone; everyone must be paired"
+            )
+        raise InfeasibleSolution(
+            f"{pairing.machines} machines are used; there are {instance.machines:g}"
+        )
+
+
+def has_bandwidth(instance: Colocation) -> bool:
+    """Whether the demands are given by which some policies order the types."""
+    return instance.bandwidth is not None
 
 
 def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
-    """Refuse NaN and values below -1 or above 1; a diagonal entry nobody looks at is left as it is, NaN there becomes inf."""
+    """Refuse NaN and values below -1 or above 1; a diagonal entry nobody looks at is left as it is,
+    NaN there becomes inf.
+    """
     looked_at = np.ones_like(penalty, dtype=bool)
     looked_at[np.diag_indices(len(penalty))] = count >= 2
-    wrong = looked_at & (np.isnan(penalty) | (penalty < LEAST_PENALTY) | ((penalty > 1) & (penalty != np.inf)))
+    wrong = looked_at & (
+        np.isnan(penalty) | (penalty < LEAST_PENALTY) | ((penalty > 1) & (penalty != np.inf))
+    )
     if wrong.any():
         x, y = (int(i) for i in np.argwhere(wrong)[0])
         place, value = f"penalty[{x}, {y}]", f"{penalty[x, y]:g}"
         if -np.inf < penalty[x, y] < LEAST_PENALTY:
-            raise InvalidInstance(place, value, f"a fraction of throughput lost, from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS)
-        raise InvalidInstance(place, value, "a fraction of throughput lost, at most 1", "Write null (inf) to forbid the pair")
+            raise InvalidInstance(
+                place,
+                value,
+                f"a fraction of throughput lost, from {LEAST_PENALTY:g} to 1",
+                _WHY_NO_LESS,
+            )
+        raise InvalidInstance(
+            place,
+            value,
+            "a fraction of throughput lost, at most 1",
+            "Write null (inf) to forbid the pair",
+        )
     ignored = ~looked_at & ~np.isfinite(penalty)
     if ignored.any():
         penalty = np.where(ignored, np.inf, penalty)

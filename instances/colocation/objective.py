@@ -1,18 +1,28 @@
-"""What a pairing costs: the penalty of each agent, of each type, and the slack of fair attribution."""
+"""What a pairing costs: the penalty of each agent, of each type, and the slack of fair
+attribution.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .instance import Colocation, Floats, Integers, Pairing
+from .instance import Colocation, Floats, Integers, Pairing, blocks
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
-    """Type, penalty and number of agents, one entry for each (type, co-runner's type) and for each type of singles."""
+    """Type, penalty and number of agents, one entry for each (type, co-runner's type) and for each
+    type of singles.
+    """
     a, b = pairing.first, pairing.second
     alone = np.flatnonzero(pairing.single)
     kind = np.concatenate([a, b, alone])
-    value = np.concatenate([instance.penalty[a, b], instance.penalty[b, a], np.full(len(alone), instance.single_penalty)])
+    value = np.concatenate(
+        [
+            instance.penalty[a, b],
+            instance.penalty[b, a],
+            np.full(len(alone), instance.single_penalty),
+        ]
+    )
     return kind, value, np.concatenate([pairing.pairs, pairing.pairs, pairing.single[alone]])
 
 
@@ -30,9 +40,11 @@ def type_penalties(instance: Colocation, pairing: Pairing) -> Floats:
 
 
 def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
-    """The most by which a type's mean penalty exceeds that of a type of strictly larger bandwidth; the objective of `fair`.
+    """The most by which a type's mean penalty exceeds that of a type of strictly larger bandwidth;
+    the objective of `fair`.
 
-    0 means fair attribution in the sense of Cooper section II: more contentious types lose at least as much.
+    0 means fair attribution in the sense of Cooper section II: more contentious types lose at least
+    as much.
     """
     assert instance.bandwidth is not None
     mean = type_penalties(instance, pairing)
@@ -46,10 +58,28 @@ def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
     return worst
 
 
+ROUNDING = 1e-12
+"""Two means of the same decimals, added in another order, differ by less than this fraction of
+their scale.
+"""
+
+
+def within_slack(instance: Colocation, pairing: Pairing, slack: float) -> bool:
+    """Whether the slack is at most this, but for the rounding of sums: data are decimals, and no
+    tolerance is theirs.
+    """
+    return attribution_slack(instance, pairing) <= slack + ROUNDING * scale(instance, "slack")
+
+
 def scale(instance: Colocation, objective: str, **options: object) -> float:
-    """The largest penalty, in absolute value, that an agent could have, for objectives that are penalties; else 1."""
+    """The largest penalty, in absolute value, that an agent could have, for objectives that are
+    penalties; else 1.
+    """
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):
         return 1.0
     present = instance.count > 0
-    largest = float(np.abs(instance.penalty[instance.allowed & present & present[:, None]]).max(initial=0.0))
-    return max(largest, abs(instance.single_penalty))
+    largest = abs(instance.single_penalty)
+    for rows in blocks(instance.types):
+        usable = instance.allowed[rows] & present & present[rows, None]
+        largest = max(largest, float(np.abs(np.where(usable, instance.penalty[rows], 0.0)).max()))
+    return largest

@@ -1,16 +1,18 @@
 """Who would break away: the one strict comparison, and blocking pairs counted over types.
 
-An agent gains by a change iff its penalty falls by strictly more than alpha, exactly: penalties and alpha are the decimals
-that were written, not the floats that hold them. W[a, c] is the number of a-agents who would gain by a c-agent beside
-them; then the blocking pairs are exactly
-sum over allowed a < c of W[a, c] W[c, a], plus sum over allowed a of W[a, a] (W[a, a] - 1) / 2.
+An agent gains by a change iff its penalty falls by strictly more than alpha, exactly: penalties and
+alpha are the decimals that were written, not the floats that hold them. W[a, c] is the number of
+a-agents who would gain by a c-agent beside them; then the blocking pairs are exactly sum over
+allowed a < c of W[a, c] W[c, a], plus sum over allowed a of W[a, a] (W[a, a] - 1) / 2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal, cast, get_args
 
 import numpy as np
@@ -18,14 +20,16 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
 from ..problem.rules import AtLeast, checked
-from .instance import Booleans, Colocation, Floats, Integers, Pairing
+from .instance import BLOCK, Booleans, Colocation, Floats, Integers, Pairing, blocks
 
 AlphaMode = Literal["penalty-points", "relative-penalty", "relative-throughput"]
 ALPHA_MODES: tuple[AlphaMode, ...] = get_args(AlphaMode)
 Alpha = Annotated[float, AtLeast(0, "a least gain", cure="0.05 is five points of penalty")]
 
 _NOISE = 2.0**-49
-"""A few times what rounding decimals to floats, and the float operations of `gains`, can change, relative to their operands."""
+"""A few times what rounding decimals to floats, and the float operations of `gains`, can change,
+relative to their operands.
+"""
 
 
 _LEAST = 1e-300
@@ -39,25 +43,35 @@ def validate_alpha(alpha: Alpha, alpha_mode: AlphaMode = "penalty-points") -> No
         raise InvalidOption(f"alpha is {alpha}; a relative gain in penalty is below 1")
 
 
-def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Booleans:
-    """Whether an agent whose penalty goes from `old` to `new` gains by it (element by element, broadcast).
+def gains(
+    old: npt.ArrayLike,
+    new: npt.ArrayLike,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+) -> Booleans:
+    """Whether an agent whose penalty goes from `old` to `new` gains by it (element by element,
+    broadcast).
 
-    The comparison is exact on the decimals as written: a float stands for the shortest decimal that reads as it, the one
-    that it prints as. So .3 - .25 is not more than .05, although the floats say so. Floats decide where they are far enough
-    apart, fractions elsewhere; at alpha 0 the floats themselves are in the order of their decimals.
+    The comparison is exact on the decimals as written: a float stands for the shortest decimal that
+    reads as it, the one that it prints as. So .3 - .25 is not more than .05, although the floats
+    say so. Floats decide where they are far enough apart, fractions elsewhere; at alpha 0 the
+    floats themselves are in the order of their decimals.
 
     Parameters
     ----------
     old, new : penalties, fractions of throughput lost; inf as `new` never gains.
     alpha : least gain for which an agent moves (Cooper fig. 10).
-    alpha_mode : "penalty-points": old - new > alpha, the default. The papers' text allows two other readings:
-        "relative-penalty": old - new > alpha |old|; "relative-throughput": (1-new)/(1-old) - 1 > alpha.
+    alpha_mode : "penalty-points": old - new > alpha, the default. The papers' text allows two other
+        readings: "relative-penalty": old - new > alpha |old|; "relative-throughput":
+        (1-new)/(1-old) - 1 > alpha.
     """
     before, after = np.asarray(old, dtype=float), np.asarray(new, dtype=float)
     if alpha == 0:
         return np.asarray(before > after)
     alpha = float(alpha)
-    with np.errstate(over="ignore", invalid="ignore"):  # inf - inf, and the product with an enormous alpha
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # inf - inf, and the product with an enormous alpha
         excess = before - after - least_gain(before, alpha, alpha_mode)
         noise = _NOISE * (np.abs(before) + np.abs(after) + alpha * (1.0 + np.abs(before))) + _LEAST
         near = np.isfinite(excess) & (np.abs(excess) <= noise)
@@ -71,7 +85,9 @@ def gains(old: npt.ArrayLike, new: npt.ArrayLike, alpha: float = 0.0, alpha_mode
 
 
 def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-points") -> Floats:
-    """By how much penalty `old` must fall before its agent moves, in floats: `gains` decides exactly."""
+    """By how much penalty `old` must fall before its agent moves, in floats: `gains` decides
+    exactly.
+    """
     if alpha_mode == "relative-penalty":
         return alpha * np.abs(old)
     if alpha_mode == "relative-throughput":
@@ -96,8 +112,11 @@ def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def better_partners(ascending: Floats, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Integers:
-    """For an agent at each of some penalties, how many of them it would gain by: a prefix, since they ascend. O(m log m).
+def better_partners(
+    ascending: Floats, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+) -> Integers:
+    """For an agent at each of some penalties, how many of them it would gain by: a prefix, since
+    they ascend. O(m log m).
 
     Parameters
     ----------
@@ -112,11 +131,17 @@ def better_partners(ascending: Floats, alpha: float = 0.0, alpha_mode: AlphaMode
     ends = np.append(np.searchsorted(ascending, values), len(ascending))
     if alpha == 0:
         return cast("Integers", ends[:-1][place])
-    # the floats guess, `gains` decides: it is monotone, so a wrong guess is mended by going on in one direction
+    # the floats guess, `gains` decides: it is monotone, so a wrong guess is mended by going on in
+    # one direction
     better = np.searchsorted(values, values - least_gain(values, float(alpha), alpha_mode))
-    while (more := (better < len(values)) & gains(values, values[np.minimum(better, len(values) - 1)], alpha, alpha_mode)).any():
+    while (
+        more := (better < len(values))
+        & gains(values, values[np.minimum(better, len(values) - 1)], alpha, alpha_mode)
+    ).any():
         better = better + more
-    while (less := (better > 0) & ~gains(values, values[np.maximum(better - 1, 0)], alpha, alpha_mode)).any():
+    while (
+        less := (better > 0) & ~gains(values, values[np.maximum(better - 1, 0)], alpha, alpha_mode)
+    ).any():
         better = better - less
     return cast("Integers", ends[better][place])
 
@@ -129,65 +154,157 @@ class BlockingPairs:
     ----------
     count : how many pairs of agents block.
     agents : how many agents are in at least one blocking pair.
-    first, second : (B,) types a <= c whose agents block.
-    willing_first, willing_second : (B,) W[a, c] and W[c, a]; a pair of types a < c stands for their product of agent
-        pairs, a = c for W (W - 1) / 2.
+    first, second : (B,) types a <= c whose agents block, in this order; listed when asked for.
+    willing_first, willing_second : (B,) W[a, c] and W[c, a]; a pair of types a < c stands for their
+        product of agent pairs, a = c for W (W - 1) / 2.
     """
 
     count: int
     agents: int
-    first: Integers
-    second: Integers
-    willing_first: Integers
-    willing_second: Integers
+    _everyone: _Everyone = field(repr=False, compare=False)
+
+    @property
+    def first(self) -> Integers:
+        """See the class."""
+        return self._listed[0]
+
+    @property
+    def second(self) -> Integers:
+        """See the class."""
+        return self._listed[1]
+
+    @property
+    def willing_first(self) -> Integers:
+        """See the class."""
+        return self._listed[2]
+
+    @property
+    def willing_second(self) -> Integers:
+        """See the class."""
+        return self._listed[3]
+
+    @cached_property
+    def _listed(self) -> tuple[Integers, ...]:
+        """First, second, willing_first, willing_second, (B,) each."""
+        found = [np.zeros((4, 0), dtype=np.int64)]
+        for rows, columns, here, there in self._everyone.meetings():
+            first, second = np.nonzero(_products(rows, columns, here, there))
+            keep = first + rows.start <= second + columns.start
+            first, second = first[keep], second[keep]
+            ends = (first + rows.start, second + columns.start)
+            found.append(np.stack([*ends, here[first, second], there[first, second]]))
+        listed = np.concatenate(found, axis=1)
+        return tuple(listed[:, np.lexsort((listed[1], listed[0]))])
 
 
-def willing(instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Integers:
-    """(T, T): W[a, c], how many a-agents would gain by a c-agent beside them; 0 where the pair is not allowed.
-
-    A job alone on its own machine never gains (its penalty is 0 or, by noise, above a negative one: it is left alone);
-    an agent left `unpaired` gains by whoever it likes better. O(P T) for P pairs of types.
+class _Everyone:
+    """The agents of a pairing in groups of one type and one penalty, and who of them gains by whom,
+    for a block of types at a time.
     """
-    penalty = np.where(instance.allowed, instance.penalty, np.inf)
-    total = np.zeros(penalty.shape, dtype=np.int64)
-    for a, b, number in zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True):
-        total[a] += number * gains(instance.penalty[a, b], penalty[a], alpha, alpha_mode)
-        total[b] += number * gains(instance.penalty[b, a], penalty[b], alpha, alpha_mode)
-    if instance.unpaired is not None:
-        left_out = np.flatnonzero(pairing.single)
-        total[left_out] += pairing.single[left_out, None] * gains(instance.unpaired, penalty[left_out], alpha, alpha_mode)
-    return total
+
+    def __init__(
+        self, instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: AlphaMode
+    ) -> None:
+        self.instance, self.alpha, self.alpha_mode = instance, alpha, alpha_mode
+        a, b = pairing.first, pairing.second
+        kind, number = np.concatenate([a, b]), np.concatenate([pairing.pairs, pairing.pairs])
+        bears = np.concatenate([instance.penalty[a, b], instance.penalty[b, a]])
+        if instance.unpaired is not None:
+            alone = np.flatnonzero(pairing.single)
+            kind, number = np.append(kind, alone), np.append(number, pairing.single[alone])
+            bears = np.append(bears, np.full(len(alone), instance.unpaired))
+        order = np.argsort(kind, kind="stable")
+        ones = np.bincount(kind, weights=number, minlength=1).max() <= 1
+        self.dtype = np.int8 if ones else np.int64
+        self.number = number[order].astype(self.dtype)
+        self.kind, self.bears = kind[order], bears[order]
+        self.start = np.searchsorted(self.kind, np.arange(instance.types + 1))
+
+    def willing(self, rows: slice, columns: slice) -> Integers:
+        """W[rows, columns], see the function `willing`."""
+        penalty = self.instance.penalty[rows, columns]
+        total: Integers = np.zeros(penalty.shape, dtype=self.dtype)
+        begin, end = self.start[rows.start], self.start[rows.stop]
+        for least in range(begin, end, BLOCK):
+            some = slice(least, min(least + BLOCK, end))
+            kind = self.kind[some] - rows.start
+            heads = np.flatnonzero(np.diff(kind, prepend=-1))
+            better = gains(self.bears[some, None], penalty[kind], self.alpha, self.alpha_mode)
+            counts = self.number[some, None] * better
+            if len(heads) < len(kind):
+                counts = np.add.reduceat(counts, heads, axis=0)
+            total[kind[heads]] += counts
+        total *= self.instance.allowed[rows, columns]
+        return total
+
+    def meetings(self) -> Iterator[tuple[slice, slice, Integers, Integers]]:
+        """Blocks of rows and columns on and above the diagonal, W there and W of the other side,
+        transposed.
+        """
+        for rows, columns in itertools.combinations_with_replacement(
+            blocks(self.instance.types), 2
+        ):
+            here = self.willing(rows, columns)
+            yield rows, columns, here, (here if rows == columns else self.willing(columns, rows)).T
+
+    def tempted(self, best: Floats) -> int:
+        """How many agents gain by `best` (T,), a penalty for each type."""
+        better = gains(self.bears, best[self.kind], self.alpha, self.alpha_mode)
+        return int(self.number[better].sum())
+
+
+def _products(rows: slice, columns: slice, here: Integers, there: Integers) -> Integers:
+    """Blocking pairs by type, from a block of W and of its transpose; in blocks on the diagonal
+    each is there twice.
+    """
+    products = here * there
+    if rows == columns:
+        alike = np.diagonal(here)
+        np.fill_diagonal(products, alike * (alike - 1))
+    return cast("Integers", products)
+
+
+def willing(
+    instance: Colocation,
+    pairing: Pairing,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+) -> Integers:
+    """(T, T): W[a, c], how many a-agents would gain by a c-agent beside them; 0 where the pair is
+    not allowed.
+
+    A job alone on its own machine never gains (its penalty is 0 or, by noise, above a negative one:
+    it is left alone); an agent left `unpaired` gains by whoever it likes better. O(P T) for P pairs
+    of types.
+    """
+    everyone = _Everyone(instance, pairing, alpha, alpha_mode)
+    every = blocks(instance.types)
+    return np.block(
+        [[everyone.willing(rows, columns) for columns in every] for rows in every]
+    ).astype(np.int64)
 
 
 def blocking_pairs(
-    instance: Colocation, pairing: Pairing, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+    instance: Colocation,
+    pairing: Pairing,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
 ) -> BlockingPairs:
-    """Count and list the pairs of agents who would both gain by leaving their co-runners for each other.
+    """Count and list the pairs of agents who would both gain by leaving their co-runners for each
+    other.
 
     Source: Cooper section III.B (definition) and fig. 10 (alpha); thesis section 2.2.2.
     """
     validate_alpha(alpha, alpha_mode)
-    total = willing(instance, pairing, alpha, alpha_mode)
-    products = total * total.T
-    diagonal = np.diag(total)
-    products[np.diag_indices(len(total))] = diagonal * (diagonal - 1)  # each pair twice, as off the diagonal
-    first, second = np.nonzero(np.triu(products))
-    return BlockingPairs(
-        count=int(products.sum()) // 2,
-        agents=_blocking_agents(instance, pairing, products > 0, alpha, alpha_mode),
-        first=first,
-        second=second,
-        willing_first=total[first, second],
-        willing_second=total[second, first],
-    )
-
-
-def _blocking_agents(instance: Colocation, pairing: Pairing, blocks: Booleans, alpha: float, alpha_mode: AlphaMode) -> int:
-    """Agents in at least one blocking pair: those who gain by some type with which their type blocks."""
-    best = np.where(blocks, instance.penalty, np.inf).min(axis=1)  # the most tempting blocking partner of each type
-    a, b = np.concatenate([pairing.first, pairing.second]), np.concatenate([pairing.second, pairing.first])
-    number = np.concatenate([pairing.pairs, pairing.pairs])
-    total = int(number[gains(instance.penalty[a, b], best[a], alpha, alpha_mode)].sum())
-    if instance.unpaired is not None:
-        total += int(pairing.single[gains(instance.unpaired, best, alpha, alpha_mode)].sum())
-    return total
+    everyone = _Everyone(instance, pairing, alpha, alpha_mode)
+    best = np.full(instance.types, np.inf)  # the most tempting blocking partner of each type
+    twice = 0
+    for rows, columns, here, there in everyone.meetings():
+        products = _products(rows, columns, here, there)
+        twice += int(products.sum()) * (1 if rows == columns else 2)
+        both = products > 0
+        for side, other, block in ((rows, columns, both), (columns, rows, both.T)):
+            least = np.where(block, instance.penalty[side, other], np.inf).min(axis=1)
+            best[side] = np.minimum(best[side], least)
+    # who gains by the most tempting of those with whom its type blocks is in a blocking pair
+    return BlockingPairs(twice // 2, everyone.tempted(best), everyone)

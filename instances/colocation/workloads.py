@@ -1,18 +1,22 @@
-"""The twenty workloads of the papers and the synthetic contention model that stands in for their penalty matrix.
+"""The twenty workloads of the papers and the synthetic contention model that stands in for their
+penalty matrix.
 
-The measured 20 x 20 matrix of thesis fig. 2.8 was only ever a picture. What the text states of it: an entry is the
-throughput lost beside a co-runner; penalties come from cache and memory bandwidth; most stay within a 10 % tolerance;
-memory-heavy pairs suffer most; a few entries are slightly negative, since runs vary. The model below reproduces these
-statements and nothing more; every instance made from it says "synthetic".
+The measured 20 x 20 matrix of thesis fig. 2.8 was only ever a picture. What the text states of it:
+an entry is the throughput lost beside a co-runner; penalties come from cache and memory bandwidth;
+most stay within a 10 % tolerance; memory-heavy pairs suffer most; a few entries are slightly
+negative, since runs vary. The model below reproduces these statements and nothing more; every
+instance made from it says "synthetic".
 
 Model, for a job of type x beside one of type y, with bandwidths b [GB/s]:
 
-    pressure_y   = b_y / (b_y + half)                  saturating share of the memory system that y takes, 0 to 1
-    excess_xy    = max(0, b_x + b_y - capacity) / capacity      demand beyond what the memory system can serve
-    penalty_xy   = sensitivity_x (cache * pressure_y + bandwidth * excess_xy) (1 + spread * g_xy) + noise * e_xy
+    pressure_y   = b_y / (b_y + half)                  saturating share of the memory system that y
+    takes, 0 to 1 excess_xy    = max(0, b_x + b_y - capacity) / capacity      demand beyond what the
+    memory system can serve penalty_xy   = sensitivity_x (cache * pressure_y + bandwidth *
+    excess_xy) (1 + spread * g_xy) + noise * e_xy
 
-`sensitivity_x` = 0.35 + 0.65 b_x / (b_x + half) times a factor exp(0.4 z_x) of its own: memory-bound jobs lose most, but two jobs
-of equal demand differ. z, g and e are standard normal draws of a generator seeded with `seed`: one seed, one matrix.
+`sensitivity_x` = 0.35 + 0.65 b_x / (b_x + half) times a factor exp(0.4 z_x) of its own:
+memory-bound jobs lose most, but two jobs of equal demand differ. z, g and e are standard normal
+draws of a generator seeded with `seed`: one seed, one matrix.
 """
 
 from __future__ import annotations
@@ -56,7 +60,8 @@ class ContentionModel:
     ----------
     capacity : bandwidth the shared memory system serves without queueing [GB/s].
     half : bandwidth at which a job takes half of the cache's pressure range [GB/s].
-    cache, bandwidth : penalty of a fully sensitive job from full cache pressure, and per unit of excess demand.
+    cache, bandwidth : penalty of a fully sensitive job from full cache pressure, and per unit of
+        excess demand.
     spread : relative standard deviation of a pair's own deviation from the formula.
     noise : standard deviation of the measurement noise, in points of penalty.
     seed : of the types' own sensitivities, the pairs' deviations and the noise.
@@ -71,7 +76,9 @@ class ContentionModel:
     seed: int = 2017
 
     def penalties(self, bandwidth: Floats) -> Floats:
-        """(T, T) synthetic penalties for types of these bandwidths [GB/s], rounded to four decimals."""
+        """(T, T) synthetic penalties for types of these bandwidths [GB/s], rounded to four
+        decimals.
+        """
         rng = np.random.default_rng(self.seed)
         demand = np.asarray(bandwidth, dtype=float)
         types = len(demand)
@@ -82,5 +89,8 @@ class ContentionModel:
         sensitivity = own * (0.35 + 0.65 * pressure)
         excess = np.maximum(0.0, demand[:, None] + demand[None, :] - self.capacity) / self.capacity
         loss = sensitivity[:, None] * (self.cache * pressure[None, :] + self.bandwidth * excess)
-        # Four decimals are what such a measurement carries, and make every penalty an exact integer after scaling.
-        return np.asarray(np.round(np.minimum(loss * np.maximum(pair, 0.0) + error, 0.99), 4), dtype=float)
+        # Four decimals are what such a measurement carries, and make every penalty an exact integer
+        # after scaling.
+        return np.asarray(
+            np.round(np.minimum(loss * np.maximum(pair, 0.0) + error, 0.99), 4), dtype=float
+        )

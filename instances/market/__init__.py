@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .equilibrium import Residuals, residuals, user_regrets
 from .instance import Allocation, Market, check
 from .utility import best_reply, user_utilities
@@ -16,6 +16,7 @@ PROBLEM = Problem(
     document="instances.market.document:MarketDocument",
     generators={"population": "instances.market.generators:population"},
     formats={"jobs-csv": "instances.market.formats:jobs_csv"},
+    plain=Plain("jobs-csv", "jobs.csv", ("user", "server"), "user,server,parallel_fraction[,work]"),
     scale="instances.market.scale:scale",
 )
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..problem.base_document import STRICT, InstanceDocument
 from ..problem.documents import Entries
 from .instance import Market
 
@@ -13,7 +14,7 @@ from .instance import Market
 class JobsDocument(BaseModel):
     """One entry per job in each list."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = STRICT
 
     user: Entries[int] = Field(description="whose job it is, from 0")
     server: Entries[int] = Field(description="the server it is bound to, from 0")
@@ -21,28 +22,15 @@ class JobsDocument(BaseModel):
     work: Entries[float] = Field(description="work done per unit of time on one core, 0 or more")
 
 
-class MarketDocument(BaseModel):
+class MarketDocument(InstanceDocument):
     """Users' jobs bound to servers, and the servers' cores."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, title="cotenant market instance")
+    model_config = ConfigDict(title="cotenant market instance")
+    made = Market
 
-    cotenant: Literal[1]
     problem: Literal["market"]
-    name: str = ""
-    source: str = Field(default="", description="where the numbers come from")
     capacity: Entries[float] = Field(min_length=1, description="cores of each server, above 0")
-    budget: Entries[float] = Field(min_length=1, description="money of each user, above 0; only ratios matter")
+    budget: Entries[float] = Field(
+        min_length=1, description="money of each user, above 0; only ratios matter"
+    )
     job: JobsDocument
-
-    def build(self) -> Market:
-        """The validated instance."""
-        return Market(
-            capacity=self.capacity,  # type: ignore[arg-type]
-            budget=self.budget,  # type: ignore[arg-type]
-            user=self.job.user,  # type: ignore[arg-type]
-            server=self.job.server,  # type: ignore[arg-type]
-            parallel_fraction=self.job.parallel_fraction,  # type: ignore[arg-type]
-            work=self.job.work,  # type: ignore[arg-type]
-            name=self.name,
-            source=self.source,
-        )

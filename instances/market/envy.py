@@ -1,8 +1,9 @@
 """Who would rather have another's cores: the envy matrix of thesis eq. 3.5.
 
-User i looks at user l's cores on each server they share, would split them over its own jobs there as best it can, and
-compares that with what it has: e_il = u_i(x_i) / max(u_i(x_i), u_i(x_l)), 1 without envy. With unequal budgets i is
-entitled to B_i / B_l times l's cores, and looks at that many. Users without useful jobs are left out.
+User i looks at user l's cores on each server they share, would split them over its own jobs there
+as best it can, and compares that with what it has: e_il = u_i(x_i) / max(u_i(x_i), u_i(x_l)), 1
+without envy. With unequal budgets i is entitled to B_i / B_l times l's cores, and looks at that
+many. Users without useful jobs are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MOST_PAIRS = 4_000_000
-"""Pairs of users on a server beyond which no metric asks for the envy of a whole market: more would take over a second."""
+"""Pairs of users on a server beyond which no metric asks for the envy of a whole market: more would
+take over a second.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +53,8 @@ def places(market: Market) -> Places:
 def place_values(market: Market, where: Places, place: Integers, cores: Floats) -> Floats:
     """What `cores` are worth at each listed place, split as well as possible over the jobs there.
 
-    A place with one job (the papers' case) needs no split. Jobs with f = 0 take a sliver and run at full speed.
+    A place with one job (the papers' case) needs no split. Jobs with f = 0 take a sliver and run at
+    full speed.
     """
     job = np.flatnonzero(where.of_job >= 0)
     job = job[np.argsort(where.of_job[job], kind="stable")]
@@ -75,13 +79,17 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
 
 
 def pairs_on_servers(market: Market) -> int:
-    """How many ordered pairs of users share a server, counted by server: the work of an envy matrix."""
+    """How many ordered pairs of users share a server, counted by server: the work of an envy
+    matrix.
+    """
     tenants = np.bincount(places(market).server, minlength=market.servers)
     return int((tenants.astype(float) ** 2).sum())
 
 
 def envied_values(market: Market, allocation: Allocation) -> csr_array:
-    """(n, n) sparse: u_i(x_l), what user l's cores would be worth to user i; 0 where they share no server."""
+    """(n, n) sparse: u_i(x_l), what user l's cores would be worth to user i; 0 where they share no
+    server.
+    """
     from scipy.sparse import csr_array
 
     where = places(market)
@@ -99,7 +107,8 @@ def envied_values(market: Market, allocation: Allocation) -> csr_array:
 
 
 def envy_matrix(market: Market, allocation: Allocation, users: Integers | None = None) -> Floats:
-    """(n, n) the pairwise envy index e_il of thesis eq. 3.5; NaN in the rows and columns of users without useful jobs.
+    """(n, n) the pairwise envy index e_il of thesis eq. 3.5; NaN in the rows and columns of users
+    without useful jobs.
 
     Parameters
     ----------
@@ -117,7 +126,9 @@ def envy_matrix(market: Market, allocation: Allocation, users: Integers | None =
 
 
 def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
-    """(n,) each user's worst index and whom it envies most (itself when nobody); 1 for a user without useful jobs."""
+    """(n,) each user's worst index and whom it envies most (itself when nobody); 1 for a user
+    without useful jobs.
+    """
     own = user_utilities(market, allocation.cores)
     other = envied_values(market, allocation)
     other.sort_indices()
@@ -125,7 +136,9 @@ def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]
     row = np.repeat(np.arange(market.users), length)
     value = np.where(other.indices == row, -1.0, other.data)  # nobody envies itself
     top = np.full(market.users, -1.0)
-    top[length > 0] = np.maximum.reduceat(value, other.indptr[:-1][length > 0]) if len(value) else -1.0
+    top[length > 0] = (
+        np.maximum.reduceat(value, other.indptr[:-1][length > 0]) if len(value) else -1.0
+    )
     index, whom = np.ones(market.users), np.arange(market.users)
     seen = top >= 0
     index[seen] = _index(own[seen], top[seen])

@@ -1,20 +1,22 @@
 """When prices and an allocation are a market equilibrium: the certificate, which needs no solver.
 
-Prices p >= 0 and an allocation x are an equilibrium (thesis section 3.3.2) when every server with a price gives all its
-cores, nobody spends more than its budget, and nobody could do better with its budget at these prices. The last is judged
-by the exact best reply, a closed form, so three numbers say how far (p, x) is from an equilibrium:
+Prices p >= 0 and an allocation x are an equilibrium (thesis section 3.3.2) when every server with a
+price gives all its cores, nobody spends more than its budget, and nobody could do better with its
+budget at these prices. The last is judged by the exact best reply, a closed form, so three numbers
+say how far (p, x) is from an equilibrium:
 
     clearing      largest |capacity - cores given| / capacity over servers with a price above 0
     overspending  largest (money spent - budget) / budget over users, or 0
     regret        largest 1 - u_i(x_i) / u_i(best reply at p) over users, or 0
 
-Two more are told and not judged. `excess_demand` is what the best replies of all users together ask for beyond (or below)
-a server's capacity; where a best reply is not unique (a user with a job of f = 1), or costs as little as one likes (a job
-of f = 0), the cores allocated stand for it. `unspent` is money left over, which is no fault of a user whose jobs have no
-use for it.
+Two more are told and not judged. `excess_demand` is what the best replies of all users together ask
+for beyond (or below) a server's capacity; where a best reply is not unique (a user with a job of f
+= 1), or costs as little as one likes (a job of f = 0), the cores allocated stand for it. `unspent`
+is money left over, which is no fault of a user whose jobs have no use for it.
 
-For f < 1 the equilibrium prices are unique: -x s''(x) / s'(x) = 2 (1 - f) x / (f + (1 - f) x) < 2 < 4, so each user's
-demand obeys the law of demand (Mitjushin and Polterovich), which survives adding users up. Gross substitutes does not hold.
+For f < 1 the equilibrium prices are unique: -x s''(x) / s'(x) = 2 (1 - f) x / (f + (1 - f) x) < 2 <
+4, so each user's demand obeys the law of demand (Mitjushin and Polterovich), which survives adding
+users up. Gross substitutes does not hold.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Residuals:
 
     @property
     def worst(self) -> float:
-        """The largest of clearing, overspending and regret: 0 at an equilibrium; inf when one of them is no number."""
+        """The largest of clearing, overspending and regret: 0 at an equilibrium; inf when one of
+        them is no number.
+        """
         judged = (self.clearing, self.overspending, self.regret)
         return inf if any(map(isnan, judged)) else max(judged)
 
@@ -50,7 +54,9 @@ class Residuals:
 
 
 def residuals(market: Market, allocation: Allocation) -> Residuals | None:
-    """How far an allocation is from a market equilibrium at its own prices; None without prices. O(jobs)."""
+    """How far an allocation is from a market equilibrium at its own prices; None without prices.
+    O(jobs).
+    """
     price = allocation.price
     if price is None:
         return None
@@ -61,8 +67,12 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     return Residuals(
         clearing=_largest(np.abs(_filled(market, allocation.cores) - 1)[price > 0]),
         overspending=_largest(spending),
-        regret=_largest(_regret(user_utilities(market, allocation.cores), reply_utilities(market, reply))),
-        excess_demand=_largest(np.abs(_filled(market, _demand(market, allocation.cores, reply.amount)) - 1)[price > 0]),
+        regret=_largest(
+            _regret(user_utilities(market, allocation.cores), reply_utilities(market, reply))
+        ),
+        excess_demand=_largest(
+            np.abs(_filled(market, _demand(market, allocation.cores, reply.amount)) - 1)[price > 0]
+        ),
         unspent=_largest(-spending[~useless]),
     )
 

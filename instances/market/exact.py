@@ -1,4 +1,6 @@
-"""Sharing ratios of whole cores in exact arithmetic, on the decimals as written: which of two is larger is never in doubt."""
+"""Sharing ratios of whole cores in exact arithmetic, on the decimals as written: which of two is
+larger is never in doubt.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,17 @@ from .envy import place_values, places
 from .instance import Floats, Integers, Market
 
 _DIGITS = 12
-"""Significant digits kept of a static utility that is a square root: below them stands the rounding of floats, no order."""
+"""Significant digits kept of a static utility that is a square root: below them stands the rounding
+of floats, no order.
+"""
 
 
 class WholeRatios:
-    """u_i over its endowment's utility (see `sharing`) for allocations of whole cores, as fractions.
+    """u_i over its endowment's utility (see `sharing`) for allocations of whole cores, as
+    fractions.
 
-    Where a user has several jobs on one server its endowment is worth a square root; those utilities are floats rounded to
-    twelve significant digits, and fractions from there on.
+    Where a user has several jobs on one server its endowment is worth a square root; those
+    utilities are floats rounded to twelve significant digits, and fractions from there on.
 
     Parameters
     ----------
@@ -46,7 +51,10 @@ class WholeRatios:
 
     def one(self, place: int, cores: Sequence[float]) -> Fraction:
         """The ratio of the user at `place` in `users` whose `jobs` have these whole cores."""
-        worths = (self._worth(job, int(held)) for job, held in zip(self.jobs[place].tolist(), cores, strict=True))
+        worths = (
+            self._worth(job, int(held))
+            for job, held in zip(self.jobs[place].tolist(), cores, strict=True)
+        )
         return sum(worths, Fraction(0)) / self._static_of[place]
 
     def all(self, cores: Floats) -> list[Fraction]:
@@ -55,7 +63,9 @@ class WholeRatios:
 
     def _worth(self, job: int, cores: int) -> Fraction:
         if (job, cores) not in self._known:
-            self._known[job, cores] = self._work[job] * _speedup(Fraction(cores), self._fraction[job])
+            self._known[job, cores] = self._work[job] * _speedup(
+                Fraction(cores), self._fraction[job]
+            )
         return self._known[job, cores]
 
     def _static(self, market: Market) -> dict[int, Fraction]:
@@ -64,7 +74,9 @@ class WholeRatios:
         total = sum((_written(market.budget[user]) for user in self.users), Fraction(0))
         job_at = dict(zip(where.of_job.tolist(), range(market.jobs), strict=True))
         static = dict.fromkeys(self.users, Fraction(0))
-        for place, (user, server) in enumerate(zip(where.user.tolist(), where.server.tolist(), strict=True)):
+        for place, (user, server) in enumerate(
+            zip(where.user.tolist(), where.server.tolist(), strict=True)
+        ):
             entitled = _written(market.capacity[server]) * _written(market.budget[user]) / total
             if number[place] == 1:
                 job = job_at[place]

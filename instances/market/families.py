@@ -1,13 +1,14 @@
-"""Homogeneous utilities, for which the Eisenberg-Gale program is the equilibrium: linear, CES, Cobb-Douglas, Leontief.
+"""Homogeneous utilities, for which the Eisenberg-Gale program is the equilibrium: linear, CES,
+Cobb-Douglas, Leontief.
 
 A market's `work` gives the weights and `parallel_fraction` is not looked at:
 
     linear         u_i = sum w x
-    ces            u_i = (sum w x^rho)^(1/rho), .05 <= rho < 1 (substitutes) or -20 <= rho <= -.05 (complements)
-    cobb-douglas   u_i = product x^(w / sum w)
-    leontief       u_i = min x / w
+    ces            u_i = (sum w x^rho)^(1/rho), .05 <= rho < 1 (substitutes) or -20 <= rho <= -.05
+    (complements) cobb-douglas   u_i = product x^(w / sum w) leontief       u_i = min x / w
 
-Jobs of work 0 do not count. Sources: Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani 2010.
+Jobs of work 0 do not count. Sources: Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani
+2010.
 """
 
 from __future__ import annotations
@@ -29,8 +30,13 @@ Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
 @checked
 def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
     """The family of that name; None for Amdahl utilities, which are not homogeneous."""
-    if utility == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):  # beyond, powers leave the range of floats
-        expected = "an exponent from -20 to below 1, at least 0.05 from 0 (1 is linear, 0 is cobb-douglas, below -20 leontief)"
+    if utility == "ces" and not (
+        -20 <= rho <= -0.05 or 0.05 <= rho < 1
+    ):  # beyond, powers leave the range of floats
+        expected = (
+            "an exponent from -20 to below 1, at least 0.05 from 0 (1 is linear, 0 is "
+            "cobb-douglas, below -20 leontief)"
+        )
         raise InvalidOption(f"rho is {rho}; expected {expected}")
     families: dict[str, Homogeneous] = {
         "linear": Linear(),
@@ -61,9 +67,13 @@ class Homogeneous(ABC):
         best = self.utilities(market, reply)
         own = self.utilities(market, allocation.cores)
         regret = np.maximum(0.0, 1 - ratio(own, best, 1.0))
-        spending = (money_spent(market, allocation.cores, allocation.price) - market.budget) / market.budget
+        spending = (
+            money_spent(market, allocation.cores, allocation.price) - market.budget
+        ) / market.budget
         used = total_by(market.server, allocation.cores, market.servers)
-        asked = total_by(market.server, allocation.cores if self.set_valued else reply, market.servers)
+        asked = total_by(
+            market.server, allocation.cores if self.set_valued else reply, market.servers
+        )
         priced = allocation.price > self.free * max(float(allocation.price.max()), 1e-200)
         return Residuals(
             clearing=float(np.abs(used / market.capacity - 1)[priced].max(initial=0.0)),
@@ -111,7 +121,9 @@ class ConstantElasticity(Homogeneous):
         with np.errstate(divide="ignore"):
             powers = np.where(useful, market.work * np.where(useful, cores, 1.0) ** self.rho, 0.0)
             total = total_by(market.user, powers, market.users)
-            return np.where(market.active, np.where(market.active, total, 1.0) ** (1 / self.rho), 0.0)
+            return np.where(
+                market.active, np.where(market.active, total, 1.0) ** (1 / self.rho), 0.0
+            )
 
     def replies(self, market: Market, price: Floats) -> Floats:
         """(J,) cores that each user buys at these prices."""
@@ -127,7 +139,9 @@ class CobbDouglas(Homogeneous):
     def utilities(self, market: Market, cores: Floats) -> Floats:
         """(n,) each user's utility."""
         with np.errstate(divide="ignore"):
-            logs = np.where(market.useful, market.work * np.log(np.where(market.useful, cores, 1.0)), 0.0)
+            logs = np.where(
+                market.useful, market.work * np.log(np.where(market.useful, cores, 1.0)), 0.0
+            )
         total = total_by(market.user, market.work, market.users)
         mean = total_by(market.user, logs, market.users) / np.where(total > 0, total, 1.0)
         return np.where(market.active, np.exp(mean), 0.0)

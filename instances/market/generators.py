@@ -37,22 +37,25 @@ def population(
     groups: Count | None = None,
     rng: np.random.Generator,
 ) -> Market:
-    """Users with as many jobs each, every job of a user on a server of its own drawn at random (thesis section 3.4.2).
+    """Users with as many jobs each, every job of a user on a server of its own drawn at random
+    (thesis section 3.4.2).
 
     Parameters
     ----------
     users, servers : how many.
     jobs : of each user, at most `servers`.
-    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named workloads (see `workloads`).
+    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named
+        workloads (see `workloads`).
     low, high : the range of uniform fractions; thesis fig. 3.4 has 0.55 to 0.99.
-    pool_file : CSV with columns workload and parallel_fraction, or a profile (see `profile.read_profile`), in place of the
-        built-in synthetic pool.
+    pool_file : CSV with columns workload and parallel_fraction, or a profile (see
+        `profile.read_profile`), in place of the built-in synthetic pool.
     cores : of each server; the thesis's have 24.
     work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
     spread : of lognormal work and budgets.
     budgets : 1 for every user, or lognormal in the same way.
-    groups : number of groups of users; the users of a group share the same `jobs` servers (thesis section 3.4.4 and
-        fig. 3.12: 100 users in 10 groups on 100 servers). None: every user draws its own.
+    groups : number of groups of users; the users of a group share the same `jobs` servers (thesis
+        section 3.4.4 and fig. 3.12: 100 users in 10 groups on 100 servers). None: every user draws
+        its own.
     rng : source of the draw.
 
     Raises
@@ -63,7 +66,10 @@ def population(
         More jobs than memory holds.
     """
     if jobs > servers:
-        raise InvalidOption(f"jobs is {jobs}; expected at most servers = {servers}, one of a user's jobs on each server")
+        raise InvalidOption(
+            f"jobs is {jobs}; expected at most servers = {servers}, one of a user's jobs on "
+            "each server"
+        )
     if low > high:
         raise InvalidOption(f"low, high are {low:g}, {high:g}; expected 0 <= low <= high <= 1")
     if groups is not None and groups > users:
@@ -78,7 +84,10 @@ def population(
     else:
         pool = _pool(pool_file)
         fraction = pool[rng.integers(len(pool), size=number)]
-        what = f"fractions from a pool of {len(pool)} workloads ({pool_file or 'names of thesis Table 3.2, synthetic fractions'})"
+        what = (
+            f"fractions from a pool of {len(pool)} workloads "
+            f"({pool_file or 'names of thesis Table 3.2, synthetic fractions'})"
+        )
     return Market(
         capacity=np.full(servers, cores),
         budget=np.ones(users) if budgets == "equal" else rng.lognormal(0.0, spread, users),
@@ -87,7 +96,8 @@ def population(
         parallel_fraction=fraction,
         work=np.ones(number) if work == "one" else rng.lognormal(0.0, spread, number),
         name=f"population-{users}x{servers}x{jobs}" + (f"-groups-{groups}" if groups else ""),
-        source=f"synthetic: {users} users with {jobs} jobs each on {servers} servers; {what}; work {work}",
+        source=f"synthetic: {users} users with {jobs} jobs each on {servers} servers; {what}; "
+        f"work {work}",
     )
 
 

@@ -17,17 +17,23 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 LARGEST_CAPACITY = 1e15
-"""Cores of a server at most (one core more or less is then still told), and the inverse at least."""
+"""Cores of a server at most (one core more or less is then still told), and the inverse at
+least.
+"""
 
 LARGEST_WORTH = 1e50
-"""Budgets and works at most, and the inverse at least (or 0): products and squares of them are then finite floats."""
+"""Budgets and works at most, and the inverse at least (or 0): products and squares of them are then
+finite floats.
+"""
 
 CAPACITY_TOLERANCE = 1e-9
 """A server may be overfilled by this fraction of its capacity: the rounding of sums of floats."""
 
 
 def total_by(index: Integers, value: npt.ArrayLike, number: int) -> Floats:
-    """(number,) the sums of `value` over the entries of each index; numpy's bincount, which counts in integers when empty."""
+    """(number,) the sums of `value` over the entries of each index; numpy's bincount, which counts
+    in integers when empty.
+    """
     return np.bincount(index, weights=value, minlength=number).astype(float, copy=False)
 
 
@@ -41,20 +47,23 @@ def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) ->
 
 @dataclass(frozen=True, eq=False)
 class Market(Instance):
-    """Users whose k jobs are bound to servers, and the servers' cores (thesis section 3.3, after Amdahl's law).
+    """Users whose k jobs are bound to servers, and the servers' cores (thesis section 3.3, after
+    Amdahl's law).
 
-    A job of parallel fraction f runs s(x) = x / (f + (1 - f) x) times as fast on x cores as on one, and is worth
-    `work` times that; a user's utility is the sum over its jobs (thesis section 3.3.1).
+    A job of parallel fraction f runs s(x) = x / (f + (1 - f) x) times as fast on x cores as on one,
+    and is worth `work` times that; a user's utility is the sum over its jobs (thesis section
+    3.3.1).
 
     Parameters
     ----------
     capacity : (m,) array
         Cores of each server, above 0 (1e-15 to 1e15), not necessarily whole.
     budget : (n,) array
-        Money of each user, above 0 (1e-50 to 1e50); only ratios matter. Equal budgets mean equal entitlements.
+        Money of each user, above 0 (1e-50 to 1e50); only ratios matter. Equal budgets mean equal
+        entitlements.
     user, server : (k,) arrays of whole numbers
-        Whose job it is and where it is bound. A user may have several jobs on a server, or none at all; a server may
-        have no tenant.
+        Whose job it is and where it is bound. A user may have several jobs on a server, or none at
+        all; a server may have no tenant.
     parallel_fraction : (k,) array
         f, from 0 (one core is all it can use) to 1 (twice the cores, twice the speed).
     work : (k,) array
@@ -81,7 +90,13 @@ class Market(Instance):
             if len(values) == 0:
                 raise InvalidInstance(name, "empty", "at least one entry")
             cure = f"Leave the {'server' if name == 'capacity' else 'user'} out"
-            refuse(name, values, ~((values > 0) & (values < np.inf)), f"{expected}, a number above 0", cure)
+            refuse(
+                name,
+                values,
+                ~((values > 0) & (values < np.inf)),
+                f"{expected}, a number above 0",
+                cure,
+            )
         _set_index(self, "user", self.users, "users, one per budget")
         _set_index(self, "server", self.servers, "servers, one per capacity")
         fraction, work = set_array(self, "parallel_fraction", float), set_array(self, "work", float)
@@ -89,7 +104,12 @@ class Market(Instance):
             raise InvalidInstance("user", "empty", "at least one job")
         for name in ("server", "parallel_fraction", "work"):
             require_length(name, getattr(self, name), self.jobs, "one per job as in user")
-        refuse("parallel_fraction", fraction, ~((fraction >= 0) & (fraction <= 1)), "a fraction from 0 to 1")
+        refuse(
+            "parallel_fraction",
+            fraction,
+            ~((fraction >= 0) & (fraction <= 1)),
+            "a fraction from 0 to 1",
+        )
         refuse("work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more")
         _in_range("capacity", self.capacity, LARGEST_CAPACITY)
         _in_range("budget", self.budget, LARGEST_WORTH)
@@ -117,12 +137,16 @@ class Market(Instance):
 
     @property
     def useful(self) -> Booleans:
-        """(k,) whether a job does any work at all; one of work 0 gets no cores and moves nothing."""
+        """(k,) whether a job does any work at all; one of work 0 gets no cores and moves
+        nothing.
+        """
         return self.work > 0
 
     @property
     def active(self) -> Booleans:
-        """(n,) whether a user has a useful job; others are left out of every index and spend nothing."""
+        """(n,) whether a user has a useful job; others are left out of every index and spend
+        nothing.
+        """
         return np.bincount(self.user[self.useful], minlength=self.users) > 0
 
     def summary(self) -> dict[str, object]:
@@ -133,15 +157,20 @@ class Market(Instance):
             "users": self.users,
             "servers": self.servers,
             "jobs": self.jobs,
-            "cores": f"{self.capacity.sum():g} in all, {self.capacity.min():g} to {self.capacity.max():g} a server",
-            "parallel fraction": f"median {np.median(fraction):.3f}, from {fraction.min():.3f} to {fraction.max():.3f}",
+            "cores": f"{self.capacity.sum():g} in all, {self.capacity.min():g} to "
+            f"{self.capacity.max():g} a server",
+            "parallel fraction": f"median {np.median(fraction):.3f}, from "
+            f"{fraction.min():.3f} to {fraction.max():.3f}",
             "work": f"{self.work.min():g} to {self.work.max():g}",
             "budget": f"{self.budget.min():g} to {self.budget.max():g}",
         }
 
     def document(self) -> dict[str, Any]:
         """The fields as JSON values, the jobs' four lists under `job`."""
-        jobs = {name: plain(getattr(self, name)) for name in ("user", "server", "parallel_fraction", "work")}
+        jobs = {
+            name: plain(getattr(self, name))
+            for name in ("user", "server", "parallel_fraction", "work")
+        }
         return {"capacity": plain(self.capacity), "budget": plain(self.budget), "job": jobs}
 
 
@@ -167,7 +196,8 @@ class Allocation(Solution):
 
 
 def check(instance: Market, allocation: Allocation) -> None:
-    """Decide whether an allocation is feasible: cores of 0 or more, no server overfilled, prices of 0 or more.
+    """Decide whether an allocation is feasible: cores of 0 or more, no server overfilled, prices of
+    0 or more.
 
     Raises
     ------
@@ -176,31 +206,53 @@ def check(instance: Market, allocation: Allocation) -> None:
     """
     cores = allocation.cores
     if len(cores) != instance.jobs:
-        raise InfeasibleSolution(f"cores has {len(cores)} entries; the instance has {instance.jobs} jobs")
+        raise InfeasibleSolution(
+            f"cores has {len(cores)} entries; the instance has {instance.jobs} jobs"
+        )
     wrong = ~((cores >= 0) & (cores < np.inf))
     if wrong.any():
         job = int(np.argmax(wrong))
-        raise InfeasibleSolution(f"job {job} gets {cores[job]} cores; expected a finite number, 0 or more")
+        raise InfeasibleSolution(
+            f"job {job} gets {cores[job]} cores; expected a finite number, 0 or more"
+        )
     used = total_by(instance.server, cores, instance.servers)
     over = used > instance.capacity * (1 + CAPACITY_TOLERANCE)
     if over.any():
         place = int(np.argmax(used / instance.capacity))
-        raise InfeasibleSolution(f"server {place} gives {used[place]:.12g} cores; it has {instance.capacity[place]:g}")
+        raise InfeasibleSolution(
+            f"server {place} gives {used[place]:.12g} cores; it has {instance.capacity[place]:g}"
+        )
     if allocation.price is None:
         return
     if len(allocation.price) != instance.servers:
-        raise InfeasibleSolution(f"price has {len(allocation.price)} entries; the instance has {instance.servers} servers")
+        raise InfeasibleSolution(
+            f"price has {len(allocation.price)} entries; the instance has {instance.servers} "
+            "servers"
+        )
     wrong = ~((allocation.price >= 0) & (allocation.price < np.inf))
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise InfeasibleSolution(f"price[{place}] is {allocation.price[place]}; expected a finite number, 0 or more")
+        raise InfeasibleSolution(
+            f"price[{place}] is {allocation.price[place]}; expected a finite number, 0 or more"
+        )
 
 
 def _in_range(name: str, values: Floats, most: float) -> None:
     wrong = (values > most) | (values < 1 / most)
-    refuse(name, values, wrong, f"a number from {1 / most:g} to {most:g}", "Use a unit in which the numbers are near 1")
+    refuse(
+        name,
+        values,
+        wrong,
+        f"a number from {1 / most:g} to {most:g}",
+        "Use a unit in which the numbers are near 1",
+    )
 
 
 def _set_index(market: Market, name: str, number: int, what: str) -> None:
     values = set_array(market, name, np.int64)
-    refuse(name, values, (values < 0) | (values >= number), f"0 to {number - 1}, since there are {number} {what}")
+    refuse(
+        name,
+        values,
+        (values < 0) | (values >= number),
+        f"0 to {number - 1}, since there are {number} {what}",
+    )

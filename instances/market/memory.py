@@ -23,12 +23,15 @@ def available_memory() -> int | None:
 
 
 def require_memory(needed: float, what: str) -> None:
-    """Raise InvalidInstance when `needed` bytes are more than there are; says how much is needed and how much there is."""
+    """Raise InvalidInstance when `needed` bytes are more than there are; says how much is needed
+    and how much there is.
+    """
     there = available_memory()
     if there is not None and needed > there:
         raise InvalidInstance(
             "jobs",
-            f"too many for memory: {what} needs about {needed / 1e9:.1f} GB, {there / 1e9:.1f} GB are free",
+            f"too many for memory: {what} needs about {needed / 1e9:.1f} GB, "
+            f"{there / 1e9:.1f} GB are free",
             "fewer jobs",
             "Use fewer users or jobs per user, or a machine with more memory",
         )

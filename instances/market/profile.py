@@ -1,8 +1,11 @@
-"""Measured run times of workloads on several core counts and data sizes, and the parallel fractions in them.
+"""Measured run times of workloads on several core counts and data sizes, and the parallel fractions
+in them.
 
-Thesis section 3.2: with T(c) seconds on c cores, the speedup s_c = T(1) / T(c) gives a parallel fraction for every c > 1,
+Thesis section 3.2: with T(c) seconds on c cores, the speedup s_c = T(1) / T(c) gives a parallel
+fraction for every c > 1,
 
-    F_c = (1 - 1 / s_c) / (1 - 1 / c)                                                        (eq. 3.2, Karp and Flatt)
+    F_c = (1 - 1 / s_c) / (1 - 1 / c)                                                        (eq.
+    3.2, Karp and Flatt)
 
 whose mean over core counts is the estimate, and whose variance says how well Amdahl's law fits.
 """
@@ -69,12 +72,16 @@ def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
     Not cut to [0, 1]: above 1 is a superlinear speedup, below 0 a slowdown.
     """
     count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
-    result: Floats = np.divide(1 - 1 / gain, 1 - 1 / count, out=np.full(count.shape, np.nan), where=count != 1)
+    result: Floats = np.divide(
+        1 - 1 / gain, 1 - 1 / count, out=np.full(count.shape, np.nan), where=count != 1
+    )
     return result
 
 
 def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:
-    """The parallel fraction in [0, 1] whose Amdahl curve has the least squared relative error; no formula of the thesis."""
+    """The parallel fraction in [0, 1] whose Amdahl curve has the least squared relative error; no
+    formula of the thesis.
+    """
     from scipy.optimize import minimize_scalar
 
     count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
@@ -89,7 +96,9 @@ def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Fraction:
-    """A workload's estimate at one data size: mean and variance of F_c, and how many core counts it comes from."""
+    """A workload's estimate at one data size: mean and variance of F_c, and how many core counts it
+    comes from.
+    """
 
     workload: str
     size: float
@@ -119,14 +128,21 @@ def fractions(profile: Profile, most_cores: float | None = None) -> list[Fractio
             more = (cores > 1) & (cores <= (np.inf if most_cores is None else most_cores))
             if not alone.any() or not more.any():
                 lacking = "1 core" if not alone.any() else "more than 1 core"
-                raise InvalidOption(f"the profile has no row of {name!r} at size {size:g} on {lacking}; expected both")
+                raise InvalidOption(
+                    f"the profile has no row of {name!r} at size {size:g} on {lacking}; "
+                    "expected both"
+                )
             values = karp_flatt(cores[more], seconds[alone].mean() / seconds[more])
-            found.append(Fraction(name, size, float(values.mean()), float(values.var()), int(more.sum())))
+            found.append(
+                Fraction(name, size, float(values.mean()), float(values.var()), int(more.sum()))
+            )
     return found
 
 
 def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
-    """Workload -> parallel fraction: the mean over its data sizes (thesis section 3.2.4), cut to [0, 1]."""
+    """Workload -> parallel fraction: the mean over its data sizes (thesis section 3.2.4), cut to
+    [0, 1].
+    """
     estimates: dict[str, list[float]] = {}
     for entry in fractions(profile, most_cores):
         estimates.setdefault(entry.workload, []).append(entry.mean)
@@ -136,8 +152,8 @@ def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
 def read_profile(path: PathLike, where: str | None = None) -> Profile:
     """Read a profile from CSV.
 
-    The header names the columns: workload (or benchmark), cores (or threads), seconds, or speedup in its place, and
-    perhaps size (or dataset_size). Others are not looked at, except by `where`.
+    The header names the columns: workload (or benchmark), cores (or threads), seconds, or speedup
+    in its place, and perhaps size (or dataset_size). Others are not looked at, except by `where`.
 
     Parameters
     ----------
@@ -152,7 +168,10 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
     table.require(*(named.get(key, key) for key in ("workload", "cores")))
     if "seconds" not in named and "speedup" not in named:
-        raise InvalidFile(f"{table.path}, line 1: no column 'seconds' or 'speedup'; the columns are {', '.join(table.columns)}")
+        raise InvalidFile(
+            f"{table.path}, line 1: no column 'seconds' or 'speedup'; the columns are "
+            f"{', '.join(table.columns)}"
+        )
     wanted = _conditions(where, table)
     names: list[str] = []
     numbers: list[tuple[float, float, float]] = []
@@ -160,15 +179,25 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
         if any(row[name] != value for name, value in wanted):
             continue
         names.append(row[named["workload"]])
-        found = {key: row.number(name, Above(0)) for key, name in named.items() if key != "workload"}
-        numbers.append((found.get("size", 1.0), found["cores"], found["seconds"] if "seconds" in found else 1 / found["speedup"]))
+        found = {
+            key: row.number(name, Above(0)) for key, name in named.items() if key != "workload"
+        }
+        numbers.append(
+            (
+                found.get("size", 1.0),
+                found["cores"],
+                found["seconds"] if "seconds" in found else 1 / found["speedup"],
+            )
+        )
     if not names:
         raise InvalidFile(f"{table.path} has no rows where {where}; expected measured run times")
     return Profile(tuple(names), *np.array(numbers).T)
 
 
 def read_pool(path: PathLike) -> dict[str, float]:
-    """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or from a profile."""
+    """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or
+    from a profile.
+    """
     table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
         return pool(read_profile(path))
@@ -182,6 +211,9 @@ def _conditions(where: str | None, table: CsvTable) -> list[tuple[str, str]]:
         name, equals, value = part.partition("=")
         column = name.strip().lower()
         if not equals or column not in table.columns:
-            raise InvalidOption(f"where is {where!r}; expected column=value with a column among {', '.join(table.columns)}")
+            raise InvalidOption(
+                f"where is {where!r}; expected column=value with a column among "
+                f"{', '.join(table.columns)}"
+            )
         wanted.append((column, value.strip()))
     return wanted

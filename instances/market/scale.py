@@ -19,8 +19,11 @@ _SHARES: dict[str, Share] = {
 }
 
 
-def scale(market: Market, objective: str, *, utility: Family = "amdahl", rho: float = 0.5, **options: Any) -> float:
-    """The objective if every job had its server to itself; 1 for errors and indices from 0 to 1, and without useful jobs.
+def scale(
+    market: Market, objective: str, *, utility: Family = "amdahl", rho: float = 0.5, **options: Any
+) -> float:
+    """The objective if every job had its server to itself; 1 for errors and indices from 0 to 1,
+    and without useful jobs.
 
     Parameters
     ----------

@@ -1,15 +1,17 @@
 """What a user would have without sharing: three readings of the sharing index of thesis eq. 3.6.
 
-The index is u_i(allocation) over u_i(static share); a mechanism's index is its least over users. The static share is
+The index is u_i(allocation) over u_i(static share); a mechanism's index is its least over users.
+The static share is
 
-    endowment   C_j B_i / sum B of every server, whether i has jobs there or not: the share that the equilibrium is proven
-                to beat, for i could buy it;
+    endowment   C_j B_i / sum B of every server, whether i has jobs there or not: the share that the
+                equilibrium is proven to beat, for i could buy it;
     tenants     an equal split of each server among the users who have jobs there;
     jobs        an equal split of each server among the jobs on it (the thesis's ES).
 
-The thesis's claim that the market's index is always above 1 is true of the first and not of the other two. A user's own
-share of a server is split over its jobs there as well as possible, except in the last. Users without useful jobs hold
-no share and are left out; jobs of work 0 do not count as tenants.
+The thesis's claim that the market's index is always above 1 is true of the first and not of the
+other two. A user's own share of a server is split over its jobs there as well as possible, except
+in the last. Users without useful jobs hold no share and are left out; jobs of work 0 do not count
+as tenants.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ def static_utilities(market: Market, share: Share = "endowment") -> Floats:
         return user_utilities(market, equal_cores(market))
     where = places(market)
     if share == "endowment":
-        entitled = market.capacity[where.server] * market.budget[where.user] / market.budget[market.active].sum()
+        entitled = (
+            market.capacity[where.server]
+            * market.budget[where.user]
+            / market.budget[market.active].sum()
+        )
     else:
         tenants = np.bincount(where.server, minlength=market.servers)
         entitled = market.capacity[where.server] / tenants[where.server]

@@ -1,13 +1,16 @@
-"""What cores are worth: Amdahl's speedup, users' utilities, and the best use of a budget at given prices in closed form.
+"""What cores are worth: Amdahl's speedup, users' utilities, and the best use of a budget at given
+prices in closed form.
 
-With price p per core a user maximizes sum w s(x) subject to sum p x <= B. The conditions w s'(x) <= 1 / y^2 x price, with
-s'(x) = f / (f + (1 - f) x)^2 and y the inverse square root of the marginal utility of money, give for f < 1
+With price p per core a user maximizes sum w s(x) subject to sum p x <= B. The conditions w s'(x) <=
+1 / y^2 x price, with s'(x) = f / (f + (1 - f) x)^2 and y the inverse square root of the marginal
+utility of money, give for f < 1
 
     x = f / (1 - f) (y / theta - 1)   where y > theta = sqrt(f p / w), else 0,
 
-so money spent is piecewise linear and increasing in y, and one y per user is found in a few passes. Jobs with f = 1 are
-linear: y never passes their least theta, and the money left there is theirs (a set of best replies when several tie).
-Jobs with f = 0 run at full speed on any core at all: they need no more than a sliver.
+so money spent is piecewise linear and increasing in y, and one y per user is found in a few passes.
+Jobs with f = 1 are linear: y never passes their least theta, and the money left there is theirs (a
+set of best replies when several tie). Jobs with f = 0 run at full speed on any core at all: they
+need no more than a sliver.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ _FREE = 1e-30
 
 
 def speedup(cores: Floats, fraction: Floats) -> Floats:
-    """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0, where any core at all gives 1."""
+    """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0, where any core at all
+    gives 1.
+    """
     denominator = fraction + (1 - fraction) * cores
     return np.where(cores > 0, ratio(cores, denominator), 0.0)
 
@@ -69,9 +74,10 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     group : (items,) which group an item belongs to.
     budget : (groups,) money, 0 or more.
 
-    Items of work 0 or fraction 0 get nothing. Linear items (fraction 1) that tie share what is left for them equally in
-    money. O(items x passes); the passes (Michelot's method: drop the items whose amount would be negative, solve again)
-    are few, for the level falls monotonically to the answer and stops exactly there.
+    Items of work 0 or fraction 0 get nothing. Linear items (fraction 1) that tie share what is left
+    for them equally in money. O(items x passes); the passes (Michelot's method: drop the items
+    whose amount would be negative, solve again) are few, for the level falls monotonically to the
+    answer and stops exactly there.
     """
     groups = len(budget)
     curved = (fraction < 1) & (fraction > 0) & (work > 0)
@@ -100,8 +106,12 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     return Fill(amount, np.where(capped, cap, base + rise))
 
 
-def lowest(threshold: Floats, group: Integers, groups: int, active: Booleans) -> tuple[Floats, Floats]:
-    """Each group's lowest threshold (0 without active items), and how far each item's is above its group's."""
+def lowest(
+    threshold: Floats, group: Integers, groups: int, active: Booleans
+) -> tuple[Floats, Floats]:
+    """Each group's lowest threshold (0 without active items), and how far each item's is above its
+    group's.
+    """
     base = np.full(groups, np.inf)
     np.minimum.at(base, group[active], threshold[active])
     gap = np.full(len(threshold), np.inf)
@@ -109,11 +119,14 @@ def lowest(threshold: Floats, group: Integers, groups: int, active: Booleans) ->
     return np.where(np.isfinite(base), base, 0.0), gap
 
 
-def rise_of(slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans) -> Floats:
-    """(groups,) the root of sum slope (rise - gap)+ = budget over a group's active items; inf without items.
+def rise_of(
+    slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans
+) -> Floats:
+    """(groups,) the root of sum slope (rise - gap)+ = budget over a group's active items; inf
+    without items.
 
-    What is solved for is the rise above the group's lowest threshold, not the level itself, in which a small budget would
-    drown where 1 - f is tiny.
+    What is solved for is the rise above the group's lowest threshold, not the level itself, in
+    which a small budget would drown where 1 - f is tiny.
 
     Parameters
     ----------
@@ -134,8 +147,9 @@ def rise_of(slope: Floats, gap: Floats, group: Integers, budget: Floats, active:
 def best_reply(market: Market, price: Floats) -> Fill:
     """Each user's best use of its budget at these prices, as a taker of prices (thesis eq. 3.4).
 
-    Jobs with f = 1 that tie have a set of best replies; this one spreads the money over them equally. Jobs with f = 0 get
-    nothing here, for what they want costs as little as one likes (`reply_utilities` counts them at full speed).
+    Jobs with f = 1 that tie have a set of best replies; this one spreads the money over them
+    equally. Jobs with f = 0 get nothing here, for what they want costs as little as one likes
+    (`reply_utilities` counts them at full speed).
     """
     asked = np.maximum(price, _FREE * max(float(price.max()), 1e-200))[market.server]
     return fill(market.work, market.parallel_fraction, asked, market.user, market.budget)

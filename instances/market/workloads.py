@@ -1,9 +1,10 @@
 """The twenty-two named workloads of the thesis, with synthetic parallel fractions.
 
-Names and suites are those of thesis Table 3.2. Their fractions were only ever a picture (fig. 3.4); the text says that they
-range from 0.55 to 0.99, that graph processing, k-means on a small data set, canneal and dedup scale worst, and nothing
-more. The fractions below are ours: the named poor ones spread evenly over (.55, .77), the rest over (.80, .99), in the
-table's order. Measured ones are read from a file (generator option `pool_file`).
+Names and suites are those of thesis Table 3.2. Their fractions were only ever a picture (fig. 3.4);
+the text says that they range from 0.55 to 0.99, that graph processing, k-means on a small data set,
+canneal and dedup scale worst, and nothing more. The fractions below are ours: the named poor ones
+spread evenly over (.55, .77), the rest over (.80, .99), in the table's order. Measured ones are
+read from a file (generator option `pool_file`).
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def synthetic_fractions() -> dict[str, float]:
 
 
 PROFILED = (1, 2, 4, 8, 12, 24, 48)
-"""Core counts of a synthetic profile; the thesis's server has 24 cores and 48 threads (Table 3.1)."""
+"""Core counts of a synthetic profile; the thesis's server has 24 cores and 48 threads (Table
+3.1).
+"""
 
 _OVERHEAD = 0.015
 """Share of the sequential run time that a poor workload loses with every doubling of its cores."""
@@ -59,11 +62,13 @@ _NOISE = 0.01
 
 
 def synthetic_profile(rng: np.random.Generator) -> Profile:
-    """Run times of the named workloads that obey Amdahl's law but for noise and, for the poor ones, an overhead that grows.
+    """Run times of the named workloads that obey Amdahl's law but for noise and, for the poor ones,
+    an overhead that grows.
 
-    seconds(c) = 100 (1 - f + f / c + overhead log2 c) times lognormal noise. f is that of `synthetic_fractions`, and a little
-    more for a poor workload, so that the mean of what Karp and Flatt's formula gives comes out near it. This stands in for the
-    thesis's measured run times, of which the text gives none: what holds on it holds by construction.
+    seconds(c) = 100 (1 - f + f / c + overhead log2 c) times lognormal noise. f is that of
+    `synthetic_fractions`, and a little more for a poor workload, so that the mean of what Karp and
+    Flatt's formula gives comes out near it. This stands in for the thesis's measured run times, of
+    which the text gives none: what holds on it holds by construction.
 
     Parameters
     ----------
@@ -76,5 +81,9 @@ def synthetic_profile(rng: np.random.Generator) -> Profile:
         for count in PROFILED:
             names.append(name)
             cores.append(float(count))
-            seconds.append(100 * (1 - whole + whole / count + overhead * np.log2(count)) * rng.lognormal(0.0, _NOISE))
+            seconds.append(
+                100
+                * (1 - whole + whole / count + overhead * np.log2(count))
+                * rng.lognormal(0.0, _NOISE)
+            )
     return Profile(tuple(names), np.ones(len(names)), np.array(cores), np.array(seconds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .answer import POLICIES, Flow, Simulation, check
 from .instance import Numa
 from .technology import THESIS, Technology
@@ -15,6 +15,13 @@ PROBLEM = Problem(
     check=check,
     document="instances.numa.document:NumaDocument",
     generators={"blade-server": "instances.numa.generators:blade_server"},
+    formats={"classes-csv": "instances.numa.formats:classes_csv"},
+    plain=Plain(
+        "classes-csv",
+        "classes.csv",
+        ("class", "service_mean"),
+        "class,share,service_mean,ht1,pcie,bandwidth",
+    ),
     scale="instances.numa.bounds:scale",
 )
 

@@ -1,4 +1,6 @@
-"""What no policy can beat, proved by prices; what a saturated policy clears; and what links cost."""
+"""What no policy can beat, proved by prices; what a saturated policy clears; and what links
+cost.
+"""
 
 from __future__ import annotations
 
@@ -31,29 +33,36 @@ def link_energy(
 ) -> Floats:
     """(K, D) joules the links spend on a task of each class at each distance from its data.
 
-    A task moves bandwidth x its *local* service time. h hops cost h x `ht_energy` [pJ/bit]; another blade costs
-    `pcie_energy` and, on the way to and from the bridges, `pcie_hops` HyperTransport hops (expected: 2, thesis
-    section 4.2.3; with 36 and 37.5 pJ/bit this is the E_Link = 110 pJ/bit of eq. 4.1).
+    A task moves bandwidth x its *local* service time. h hops cost h x `ht_energy` [pJ/bit]; another
+    blade costs `pcie_energy` and, on the way to and from the bridges, `pcie_hops` HyperTransport
+    hops (expected: 2, thesis section 4.2.3; with 36 and 37.5 pJ/bit this is the E_Link = 110 pJ/bit
+    of eq. 4.1).
     """
     hops = np.arange(instance.blade_distance)
     with np.errstate(over="ignore", invalid="ignore"):
-        picojoules = np.append(hops * ht_energy, np.float64(pcie_energy) + np.float64(pcie_hops) * ht_energy)
+        picojoules = np.append(
+            hops * ht_energy, np.float64(pcie_energy) + np.float64(pcie_hops) * ht_energy
+        )
         bits = instance.bandwidth * BITS_PER_MEGABYTE * instance.service_mean
         energy: Floats = bits[:, None] * picojoules * 1e-12
     if not (energy < MOST_JOULES).all():
         raise InvalidOption(
-            f"a task would cost {energy.max():g} J with ht_energy {ht_energy:g}, pcie_energy {pcie_energy:g} and pcie_hops "
-            f"{pcie_hops:g}; expected less than {MOST_JOULES:g} J. Energies are in pJ/bit, bandwidths in MB/s"
+            f"a task would cost {energy.max():g} J with ht_energy {ht_energy:g}, pcie_energy "
+            f"{pcie_energy:g} and pcie_hops "
+            f"{pcie_hops:g}; expected less than {MOST_JOULES:g} J. Energies are in pJ/bit, "
+            "bandwidths in MB/s"
         )
     return energy
 
 
 def throughput_bound(instance: Numa, price: Floats) -> float:
-    """The most throughput any placement can sustain, bounded by prices of processors' time: any prices >= 0 prove one.
+    """The most throughput any placement can sustain, bounded by prices of processors' time: any
+    prices >= 0 prove one.
 
-    A task of class k with data at l costs at least v[k, l] = min over p of service x slowdown x price[p], and a second of
-    the server is worth sum of cores x price; so throughput <= cores sum(price) / mean of v. The best prices, the linear
-    program's multipliers, make this tight (weak duality).
+    A task of class k with data at l costs at least v[k, l] = min over p of service x slowdown x
+    price[p], and a second of the server is worth sum of cores x price; so throughput <= cores
+    sum(price) / mean of v. The best prices, the linear program's multipliers, make this tight (weak
+    duality).
     """
     prices = np.maximum(np.asarray(price, dtype=float), 0.0)
     cost = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance] * prices
@@ -62,10 +71,12 @@ def throughput_bound(instance: Numa, price: Floats) -> float:
 
 
 def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats) -> float:
-    """The least link power [W] of any placement at a throughput, bounded by prices [W per core]: any >= 0 prove one.
+    """The least link power [W] of any placement at a throughput, bounded by prices [W per core]:
+    any >= 0 prove one.
 
-    Serving a task costs at least v[k, l] = min over p of energy + service x slowdown x price[p]; what the cores' time is
-    worth is subtracted again: power >= throughput x mean of v - cores sum(price).
+    Serving a task costs at least v[k, l] = min over p of energy + service x slowdown x price[p];
+    what the cores' time is worth is subtracted again: power >= throughput x mean of v - cores
+    sum(price).
     """
     prices = np.maximum(np.asarray(price, dtype=float), 0.0)
     time = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance] * prices
@@ -75,25 +86,31 @@ def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats
 
 
 def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
-    """The link power [W] at a throughput if all data were as far away as it can be; `energy` as `link_energy` gives it."""
+    """The link power [W] at a throughput if all data were as far away as it can be; `energy` as
+    `link_energy` gives it.
+    """
     return throughput * float(instance.class_share @ energy.max(axis=1))
 
 
 def saturated_throughput(instance: Numa, policy: str) -> float:
     """Tasks a second that a policy clears from an endless backlog without a refusal limit.
 
-    A core that frees takes the oldest task that accepts it, whose data is in any memory within reach alike, if the data is
-    uniform: cores over the mean service time of such tasks. K-means on the thesis's server: Local 6400, IP-1 5581, IP-2
-    5417, IB 3962. IB never refuses, so for it the limit makes no difference and the data may be anywhere.
+    A core that frees takes the oldest task that accepts it, whose data is in any memory within
+    reach alike, if the data is uniform: cores over the mean service time of such tasks. K-means on
+    the thesis's server: Local 6400, IP-1 5581, IP-2 5417, IB 3962. IB never refuses, so for it the
+    limit makes no difference and the data may be anywhere.
 
     Raises
     ------
     InvalidOption
-        The data is not uniform and the policy not IB: then some memory's tasks pile up for ever and there is no such
-        closed form.
+        The data is not uniform and the policy not IB: then some memory's tasks pile up for ever and
+        there is no such closed form.
     """
     if policy != "IB" and not np.allclose(instance.location_share, 1 / instance.processors):
-        raise InvalidOption("saturated_throughput needs IB, or data that is uniform over the memories; simulate instead")
+        raise InvalidOption(
+            "saturated_throughput needs IB, or data that is uniform over the memories; "
+            "simulate instead"
+        )
     weight = (instance.distance <= reach(instance, policy)) * instance.location_share[:, None]
     slow = instance.slowdown[:, instance.distance]
     mean = (slow * weight).sum(axis=1) / weight.sum(axis=0)
@@ -111,7 +128,8 @@ def scale(
     pcie_hops: Hops = THESIS.pcie_hops,
     **options: object,
 ) -> float:
-    """All cores at work on local data, for rates; every task's data as far away as it can be, for power; else 1.
+    """All cores at work on local data, for rates; every task's data as far away as it can be, for
+    power; else 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Generators: the thesis's blade server under any of its benchmarks, with data where one wants it."""
+"""Generators: the thesis's blade server under any of its benchmarks, with uniform or hot data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def blade_server(
     benchmark: str = "S6",
     rate: Throughput = 4000.0,
     data: Data = "uniform",
-    hot: Annotated[float, Between(0, 1, "the share of tasks with data in the hot memory or blade")] = 0.25,
+    hot: Annotated[
+        float, Between(0, 1, "the share of tasks with data in the hot memory or blade")
+    ] = 0.25,
     blades: Count = 4,
     rows: Count = 2,
     columns: Count = 2,
@@ -37,22 +39,25 @@ def blade_server(
     arrival_scv: Annotated[float, AtLeast(0)] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Numa:
-    """A blade server (the thesis's by default) whose tasks are drawn equally from benchmarks of Table 4.2.
+    """A blade server (the thesis's by default) whose tasks are drawn equally from benchmarks of
+    Table 4.2.
 
     Parameters
     ----------
     benchmark : keys of Table 4.2 joined by commas ("S6", "S6,M10"), "MI", "CI" or "all".
     rate : arrivals [tasks/s]; 6400 is the most the server can do.
-    data : "uniform" over the memories, "hot-memory" (a share `hot` of the tasks has its data in memory 0), or
-        "hot-blade" (in blade 0, evenly); the rest is even over the other memories.
+    data : "uniform" over the memories, "hot-memory" (a share `hot` of the tasks has its data in
+        memory 0), or "hot-blade" (in blade 0, evenly); the rest is even over the other memories.
     hot : that share, from 0 to 1.
     refusal_limit : offers a task declines at most; None for no limit.
-    blades, rows, columns : blades, and the rows and columns of processors on each, every one with a memory.
+    blades, rows, columns : blades, and the rows and columns of processors on each, every one with a
+        memory.
     cores : of each processor.
     law : of service times.
     scv : their squared coefficient of variation, for the laws that leave it open.
     queues : "one" of waiting tasks, or one "per-processor" (thesis section 4.3.2).
-    service_mean : mean service time beside local data [s]; 100 million instructions at 2.5 GHz (thesis section 4.5.1).
+    service_mean : mean service time beside local data [s]; 100 million instructions at 2.5 GHz
+        (thesis section 4.5.1).
     arrival_law : of the times between arrivals.
     arrival_scv : their squared coefficient of variation, for the laws that leave it open.
     rng : not needed; nothing is drawn.
@@ -63,9 +68,15 @@ def blade_server(
         Naming what is out of range.
     """
     chosen = chosen_benchmarks(benchmark)
-    blades, rows, columns = (whole_size(*size) for size in (("blades", blades), ("rows", rows), ("columns", columns)))
+    blades, rows, columns = (
+        whole_size(*size) for size in (("blades", blades), ("rows", rows), ("columns", columns))
+    )
     if blades * rows * columns > MOST_PROCESSORS:
-        raise InvalidInstance("blades", f"{blades * rows * columns} processors in all", f"at most {MOST_PROCESSORS} in all")
+        raise InvalidInstance(
+            "blades",
+            f"{blades * rows * columns} processors in all",
+            f"at most {MOST_PROCESSORS} in all",
+        )
     number = len(chosen)
     return Numa(
         blades=blades,
@@ -87,7 +98,8 @@ def blade_server(
         arrival_scv=arrival_scv,
         names=tuple(entry.name for entry in chosen),
         name=f"{benchmark}-{data}-{rate:g}",
-        source="synthetic arrivals; server of thesis fig. 4.2, classes of Table 4.2, two hops from Table 4.3",
+        source="synthetic arrivals; server of thesis fig. 4.2, classes of Table 4.2, two hops "
+        "from Table 4.3",
     )
 
 
@@ -101,7 +113,10 @@ def chosen_benchmarks(text: str) -> list[Benchmark]:
     keys = [part.strip().upper() for part in text.split(",")]
     for key in keys:
         if key not in table:
-            raise InvalidOption(f"benchmark {key!r} is not in Table 4.2; {suggest(key, [*table, 'MI', 'CI', 'all'])}")
+            raise InvalidOption(
+                f"benchmark {key!r} is not in Table 4.2; "
+                f"{suggest(key, [*table, 'MI', 'CI', 'all'])}"
+            )
     return [table[key] for key in dict.fromkeys(keys)]
 
 

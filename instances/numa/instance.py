@@ -24,29 +24,35 @@ QUEUES: tuple[str, ...] = ("one", "per-processor")
 _FIXED_SCV = {"deterministic": 0.0, "exponential": 1.0}
 
 MOST_CORES, MOST_PROCESSORS = 100_000, 2000
-"""More than any blade server has; beyond them a size is a slip of the pen, and distances would fill the memory."""
+"""More than any blade server has; beyond them a size is a slip of the pen, and distances would fill
+the memory.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Numa(Instance):
-    """Tasks of K classes on a blade server: `blades` blades, each a mesh of `rows` x `columns` processors of `cores` cores.
+    """Tasks of K classes on a blade server: `blades` blades, each a mesh of `rows` x `columns`
+    processors of `cores` cores.
 
-    Processor p = (blade x rows + row) x columns + column has a memory of its own, and memories are numbered like
-    processors. Within a blade, processor and memory are as many hops apart as the mesh says; a task whose data is h hops
-    away takes 1 + (ht1 - 1)(1 + 0.3 (h - 1)) times its local service time, on another blade `pcie` times.
+    Processor p = (blade x rows + row) x columns + column has a memory of its own, and memories are
+    numbered like processors. Within a blade, processor and memory are as many hops apart as the
+    mesh says; a task whose data is h hops away takes 1 + (ht1 - 1)(1 + 0.3 (h - 1)) times its local
+    service time, on another blade `pcie` times.
 
     Parameters
     ----------
     blades, rows, columns, cores : whole numbers, at least 1; the thesis's server is 4, 2, 2, 16.
-    location_share : (L,) share of the tasks whose data lies in each memory, L = blades x rows x columns; sums to 1.
+    location_share : (L,) share of the tasks whose data lies in each memory, L = blades x rows x
+        columns; sums to 1.
     class_share : (K,) share of each class among the tasks; sums to 1.
     service_mean : (K,) mean service time with local data [s].
-    ht1, pcie : (K,) service time one hop away, and on another blade, over the local one; at least 1.
+    ht1, pcie : (K,) service time one hop away, and on another blade, over the local one; at least
+        1.
     bandwidth : (K,) demand for memory [MB/s]; a task moves bandwidth x its local service time.
     rate : tasks a second that arrive.
     refusal_limit : offers a task declines at most; inf (JSON null) for no limit.
-    law, scv : the service law, and its squared coefficient of variation (gamma and lognormal only: they meet any given
-        mean and variance).
+    law, scv : the service law, and its squared coefficient of variation (gamma and lognormal only:
+        they meet any given mean and variance).
     queues : "one", or "per-processor" (thesis section 4.3.2).
     arrival_law, arrival_scv : the law of the times between arrivals.
     names : (K,) names of the classes.
@@ -58,7 +64,8 @@ class Numa(Instance):
 
     Notes
     -----
-    Thesis section 4.2 and 4.3. Table 4.2 has no two-hop penalty; it follows from 130 ns against 100 ns (Table 4.3).
+    Thesis section 4.2 and 4.3. Table 4.2 has no two-hop penalty; it follows from 130 ns against 100
+    ns (Table 4.3).
     """
 
     problem: ClassVar[str] = "numa"
@@ -83,7 +90,9 @@ class Numa(Instance):
     names: tuple[str, ...] = ()
 
     distance: Integers = field(init=False, repr=False, compare=False)
-    """(L, P) from memory to processor: hops, or `blade_distance` when they are on different blades."""
+    """(L, P) from memory to processor: hops, or `blade_distance` when they are on different
+    blades.
+    """
     slowdown: Floats = field(init=False, repr=False, compare=False)
     """(K, D) service time at each distance over the local one."""
 
@@ -91,17 +100,30 @@ class Numa(Instance):
         for name in ("blades", "rows", "columns", "cores"):
             set_field(self, name, whole_size(name, getattr(self, name)))
         if self.processors * self.cores > MOST_CORES:
-            raise InvalidInstance("cores", f"{self.processors * self.cores} in all", f"at most {MOST_CORES} in all")
+            raise InvalidInstance(
+                "cores", f"{self.processors * self.cores} in all", f"at most {MOST_CORES} in all"
+            )
         if self.processors > MOST_PROCESSORS:
-            raise InvalidInstance("blades", f"{self.processors} processors in all", f"at most {MOST_PROCESSORS} in all")
-        _set_shares(self, "location_share", self.processors, "one memory per processor: blades x rows x columns")
+            raise InvalidInstance(
+                "blades",
+                f"{self.processors} processors in all",
+                f"at most {MOST_PROCESSORS} in all",
+            )
+        _set_shares(
+            self,
+            "location_share",
+            self.processors,
+            "one memory per processor: blades x rows x columns",
+        )
         if len(set_array(self, "class_share", float)) == 0:
             raise InvalidInstance("class_share", "empty", "at least one class of tasks")
         _set_shares(self, "class_share", self.classes, "one per class")
         self._set_per_class("service_mean", "seconds, above 0", above=0.0)
         for name in ("ht1", "pcie"):
             cure = "A penalty of 1 means that distance costs nothing"
-            self._set_per_class(name, "a service time over the local one, at least 1", least=1.0, cure=cure)
+            self._set_per_class(
+                name, "a service time over the local one, at least 1", least=1.0, cure=cure
+            )
         self._set_per_class("bandwidth", "a number of MB/s, 0 or more", least=0.0)
         set_field(self, "rate", _above_zero("rate", self.rate, "tasks a second, above 0"))
         set_field(self, "refusal_limit", _limit(self.refusal_limit))
@@ -131,7 +153,9 @@ class Numa(Instance):
 
     @property
     def blade_distance(self) -> int:
-        """The number that stands for "another blade": one more than the most hops within a blade."""
+        """The number that stands for "another blade": one more than the most hops within a
+        blade.
+        """
         return self.rows + self.columns - 1
 
     @property
@@ -151,7 +175,9 @@ class Numa(Instance):
 
     @property
     def overloaded(self) -> bool:
-        """Whether no policy can keep up: more work than the cores can do, or as much and anything random in it."""
+        """Whether no policy can keep up: more work than the cores can do, or as much and anything
+        random in it.
+        """
         clockwork = self.law == self.arrival_law == "deterministic" and self.classes == 1
         return self.load > 1 or (self.load == 1 and not clockwork)
 
@@ -161,7 +187,8 @@ class Numa(Instance):
         limit = "none" if self.refusal_limit == np.inf else f"{self.refusal_limit:.0f}"
         return {
             **super().summary(),
-            "cores": f"{self.all_cores} ({self.blades} blades x {self.rows} x {self.columns} processors x {self.cores})",
+            "cores": f"{self.all_cores} ({self.blades} blades x {self.rows} x {self.columns} "
+            f"processors x {self.cores})",
             "rate [tasks/s]": f"{self.rate:g}",
             "load": f"{self.load:.3f} of the cores if every task were local",
             "classes": ", ".join(self.names) if self.classes <= 5 else self.classes,
@@ -173,9 +200,24 @@ class Numa(Instance):
         }
 
     def document(self) -> dict[str, Any]:
-        """The fields as JSON values; no refusal limit is null, and `scv` is absent where the law fixes it."""
-        names = ("blades", "rows", "columns", "cores", "location_share", "class_share", "service_mean", "ht1", "pcie")
-        content = {name: plain(getattr(self, name)) for name in (*names, "bandwidth", "rate", "refusal_limit")}
+        """The fields as JSON values; no refusal limit is null, and `scv` is absent where the law
+        fixes it.
+        """
+        names = (
+            "blades",
+            "rows",
+            "columns",
+            "cores",
+            "location_share",
+            "class_share",
+            "service_mean",
+            "ht1",
+            "pcie",
+        )
+        content = {
+            name: plain(getattr(self, name))
+            for name in (*names, "bandwidth", "rate", "refusal_limit")
+        }
         for prefix in ("", "arrival_"):
             content[f"{prefix}law"] = getattr(self, f"{prefix}law")
             if getattr(self, f"{prefix}scv") is not None:
@@ -187,9 +229,22 @@ class Numa(Instance):
         within = 1 + (self.ht1[:, None] - 1) * (1 + EXTRA_HOP * (hops - 1))
         return np.hstack([np.ones((self.classes, 1)), within, self.pcie[:, None]])
 
-    def _set_per_class(self, name: str, expected: str, least: float = -np.inf, above: float = -np.inf, cure: str = "") -> None:
+    def _set_per_class(
+        self,
+        name: str,
+        expected: str,
+        least: float = -np.inf,
+        above: float = -np.inf,
+        cure: str = "",
+    ) -> None:
         values = set_array(self, name, float, 1, self.classes, "one per class")
-        refuse(name, values, ~(np.isfinite(values) & (values >= least) & (values > above)), expected, cure)
+        refuse(
+            name,
+            values,
+            ~(np.isfinite(values) & (values >= least) & (values > above)),
+            expected,
+            cure,
+        )
 
 
 def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
@@ -213,7 +268,9 @@ def _set_shares(instance: Numa, name: str, length: int, what: str) -> None:
     values = set_array(instance, name, float, 1, length, what)
     refuse(name, values, ~(np.isfinite(values) & (values >= 0)), "a share, 0 or more")
     if abs(values.sum() - 1) > 1e-9:
-        raise InvalidInstance(name, f"of sum {values.sum():.12g}", "shares that sum to 1", "Divide each by their sum")
+        raise InvalidInstance(
+            name, f"of sum {values.sum():.12g}", "shares that sum to 1", "Divide each by their sum"
+        )
 
 
 def _above_zero(name: str, value: object, expected: str) -> float:
@@ -232,19 +289,30 @@ def _limit(value: object) -> float:
 
 
 def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | None:
-    """The variance to keep: None where the law fixes it, so that `replace` may change the law alone."""
+    """The variance to keep: None where the law fixes it, so that `replace` may change the law
+    alone.
+    """
     if law not in LAWS:
         raise InvalidInstance(name, repr(law), f"one of {', '.join(LAWS)}")
     fixed = _FIXED_SCV.get(str(law))
     if fixed is not None:
         if scv is not None and scv != fixed:
             raise InvalidInstance(
-                scv_name, repr(scv), f"{fixed:g} or nothing beside the law {law}", "Use gamma or lognormal for another variance"
+                scv_name,
+                repr(scv),
+                f"{fixed:g} or nothing beside the law {law}",
+                "Use gamma or lognormal for another variance",
             )
         return None
     if scv is None:
-        raise InvalidInstance(scv_name, "missing", f"a squared coefficient of variation, above 0, beside the law {law}")
-    return _above_zero(scv_name, scv, f"a squared coefficient of variation, above 0, beside the law {law}")
+        raise InvalidInstance(
+            scv_name,
+            "missing",
+            f"a squared coefficient of variation, above 0, beside the law {law}",
+        )
+    return _above_zero(
+        scv_name, scv, f"a squared coefficient of variation, above 0, beside the law {law}"
+    )
 
 
 def _law_text(law: str, scv: float | None) -> str:

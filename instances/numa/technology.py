@@ -1,4 +1,6 @@
-"""The technology model: every number of thesis section 4.2 and Tables 4.1 to 4.3 as a named constant with unit and source."""
+"""The technology model: every number of thesis section 4.2 and Tables 4.1 to 4.3 as a named
+constant with unit and source.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,23 @@ class Constant(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Technology:
-    """What a blade server is made of; change a number with `dataclasses.replace`, list them with `constants`.
+    """What a blade server is made of; change a number with `dataclasses.replace`, list them with
+    `constants`.
 
-    Defaults are the thesis's (data sheets of about 2012). Where the thesis gives two values for one thing, both stand
-    here and `analysis.numa.technology` names the inconsistency.
+    Defaults are the thesis's (data sheets of about 2012). Where the thesis gives two values for one
+    thing, both stand here and `analysis.numa.technology` names the inconsistency.
     """
 
     # memory
-    dram_latency: float = _constant(50.0, "ns", "4.2.1 and Table 4.3: array access of local memory (50 to 100 ns)")
+    dram_latency: float = _constant(
+        50.0, "ns", "4.2.1 and Table 4.3: array access of local memory (50 to 100 ns)"
+    )
     dram_power: float = _constant(2.0, "W/GB", "4.2.1, fig. 4.3: 2Gb DDR3 x8 (Micron)")
     dram_channel: float = _constant(8.0, "GB", "4.2.1: capacity of a channel")
     dram_channels: float = _constant(2.0, "per processor", "4.2.1")
-    dram_energy_busy: float = _constant(70.0, "pJ/bit", "Table 4.1 at 100 % utilization; eq. 4.1, E_Mem@100")
+    dram_energy_busy: float = _constant(
+        70.0, "pJ/bit", "Table 4.1 at 100 % utilization; eq. 4.1, E_Mem@100"
+    )
     dram_energy_idle: float = _constant(160.0, "pJ/bit", "Table 4.1 at 20 % utilization")
     dram_energy_idle_eq: float = _constant(110.0, "pJ/bit", "eq. 4.1, E_Mem@20")
     dram_lane_rate: float = _constant(0.2, "GB/s", "Table 4.1: data rate of a lane")
@@ -61,7 +68,9 @@ class Technology:
     pcie_bridge: float = _constant(2.5, "W", "4.2.3: bridge logic and SerDes")
     pcie_connections: float = _constant(6.0, "per server", "4.2.3: four blades, fully connected")
     pcie_energy: float = _constant(37.5, "pJ/bit", "4.2.3 and Table 4.1: transfer energy")
-    pcie_hops: float = _constant(2.0, "hops", "4.2.3: expected HyperTransport hops of an inter-blade access, one a blade")
+    pcie_hops: float = _constant(
+        2.0, "hops", "4.2.3: expected HyperTransport hops of an inter-blade access, one a blade"
+    )
     # cores
     instructions: float = _constant(100e6, "instructions", "4.5.1: a task")
     clock: float = _constant(2.5e9, "Hz", "4.5.1")
@@ -70,7 +79,10 @@ class Technology:
 
     def constants(self) -> list[Constant]:
         """Every constant: name, value, unit, source."""
-        return [Constant(f.name, getattr(self, f.name), f.metadata["unit"], f.metadata["source"]) for f in fields(self)]
+        return [
+            Constant(f.name, getattr(self, f.name), f.metadata["unit"], f.metadata["source"])
+            for f in fields(self)
+        ]
 
     @property
     def ht_one_hop(self) -> float:
@@ -92,4 +104,6 @@ THESIS = Technology()
 """The thesis's numbers."""
 
 EXTRA_HOP = 0.3
-"""Penalty of each further hop relative to the first: 130 ns against 100 ns (Table 4.3); Table 4.2 has no two-hop column."""
+"""Penalty of each further hop relative to the first: 130 ns against 100 ns (Table 4.3); Table 4.2
+has no two-hop column.
+"""

@@ -1,8 +1,10 @@
-"""Packing: virtual machines on servers, fewest servers or a fair share of fixed ones (Xu and Yu 2014)."""
+"""Packing: virtual machines on servers, fewest servers or a fair share of fixed ones (Xu and Yu
+2014).
+"""
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .instance import Packing, Placement, check
 
 PROBLEM = Problem(
@@ -19,10 +21,12 @@ PROBLEM = Problem(
         "paper-example": "instances.packing.generators:paper_example",
     },
     formats={
+        "vms-csv": "instances.packing.plain:vms_csv",
         "vbp": "instances.packing.formats:vbp",
         "azure-vm": "instances.packing.formats:azure_vm",
         "alibaba-openb": "instances.packing.formats:alibaba_openb",
     },
+    plain=Plain("vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]"),
     scale="instances.packing.game:scale",
 )
 

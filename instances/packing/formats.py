@@ -1,4 +1,6 @@
-"""Readers of foreign formats: .vbp, the Azure list of VMs at an instant, the Alibaba lists of nodes and pods."""
+"""Readers of foreign formats: .vbp, the Azure list of VMs at an instant, the Alibaba lists of nodes
+and pods.
+"""
 
 from __future__ import annotations
 
@@ -25,28 +27,40 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 def vbp(path: PathLike) -> Packing:
-    """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins as many as needed."""
+    """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins
+    as many as needed.
+    """
     where = os.fspath(path)
     text = read_text(path)
     require_few(text, " \t\r\n", "numbers", where)
     words = text.split()
     wrong = next((word for word in words if not _WHOLE.fullmatch(word)), None)
     if wrong is not None:
-        raise InvalidFile(f"{where} holds {wrong[:40]!r}; expected whole numbers only. Scale fractional sizes and capacities")
+        raise InvalidFile(
+            f"{where} holds {wrong[:40]!r}; expected whole numbers only. Scale fractional "
+            "sizes and capacities"
+        )
     numbers = [int(word) for word in words]
     if len(numbers) < 2 or numbers[0] < 1 or len(numbers) < numbers[0] + 2:
-        raise InvalidFile(f"{where} is cut short; expected d, the d capacities, n, then n lines of d sizes and a demand")
+        raise InvalidFile(
+            f"{where} is cut short; expected d, the d capacities, n, then n lines of d sizes "
+            "and a demand"
+        )
     d = numbers[0]
     n = numbers[1 + d]
     body = numbers[2 + d :]
     if n < 1 or len(body) != n * (d + 1):
         raise InvalidFile(
-            f"{where} announces {n} items of {d} sizes and a demand, {max(n, 0) * (d + 1)} numbers; it has {len(body)}"
+            f"{where} announces {n} items of {d} sizes and a demand, {max(n, 0) * (d + 1)} "
+            f"numbers; it has {len(body)}"
         )
     rows = np.array(body, dtype=object).reshape(n, d + 1)
     for place, row in enumerate(rows):
         if min(row) < 0:
-            raise InvalidFile(f"{where}, item {place} (line {place + 4}): {min(row)} is negative; expected sizes of 0 or more")
+            raise InvalidFile(
+                f"{where}, item {place} (line {place + 4}): {min(row)} is negative; expected "
+                "sizes of 0 or more"
+            )
     return Packing(
         capacity=[numbers[1 : 1 + d]],  # type: ignore[arg-type]
         demand=rows[:, :d].tolist(),
@@ -58,7 +72,9 @@ def vbp(path: PathLike) -> Packing:
 
 @dataclass(frozen=True)
 class VmTrace:
-    """VMs that arrive and leave: `kind` (n,) index into `demand` (s, k), `start` and `end` (n,) in seconds."""
+    """VMs that arrive and leave: `kind` (n,) index into `demand` (s, k), `start` and `end` (n,) in
+    seconds.
+    """
 
     demand: Integers
     kind: Integers
@@ -70,7 +86,9 @@ class VmTrace:
 
     def alive(self, at: float) -> Integers:
         """(s,) VMs of each type with start <= at < end."""
-        return np.bincount(self.kind[(self.start <= at) & (at < self.end)], minlength=len(self.demand))
+        return np.bincount(
+            self.kind[(self.start <= at) & (at < self.end)], minlength=len(self.demand)
+        )
 
     def densest(self) -> float:
         """The first instant at which most VMs are alive."""
@@ -91,8 +109,9 @@ def azure_vm(
 ) -> Packing:
     """The VMs of an Azure list that are alive at an instant, on servers of one class.
 
-    Columns vm, cpu_cores, mem_gb, start_s, end_s_lo: a VM is alive from `start_s` until before `end_s_lo` (the list gives
-    its end as an interval; we take the lower end, so a VM whose interval is empty is never alive).
+    Columns vm, cpu_cores, mem_gb, start_s, end_s_lo: a VM is alive from `start_s` until before
+    `end_s_lo` (the list gives its end as an interval; we take the lower end, so a VM whose interval
+    is empty is never alive).
 
     Parameters
     ----------
@@ -102,13 +121,16 @@ def azure_vm(
     servers : how many; as many as needed when not given.
     """
     if memory * 1024 % 1 or memory * 1024 >= LARGEST:
-        raise InvalidOption(f"memory is {memory:g}; expected GB that are a whole number of MiB below 2**53")
+        raise InvalidOption(
+            f"memory is {memory:g}; expected GB that are a whole number of MiB below 2**53"
+        )
     trace = azure_trace(path)
     moment = trace.densest() if at is None else float(at)
     alive = trace.alive(moment)
     if not alive.any():
         raise InvalidOption(
-            f"at is {moment:g}; no VM of {Path(path).name} is alive then; its densest instant is {trace.densest():g}"
+            f"at is {moment:g}; no VM of {Path(path).name} is alive then; its densest instant "
+            f"is {trace.densest():g}"
         )
     present = alive > 0
     return Packing(
@@ -119,7 +141,8 @@ def azure_vm(
         resources=trace.resources,
         names=tuple(name for name, here in zip(trace.names, present, strict=True) if here),
         name=f"{trace.name}-at-{moment:.0f}",
-        source=f"VMs alive at second {moment:.0f} of {Path(path).name}, on servers of {cores} cores and {memory:g} GB",
+        source=f"VMs alive at second {moment:.0f} of {Path(path).name}, on servers of {cores} "
+        f"cores and {memory:g} GB",
     )
 
 
@@ -130,18 +153,30 @@ def azure_trace(path: PathLike) -> VmTrace:
     for row in CsvTable(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
         sizes.append((row.whole("cpu_cores"), row.whole("mem_gb", 1024)))
         times.append((row.number("start_s", AMOUNT), row.number("end_s_lo", AMOUNT)))
-    return _trace(path, sizes, times, ("CPU cores", "memory [MiB]"), [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes])
+    return _trace(
+        path,
+        sizes,
+        times,
+        ("CPU cores", "memory [MiB]"),
+        [f"{size[0]} cores {size[1] / 1024:g} GB" for size in sizes],
+    )
 
 
 @checked
 def alibaba_openb(
-    path: PathLike, *, nodes: str, at: Moment | None = None, gpus: bool = True, copies: Copies = 1, servers: Nodes | None = None
+    path: PathLike,
+    *,
+    nodes: str,
+    at: Moment | None = None,
+    gpus: bool = True,
+    copies: Copies = 1,
+    servers: Nodes | None = None,
 ) -> Packing:
     """The pods of an Alibaba GPU-cluster list (2023) on its nodes.
 
-    Resources are CPU [millicores], memory [MiB] and GPU [thousandths, all cards of a node added up]: two pods may then
-    share what is left of two cards, which the real cluster does not allow; a count of servers is a lower estimate there.
-    GPU models (`gpu_spec`) are not looked at.
+    Resources are CPU [millicores], memory [MiB] and GPU [thousandths, all cards of a node added
+    up]: two pods may then share what is left of two cards, which the real cluster does not allow; a
+    count of servers is a lower estimate there. GPU models (`gpu_spec`) are not looked at.
 
     Parameters
     ----------
@@ -153,10 +188,15 @@ def alibaba_openb(
     servers : only the first so many nodes of the list.
     """
     trace = alibaba_trace(path, gpus=gpus)
-    count = np.bincount(trace.kind, minlength=len(trace.demand)) if at is None else trace.alive(float(at))
+    count = (
+        np.bincount(trace.kind, minlength=len(trace.demand))
+        if at is None
+        else trace.alive(float(at))
+    )
     if not count.any():
         raise InvalidOption(
-            f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is {trace.densest():g}"
+            f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is "
+            f"{trace.densest():g}"
         )
     capacity, number = alibaba_nodes(nodes, gpus=gpus, servers=servers)
     present = count > 0
@@ -173,7 +213,9 @@ def alibaba_openb(
 
 
 @checked
-def alibaba_nodes(path: PathLike, *, gpus: bool = True, servers: Nodes | None = None) -> tuple[Integers, Floats]:
+def alibaba_nodes(
+    path: PathLike, *, gpus: bool = True, servers: Nodes | None = None
+) -> tuple[Integers, Floats]:
     """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
     table: Counter[tuple[int, ...]] = Counter()
     for row in list(CsvTable(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
@@ -187,24 +229,35 @@ def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
     labels: list[str] = []
-    amounts, moments = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), ("creation_time", "deletion_time")
+    amounts, moments = (
+        ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"),
+        ("creation_time", "deletion_time"),
+    )
     for row in CsvTable(path, *amounts, *moments, ragged=True):
         cpu, mib, cards, share = map(row.whole, amounts)
         sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))
         labels.append(f"{cpu}m {mib}MiB" + (f" {cards}x{share}" if gpus else ""))
-        times.append((row.number("creation_time", AMOUNT), row.number("deletion_time", AMOUNT, {"": np.inf})))
+        times.append(
+            (row.number("creation_time", AMOUNT), row.number("deletion_time", AMOUNT, {"": np.inf}))
+        )
     resources = ("CPU [millicores]", "memory [MiB]", "GPU [thousandths]")
     return _trace(path, sizes, times, resources if gpus else resources[:2], labels)
 
 
 def _trace(
-    path: PathLike, sizes: list[tuple[int, ...]], times: list[tuple[float, float]], resources: tuple[str, ...], labels: list[str]
+    path: PathLike,
+    sizes: list[tuple[int, ...]],
+    times: list[tuple[float, float]],
+    resources: tuple[str, ...],
+    labels: list[str],
 ) -> VmTrace:
     """Group equal sizes into types; labels that stand for two sizes get a number."""
     order = {size: place for place, size in enumerate(dict.fromkeys(sizes))}
     name_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
     names = [name_of[size] for size in order]
-    unique = tuple(f"{name} #{place}" if names.count(name) > 1 else name for place, name in enumerate(names))
+    unique = tuple(
+        f"{name} #{place}" if names.count(name) > 1 else name for place, name in enumerate(names)
+    )
     moments = np.array(times, dtype=float)
     return VmTrace(
         demand=np.array(list(order), dtype=np.int64),

@@ -1,7 +1,8 @@
-"""Eq. 4 to 14 of Xu and Yu (2014), one function each: fair share, fairness variance, utilization, skewness, utility.
+"""Eq. 4 to 14 of Xu and Yu (2014), one function each: fair share, fairness variance, utilization,
+skewness, utility.
 
-Total amounts x_ij enter as VM counts n_i (x_ij = n_i r_ij), since every user has one VM type. What is a rational by these
-formulas is worked out as one, and rounded last.
+Total amounts x_ij enter as VM counts n_i (x_ij = n_i r_ij), since every user has one VM type. What
+is a rational by these formulas is worked out as one, and rounded last.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from .instance import Floats, Integers, Packing
 
 @dataclass(frozen=True, eq=False)
 class FairShare:
-    """What eq. 4 defines: the normalized matrix, the normalized demands, and the dominant share all users should have.
+    """What eq. 4 defines: the normalized matrix, the normalized demands, and the dominant share all
+    users should have.
 
     Attributes
     ----------
@@ -42,13 +44,22 @@ class FairShare:
 
     @classmethod
     def of(cls, instance: Packing) -> FairShare:
-        """The fair share of an instance with fixed servers; raises InvalidInstance when they are not."""
+        """The fair share of an instance with fixed servers; raises InvalidInstance when they are
+        not.
+        """
         if np.isinf(instance.available).any():
-            raise InvalidInstance("servers", "as many as needed in some class", "a number of servers", "Shares need a total")
+            raise InvalidInstance(
+                "servers",
+                "as many as needed in some class",
+                "a number of servers",
+                "Shares need a total",
+            )
         total = (instance.capacity * instance.available.astype(np.int64)[:, None]).sum(axis=0)
         normalized = instance.demand / np.maximum(total, 1)
         demand = normalized / normalized.max(axis=1, keepdims=True)
-        return cls(total, normalized, demand, float(1.0 / demand.sum(axis=0).max()), instance.demand)
+        return cls(
+            total, normalized, demand, float(1.0 / demand.sum(axis=0).max()), instance.demand
+        )
 
     @property
     def dominant_unit(self) -> Floats:
@@ -61,17 +72,22 @@ class FairShare:
         """(s,) dominant share of one VM, exactly."""
         whole = [max(int(number), 1) for number in self.total]
         return tuple(
-            max(Fraction(amount, number) for amount, number in zip(row, whole, strict=True)) for row in self.request.tolist()
+            max(Fraction(amount, number) for amount, number in zip(row, whole, strict=True))
+            for row in self.request.tolist()
         )
 
     def shares(self, vms: Integers) -> Floats:
-        """(s,) dominant shares of total VM counts, each rounded once: equal shares are equal floats."""
+        """(s,) dominant shares of total VM counts, each rounded once: equal shares are equal
+        floats.
+        """
         result: Floats = (vms[:, None] * self.request / np.maximum(self.total, 1)).max(axis=1)
         return result
 
     @cached_property
     def due(self) -> tuple[tuple[Fraction, ...], ...]:
-        """(s, k) lambda d_ij exactly; with more than 64 users, whose common denominators grow long, lambda to 300 bits."""
+        """(s, k) lambda d_ij exactly; with more than 64 users, whose common denominators grow long,
+        lambda to 300 bits.
+        """
         whole = [max(int(number), 1) for number in self.total]
         demand = []
         for row in self.request.tolist():
@@ -89,19 +105,28 @@ class FairShare:
         """|n r_ij / C_j - lambda d_ij| over the resources there are, of one user with n VMs."""
         return [
             abs(Fraction(vms * amount, total) - due)
-            for amount, total, due in zip(self.request[user].tolist(), self.total.tolist(), self.due[user], strict=True)
+            for amount, total, due in zip(
+                self.request[user].tolist(), self.total.tolist(), self.due[user], strict=True
+            )
             if total > 0
         ]
 
     @checked
     def variance(self, vms: npt.ArrayLike, alpha: Alpha = 2.0) -> float:
-        """Fairness variance v of total VM counts (s,): eq. 5 as printed, exponent alpha - 1 inside and 1/alpha outside.
+        """Fairness variance v of total VM counts (s,): eq. 5 as printed, exponent alpha - 1 inside
+        and 1/alpha outside.
 
-        It is no norm: at alpha 2 it is the square root of a sum of absolute values. Deviations are exact and v is rounded
-        from them; where alpha is a whole number up to 64, totals of one v give one float.
+        It is no norm: at alpha 2 it is the square root of a sum of absolute values. Deviations are
+        exact and v is rounded from them; where alpha is a whole number up to 64, totals of one v
+        give one float.
         """
         counts = np.asarray(vms, dtype=np.int64).tolist()
-        parts = [part for user, number in enumerate(counts) for part in self.deviations(user, number) if part]
+        parts = [
+            part
+            for user, number in enumerate(counts)
+            for part in self.deviations(user, number)
+            if part
+        ]
         if not parts:
             return 0.0
         inside = as_written(alpha) - 1
@@ -116,9 +141,12 @@ class FairShare:
 
 MOST_ALPHA = 1_000_000
 
-Alpha = Annotated[float, Above(1, "a weight of fairness", most=MOST_ALPHA, cure="the paper has 2 to 5 (eq. 14)")]
-"""At 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought; far above it v is the largest
-deviation, to more digits than floats have."""
+Alpha = Annotated[
+    float, Above(1, "a weight of fairness", most=MOST_ALPHA, cure="the paper has 2 to 5 (eq. 14)")
+]
+"""At 1 the sign in eq. 8 is 0 and fairness drops out, below it unfairness would be sought; far
+above it v is the largest deviation, to more digits than floats have.
+"""
 
 MOST_EXACT = 64
 """Users up to which lambda, and whole exponents up to which v, are worked out in rationals."""
@@ -131,16 +159,20 @@ SMALLEST = 1e-280
 
 
 def as_written(number: float) -> Fraction:
-    """The rational that a number's shortest decimal says: 0.1 is a tenth, not the float nearest to it."""
+    """The rational that a number's shortest decimal says: 0.1 is a tenth, not the float nearest to
+    it.
+    """
     if isinstance(number, Integral):
         return Fraction(int(number))
     return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))
 
 
 def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where a server never had the resource.
+    """u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where a server never had
+    the resource.
 
-    Written as (Pi_j - C_j + x_j) / Pi_j, a single rounding, so that equal fractions are equal floats.
+    Written as (Pi_j - C_j + x_j) / Pi_j, a single rounding, so that equal fractions are equal
+    floats.
     """
     used = start - free + np.asarray(load, dtype=np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -153,18 +185,26 @@ def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Flo
     return least
 
 
-def whole_utilization(free: Integers, start: Integers, load: Integers) -> tuple[npt.NDArray[Any], int]:
-    """u_min of one server under loads (n, k) exactly: (n,) whole numbers, and what they are to be divided by."""
+def whole_utilization(
+    free: Integers, start: Integers, load: Integers
+) -> tuple[npt.NDArray[Any], int]:
+    """u_min of one server under loads (n, k) exactly: (n,) whole numbers, and what they are to be
+    divided by.
+    """
     own = start > 0
     common = math.lcm(*(int(amount) for amount in start[own]))
-    kind = np.int64 if common < 2**62 else object  # a load that fits is at most the space, so at most common after scaling
+    kind = (
+        np.int64 if common < 2**62 else object
+    )  # a load that fits is at most the space, so at most common after scaling
     times = np.array([common // int(amount) for amount in start[own]], dtype=kind)
     used = (start - free + np.asarray(load, dtype=np.int64))[:, own].astype(kind) * times
     return used.min(axis=1), common
 
 
 def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """ske, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2) over the resources the server has; 0 where nothing is used at all."""
+    """ske, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2) over the resources the server has; 0 where
+    nothing is used at all.
+    """
     used = server_utilization(free, start, load)
     mean = np.nanmean(used, axis=-1)
     safe = np.where(mean > 0, mean, 1.0)
@@ -174,7 +214,9 @@ def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
 
 
 def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fraction]:
-    """ske squared of one server under loads (n, k), exactly: sum_j (u_j / mean u - 1)^2 = k (k sum u_j^2 / (sum u_j)^2 - 1)."""
+    """ske squared of one server under loads (n, k), exactly: sum_j (u_j / mean u - 1)^2 = k (k sum
+    u_j^2 / (sum u_j)^2 - 1).
+    """
     own = start > 0
     space = [int(amount) for amount in start[own]]
     common = math.lcm(*space)
@@ -182,7 +224,11 @@ def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fr
     for row in (start - free + np.asarray(load, dtype=np.int64))[:, own].tolist():
         used = [amount * (common // whole) for amount, whole in zip(row, space, strict=True)]
         total = sum(used)
-        result.append(Fraction(len(used) * (len(used) * sum(u * u for u in used) - total**2), max(total**2, 1)))
+        result.append(
+            Fraction(
+                len(used) * (len(used) * sum(u * u for u in used) - total**2), max(total**2, 1)
+            )
+        )
     return result
 
 
@@ -193,7 +239,9 @@ def utility(variance: float, uneven: float, alpha: Alpha = 2.0) -> float:
 
 
 def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: object) -> float:
-    """Bounds the disutility by each part of eq. 5 and each server's skewness at 1; 1 for counts and shares."""
+    """Bounds the disutility by each part of eq. 5 and each server's skewness at 1; 1 for counts and
+    shares.
+    """
     if objective != "disutility":
         return 1.0
     parts: float = instance.demand.size ** (1 / alpha)

@@ -1,4 +1,6 @@
-"""Generators: the paper's VM types and clusters, Caprara and Toth's 2-D classes, few types with many VMs, the paper's example."""
+"""Generators: the paper's VM types and clusters, Caprara and Toth's 2-D classes, few types with
+many VMs, the paper's example.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ CLUSTER: tuple[tuple[str, int, tuple[int, int, int]], ...] = (
     ("Optiplex 9010", 3, (4, 8 * 1024, 500)),
     ("Optiplex 745", 4, (4, 4 * 1024, 200)),
 )
-"""The 8-node cluster of section 5.1: how many of each, CPU cores (sockets x cores), memory [MB], disk [GB]."""
+"""The 8-node cluster of section 5.1: how many of each, CPU cores (sockets x cores), memory [MB],
+disk [GB].
+"""
 
 
 @checked
@@ -38,13 +42,16 @@ def vm_types(
     resources: Literal[2, 3] = 3,
     rng: np.random.Generator,
 ) -> Packing:
-    """Users of the paper's Table 1 on its 8-node cluster, or on a cluster of any size in the same proportion 1 : 3 : 4.
+    """Users of the paper's Table 1 on its 8-node cluster, or on a cluster of any size in the same
+    proportion 1 : 3 : 4.
 
-    The paper does not say which VM types its three services use; Tiny, Medium and Large are our choice.
+    The paper does not say which VM types its three services use; Tiny, Medium and Large are our
+    choice.
 
     Parameters
     ----------
-    machines : servers in all; the three classes get their shares by largest remainder, the larger server first.
+    machines : servers in all; the three classes get their shares by largest remainder, the larger
+        server first.
     types : names of Table 1, separated by commas, one user each (a name may come again).
     vms : VMs requested by each user, drawn uniformly from 1 to this; elastic when not given.
     resources : 3, or 2 for CPU and memory only, as in the paper's simulations (section 5.1).
@@ -55,14 +62,24 @@ def vm_types(
     for text in types.split(","):
         key = text.strip().lower().replace(" ", "").replace("-", "")
         if key not in folded:
-            raise InvalidOption(f"types names {text.strip()!r}; expected names of {', '.join(VM_TYPES)}, separated by commas")
+            raise InvalidOption(
+                f"types names {text.strip()!r}; expected names of {', '.join(VM_TYPES)}, "
+                "separated by commas"
+            )
         chosen.append(folded[key])
     demand = np.array([VM_TYPES[name] for name in chosen], dtype=np.int64)[:, :resources]
     capacity = np.array([amounts for _, _, amounts in CLUSTER], dtype=np.int64)[:, :resources]
     servers = _proportional(machines, [number for _, number, _ in CLUSTER])
     present = servers > 0
-    request = np.full(len(chosen), np.inf) if vms is None else rng.integers(1, vms + 1, len(chosen)).astype(float)
-    names = [f"{name} {chosen[: place + 1].count(name)}" if chosen.count(name) > 1 else name for place, name in enumerate(chosen)]
+    request = (
+        np.full(len(chosen), np.inf)
+        if vms is None
+        else rng.integers(1, vms + 1, len(chosen)).astype(float)
+    )
+    names = [
+        f"{name} {chosen[: place + 1].count(name)}" if chosen.count(name) > 1 else name
+        for place, name in enumerate(chosen)
+    ]
     return Packing(
         capacity=capacity[present],
         demand=demand,
@@ -71,12 +88,15 @@ def vm_types(
         resources=("CPU cores", "memory [MB]", "disk [GB]")[:resources],
         names=tuple(names),
         name=f"vm-types-{machines}",
-        source=f"VM types of Xu and Yu (2014) Table 1 on {machines} servers in the proportion of their 8-node cluster",
+        source=f"VM types of Xu and Yu (2014) Table 1 on {machines} servers in the proportion "
+        "of their 8-node cluster",
     )
 
 
 def paper_example(*, rng: np.random.Generator) -> Packing:
-    """The two servers and three VM types of Xu and Yu (2014) fig. 2, with the initial spaces of section 4.3."""
+    """The two servers and three VM types of Xu and Yu (2014) fig. 2, with the initial spaces of
+    section 4.3.
+    """
     return Packing(
         capacity=[[4, 8, 40], [4, 6, 50]],  # type: ignore[arg-type]
         initial=[[6, 16, 100], [8, 20, 120]],  # type: ignore[arg-type]
@@ -100,19 +120,26 @@ _UNIFORM: dict[int, tuple[int, int, int]] = {
     8: (20, 100, 150),
     9: (100, 400, 1000),
 }
-"""Lowest and highest size and the capacity (before it is cut in class 9) of the classes whose first size is uniform."""
+"""Lowest and highest size and the capacity (before it is cut in class 9) of the classes whose first
+size is uniform.
+"""
 
 
 @checked
 def caprara_toth(
-    *, number: Annotated[int, Between(1, 10, "a class")] = 6, items: Count = 50, rng: np.random.Generator
+    *,
+    number: Annotated[int, Between(1, 10, "a class")] = 6,
+    items: Count = 50,
+    rng: np.random.Generator,
 ) -> Packing:
-    """Items of two sizes in equal bins: the ten classes of Caprara and Toth's 2-D vector packing benchmark.
+    """Items of two sizes in equal bins: the ten classes of Caprara and Toth's 2-D vector packing
+    benchmark.
 
-    Sizes are independent and uniform in classes 1 to 6 (class 1 from 100 to 400 in bins of 1000, class 6 from 20 to 100 in
-    bins of 150, and so on). The second size follows the first closely in class 7 (first - 10 to first + 10) and opposes it
-    in class 8 (110 - first to 130 - first). Class 9 has the items of class 1 in bins cut so that all bins together are just
-    large enough in both sizes, class 10 triplets that fill bins of 100 exactly, so its optimum is a third of the items.
+    Sizes are independent and uniform in classes 1 to 6 (class 1 from 100 to 400 in bins of 1000,
+    class 6 from 20 to 100 in bins of 150, and so on). The second size follows the first closely in
+    class 7 (first - 10 to first + 10) and opposes it in class 8 (110 - first to 130 - first). Class
+    9 has the items of class 1 in bins cut so that all bins together are just large enough in both
+    sizes, class 10 triplets that fill bins of 100 exactly, so its optimum is a third of the items.
 
     Parameters
     ----------
@@ -121,10 +148,11 @@ def caprara_toth(
 
     Notes
     -----
-    Source: Caprara and Toth, Discrete Applied Mathematics 111 (2001); ranges as two public generators of its classes have
-    them (M. Stillwell's vpack, github.com/marklee77/vpack; for class 10 also the one of Mommessin et al., 2022,
-    github.com/Vectorpack/experiments_vector_paper). Two cases that they leave open are closed here: in class 9 a bin holds
-    the largest item at least, in class 10 no item has two sizes of 0.
+    Source: Caprara and Toth, Discrete Applied Mathematics 111 (2001); ranges as two public
+    generators of its classes have them (M. Stillwell's vpack, github.com/marklee77/vpack; for class
+    10 also the one of Mommessin et al., 2022, github.com/Vectorpack/experiments_vector_paper). Two
+    cases that they leave open are closed here: in class 9 a bin holds the largest item at least, in
+    class 10 no item has two sizes of 0.
     """
     bins = np.zeros(2, dtype=np.int64)
     if number == 10:
@@ -184,7 +212,9 @@ def few_types(
 
 
 def _triplets(items: int, rng: np.random.Generator) -> Integers:
-    """Three items at a time that fill a bin of 100 x 100 exactly: two from 25 to 50 in both sizes, and what they leave."""
+    """Three items at a time that fill a bin of 100 x 100 exactly: two from 25 to 50 in both sizes,
+    and what they leave.
+    """
     if items % 3:
         raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
     rows: list[Integers] = []

@@ -16,7 +16,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 LARGEST = 2**53
-"""No total of this package's integer arithmetic may reach it: exact in int64, and exact when divided as floats."""
+"""No total of this package's integer arithmetic may reach it: exact in int64, and exact when
+divided as floats.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +38,13 @@ class Packing(Instance):
     servers : (p,) array, optional
         Servers of each class; inf = as many as needed (all of them when not given).
     initial : (p, k) array of whole numbers, optional
-        What a server had before anything ran on it, at least `capacity` (and the same when not given): utilizations
-        are measured against it.
+        What a server had before anything ran on it, at least `capacity` (and the same when not
+        given): utilizations are measured against it.
     cost : (p,) array of whole numbers, optional
         Price of using one server of each class, at least 1 (and 1 when not given).
     partial : bool
-        Whether a finite request is only a cap and may be served in part. Otherwise it must be served whole.
+        Whether a finite request is only a cap and may be served in part. Otherwise it must be
+        served whole.
     resources, names : strings, optional
         Names of the k resources and the s VM types.
 
@@ -66,17 +69,27 @@ class Packing(Instance):
     def __post_init__(self) -> None:
         capacity, demand = _set_amounts(self, "capacity"), _set_amounts(self, "demand")
         if len(capacity) == 0:
-            raise InvalidInstance("capacity", "empty", "at least one class of servers", "An empty cluster holds nothing")
+            raise InvalidInstance(
+                "capacity",
+                "empty",
+                "at least one class of servers",
+                "An empty cluster holds nothing",
+            )
         if capacity.shape[1] == 0:
-            raise InvalidInstance("capacity", "without resources", "at least one column per resource")
+            raise InvalidInstance(
+                "capacity", "without resources", "at least one column per resource"
+            )
         if len(demand) == 0:
             raise InvalidInstance("demand", "empty", "at least one type of VM")
         if demand.shape[1] != capacity.shape[1]:
             raise InvalidInstance(
-                "demand", f"given for {demand.shape[1]} resources", f"{capacity.shape[1]} of them, as in capacity",
+                "demand", f"given for {demand.shape[1]} resources",
+                f"{capacity.shape[1]} of them, as in capacity",
                 "Give every VM type one amount per resource, 0 where it needs none",
             )  # fmt: skip
-        set_field(self, "resources", names_of("resources", self.resources, capacity.shape[1], "resource"))
+        set_field(
+            self, "resources", names_of("resources", self.resources, capacity.shape[1], "resource")
+        )
         set_field(self, "names", names_of("names", self.names, len(demand), "type of VM"))
         _set_numbers(self, "request", len(demand), "VMs", "one per type of VM")
         _set_numbers(self, "servers", len(capacity), "servers", "one per server class")
@@ -137,9 +150,13 @@ class Packing(Instance):
         return max(int(finite.sum()), self.types)
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: how many servers and VMs, and the fewest servers that volume alone allows."""
+        """Facts for people: how many servers and VMs, and the fewest servers that volume alone
+        allows.
+        """
         finite = self.wanted[~self.elastic]
-        servers = "as many as needed" if np.isinf(self.available).any() else f"{self.available.sum():.0f}"
+        servers = (
+            "as many as needed" if np.isinf(self.available).any() else f"{self.available.sum():.0f}"
+        )
         facts: dict[str, object] = {
             **super().summary(),
             "server classes": self.classes,
@@ -149,7 +166,9 @@ class Packing(Instance):
             "VMs wanted": f"{finite.sum():.0f}" if len(finite) else "elastic",
         }
         if 0 < len(finite) < self.types:
-            facts["VMs wanted"] = f"{finite.sum():.0f}, and {self.types - len(finite)} types elastic"
+            facts["VMs wanted"] = (
+                f"{finite.sum():.0f}, and {self.types - len(finite)} types elastic"
+            )
         if self.partial:
             facts["requests"] = "may be served in part"
         if (self.price != 1).any():
@@ -157,7 +176,9 @@ class Packing(Instance):
         return facts
 
     def document(self) -> dict[str, Any]:
-        """The fields as JSON values; what equals its default beside the issue's six fields is left out."""
+        """The fields as JSON values; what equals its default beside the issue's six fields is left
+        out.
+        """
         content = {
             "capacity": plain(self.capacity),
             "initial": plain(self.start),
@@ -178,24 +199,34 @@ class Packing(Instance):
         if hollow.any():
             place = int(np.argmax(hollow))
             raise InvalidInstance(
-                f"capacity[{place}]", "zero in every resource", "a server with something free", "Drop the class"
+                f"capacity[{place}]",
+                "zero in every resource",
+                "a server with something free",
+                "Drop the class",
             )
         missing = ~(self.capacity > 0).any(axis=0)
         if missing.any():
             place = int(np.argmax(missing))
             raise InvalidInstance(
-                f"capacity[:, {place}]", f"zero of {self.resources[place]!r} on every server", "a resource that some server has",
+                f"capacity[:, {place}]", f"zero of {self.resources[place]!r} on every server",
+                "a resource that some server has",
                 "Drop the resource, or give its capacity",
             )  # fmt: skip
         if self.available.sum() == 0:
-            raise InvalidInstance("servers", "zero in every class", "at least one server", "An empty cluster holds nothing")
+            raise InvalidInstance(
+                "servers",
+                "zero in every class",
+                "at least one server",
+                "An empty cluster holds nothing",
+            )
         if self.wanted.sum() == 0:
             raise InvalidInstance("request", "zero for every type", "at least one VM")
         nothing = ~(self.demand > 0).any(axis=1)
         if nothing.any():
             place = int(np.argmax(nothing))
             raise InvalidInstance(
-                f"demand[{place}]", f"zero in every resource for {self.names[place]!r}", "a VM that takes something",
+                f"demand[{place}]", f"zero in every resource for {self.names[place]!r}",
+                "a VM that takes something",
                 "Drop the type: any number of such VMs fits anywhere",
             )  # fmt: skip
 
@@ -205,11 +236,17 @@ class Packing(Instance):
             return
         initial = _set_amounts(self, "initial")
         if initial.shape != self.capacity.shape:
-            raise InvalidInstance("initial", f"of shape {initial.shape}", f"the shape of capacity, {self.capacity.shape}")
+            raise InvalidInstance(
+                "initial",
+                f"of shape {initial.shape}",
+                f"the shape of capacity, {self.capacity.shape}",
+            )
         if (initial < self.capacity).any():
             m, j = (int(i) for i in np.argwhere(initial < self.capacity)[0])
             raise InvalidInstance(
-                f"initial[{m}, {j}]", initial[m, j], f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}"
+                f"initial[{m}, {j}]",
+                initial[m, j],
+                f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}",
             )
 
     def _validate_items(self) -> None:
@@ -223,9 +260,13 @@ class Packing(Instance):
             where = "no single server has all of it"
             if over.any():
                 j = int(np.argmax(over))
-                where = f"{self.demand[i, j]} of {self.resources[j]!r} where the largest server has {largest[j]}"
+                where = (
+                    f"{self.demand[i, j]} of {self.resources[j]!r} where the largest "
+                    f"server has {largest[j]}"
+                )
             raise InvalidInstance(
-                f"demand[{i}]", f"larger than every server for VM type {self.names[i]!r}: {where}", "a VM that fits some server",
+                f"demand[{i}]", f"larger than every server for VM type {self.names[i]!r}: {where}",
+                "a VM that fits some server",
                 "Make the VM smaller, or add a server class that holds it",
             )  # fmt: skip
 
@@ -236,14 +277,27 @@ class Packing(Instance):
         vms = sum(wanted)  # no answer uses more servers than that of a class without limit
         used = [vms if np.isinf(number) else int(number) for number in self.available]
         rows = [
-            ("servers", sum(n * max(row) for n, row in zip(finite, self.start.tolist(), strict=True))),
+            (
+                "servers",
+                sum(n * max(row) for n, row in zip(finite, self.start.tolist(), strict=True)),
+            ),
             ("cost", sum(max(n, 1) * c for n, c in zip(used, self.price.tolist(), strict=True))),
             ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
         ]
-        rows.append(("request", sum(n * max(row) for n, row in zip(wanted, self.demand.tolist(), strict=True))))
+        rows.append(
+            (
+                "request",
+                sum(n * max(row) for n, row in zip(wanted, self.demand.tolist(), strict=True)),
+            )
+        )
         for name, total in rows:
             if total >= LARGEST:
-                raise InvalidInstance(name, f"as large as {total:.3g} in total", "totals below 2**53", "Use a larger unit")
+                raise InvalidInstance(
+                    name,
+                    f"as large as {total:.3g} in total",
+                    "totals below 2**53",
+                    "Use a larger unit",
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +307,9 @@ class Placement(Solution):
     Parameters
     ----------
     count : (servers used, s) array
-        VMs of each type on each server. Servers that hold nothing are dropped, the others sorted by class and then by
-        count: servers of one class are interchangeable, so equal placements compare equal.
+        VMs of each type on each server. Servers that hold nothing are dropped, the others sorted by
+        class and then by count: servers of one class are interchangeable, so equal placements
+        compare equal.
     server_class : (servers used,) class of each server.
     """
 
@@ -266,11 +321,21 @@ class Placement(Solution):
     def __post_init__(self) -> None:
         raw = np.asarray(self.count)
         count = frozen_array(
-            "count", raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw, np.int64, 2
+            "count",
+            raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw,
+            np.int64,
+            2,
         )
-        kind = frozen_array("server_class", np.asarray(self.server_class, dtype=np.int64 if raw.size == 0 else None), np.int64, 1)
+        kind = frozen_array(
+            "server_class",
+            np.asarray(self.server_class, dtype=np.int64 if raw.size == 0 else None),
+            np.int64,
+            1,
+        )
         if len(count) != len(kind) and count.size:
-            raise InvalidInstance("server_class", f"of length {len(kind)}", f"{len(count)} entries, one per server")
+            raise InvalidInstance(
+                "server_class", f"of length {len(kind)}", f"{len(count)} entries, one per server"
+            )
         if count.size == 0:
             kind = kind[:0]
         keep = (count != 0).any(axis=1)
@@ -286,7 +351,9 @@ class Placement(Solution):
 
     def totals(self, types: int) -> Integers:
         """(s,) VMs of each type placed; zeros when nothing is."""
-        total: Integers = self.count.sum(axis=0) if len(self.count) else np.zeros(types, dtype=np.int64)
+        total: Integers = (
+            self.count.sum(axis=0) if len(self.count) else np.zeros(types, dtype=np.int64)
+        )
         return total
 
 
@@ -300,33 +367,51 @@ def check(instance: Packing, placement: Placement) -> None:
     """
     count, kind = placement.count, placement.server_class
     if len(count) and count.shape[1] != instance.types:
-        raise InfeasibleSolution(f"count has {count.shape[1]} columns; the instance has {instance.types} VM types")
+        raise InfeasibleSolution(
+            f"count has {count.shape[1]} columns; the instance has {instance.types} VM types"
+        )
     if (count < 0).any():
         m, i = (int(entry) for entry in np.argwhere(count < 0)[0])
-        raise InfeasibleSolution(f"server {m} holds {count[m, i]} VMs of type {instance.names[i]!r}; expected 0 or more")
+        raise InfeasibleSolution(
+            f"server {m} holds {count[m, i]} VMs of type {instance.names[i]!r}; expected 0 or more"
+        )
     if ((kind < 0) | (kind >= instance.classes)).any():
         wrong = int(kind[(kind < 0) | (kind >= instance.classes)][0])
-        raise InfeasibleSolution(f"server_class names class {wrong}; classes are 0 to {instance.classes - 1}")
+        raise InfeasibleSolution(
+            f"server_class names class {wrong}; classes are 0 to {instance.classes - 1}"
+        )
     used = np.bincount(kind, minlength=instance.classes)
     if (used > instance.available).any():
         c = int(np.argmax(used > instance.available))
-        raise InfeasibleSolution(f"{used[c]} servers of class {c} are used; there are {instance.available[c]:.0f}")
+        raise InfeasibleSolution(
+            f"{used[c]} servers of class {c} are used; there are {instance.available[c]:.0f}"
+        )
     if len(count) and count.max() > LARGEST // int(instance.demand.max()):
-        raise InfeasibleSolution(f"a server holds {count.max()} VMs of one type, more than any capacity")
-    load = count @ instance.demand if len(count) else np.zeros((0, instance.capacity.shape[1]), dtype=np.int64)
+        raise InfeasibleSolution(
+            f"a server holds {count.max()} VMs of one type, more than any capacity"
+        )
+    load = (
+        count @ instance.demand
+        if len(count)
+        else np.zeros((0, instance.capacity.shape[1]), dtype=np.int64)
+    )
     over = load > instance.capacity[kind]
     if over.any():
         m, j = (int(entry) for entry in np.argwhere(over)[0])
         raise InfeasibleSolution(
-            f"server {m} (class {kind[m]}) holds {load[m, j]} of {instance.resources[j]!r}; its capacity is"
+            f"server {m} (class {kind[m]}) holds {load[m, j]} of {instance.resources[j]!r}; "
+            "its capacity is"
             f" {instance.capacity[kind[m], j]}"
         )
     total = placement.totals(instance.types)
-    wrong_number = (total > instance.wanted) | ((total != instance.wanted) & ~instance.elastic & (not instance.partial))
+    wrong_number = (total > instance.wanted) | (
+        (total != instance.wanted) & ~instance.elastic & (not instance.partial)
+    )
     if wrong_number.any():
         i = int(np.argmax(wrong_number))
         raise InfeasibleSolution(
-            f"{total[i]} VMs of type {instance.names[i]!r} are placed; {instance.wanted[i]:.0f} are requested"
+            f"{total[i]} VMs of type {instance.names[i]!r} are placed; "
+            f"{instance.wanted[i]:.0f} are requested"
         )
 
 
@@ -341,6 +426,11 @@ def fixed_servers(instance: Packing) -> bool:
     return bool(np.isfinite(instance.servers).all())
 
 
+def ends(instance: Packing) -> bool:
+    """Whether VMs stop coming or servers run out."""
+    return fixed_servers(instance) or not instance.elastic.any()
+
+
 def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
     """(n, m) whether each demand (n, k) fits each room (m, k)."""
     result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)
@@ -352,7 +442,9 @@ def _set_amounts(instance: Packing, name: str) -> Integers:
     amounts: Integers = set_array(instance, name, np.int64, 2)
     refuse(name, amounts, amounts < 0, "a whole amount, 0 or more")
     if amounts.size and amounts.max() >= LARGEST:
-        raise InvalidInstance(name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit")
+        raise InvalidInstance(
+            name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit"
+        )
     return amounts
 
 

@@ -1,4 +1,6 @@
-"""What every instance and every solution is: a frozen, validated, comparable dataclass of arrays."""
+"""What every instance and every solution is: a frozen, validated, comparable dataclass of
+arrays.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ class _Record:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in _fields(self) if f.compare)
+        return all(
+            _same(getattr(self, f.name), getattr(other, f.name)) for f in _fields(self) if f.compare
+        )
 
     def __hash__(self) -> int:
         return hash(tuple(_hashable(getattr(self, f.name)) for f in _fields(self) if f.compare))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickled arrays are read-only again: what a method changed would be judged by what it made of it."""
+        """Unpickled arrays are read-only again: what a method changed would be judged by what it
+        made of it.
+        """
         self.__dict__.update(state)
         for entry in _fields(self):
             value = getattr(self, entry.name)
@@ -87,12 +93,16 @@ class Solution(_Record):
         """The inverse of `document`."""
         known = {f.name for f in dataclasses.fields(cls)}
         if unknown := set(document) - known:
-            raise InvalidInstance("solution", f"given the field {min(unknown)!r}", f"only {', '.join(sorted(known))}")
+            raise InvalidInstance(
+                "solution", f"given the field {min(unknown)!r}", f"only {', '.join(sorted(known))}"
+            )
         return cls(**{key: restored(value) for key, value in document.items()})
 
 
 def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[Any, Any]:
-    """A read-only copy of `value` with the given type and number of dimensions, or a clear error."""
+    """A read-only copy of `value` with the given type and number of dimensions, or a clear
+    error.
+    """
     try:
         raw = np.asarray(value)
         if raw.dtype.kind == "c":
@@ -103,15 +113,24 @@ def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[An
         raise InvalidInstance(owner, "a number beyond every float", "numbers below 1e308") from None
     except (ValueError, TypeError):
         raise InvalidInstance(
-            owner, "ragged or not numeric", f"a {_shape_word(ndim)} of numbers", "Give every row the same length"
+            owner,
+            "ragged or not numeric",
+            f"a {_shape_word(ndim)} of numbers",
+            "Give every row the same length",
         ) from None
     if raw.ndim != ndim:
-        raise InvalidInstance(owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers")
-    if np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu":  # an unsigned number would turn round
+        raise InvalidInstance(
+            owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers"
+        )
+    if (
+        np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu"
+    ):  # an unsigned number would turn round
         broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
         if broken.any():
             place = tuple(int(i) for i in np.argwhere(broken)[0])
-            raise InvalidInstance(f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number")
+            raise InvalidInstance(
+                f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number"
+            )
     array = np.array(raw, dtype=dtype)
     array.flags.writeable = False
     return array
@@ -167,7 +186,10 @@ def _fields(record: object) -> tuple[dataclasses.Field[Any], ...]:
 
 def _same(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        return np.array_equal(left, right, equal_nan=False) and np.asarray(left).dtype == np.asarray(right).dtype
+        return (
+            np.array_equal(left, right, equal_nan=False)
+            and np.asarray(left).dtype == np.asarray(right).dtype
+        )
     return bool(left == right)
 
 

@@ -1,4 +1,6 @@
-"""Data of others, fetched on request and checked by sha256; nothing of it ships with the package."""
+"""Data of others, fetched on request and checked by sha256; nothing of it ships with the
+package.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,13 @@ DATASETS: dict[str, Dataset] = {
         license="none stated in its repository",
     ),
     "lpc-egee": Dataset(
-        what="235 thousand serial jobs of a 70-node cluster, 2004-2005 (LPC-EGEE, Parallel Workloads Archive, cleaned)",
+        what="235 thousand serial jobs of a 70-node cluster, 2004-2005 (LPC-EGEE, Parallel "
+        "Workloads Archive, cleaned)",
         url="https://www.cs.huji.ac.il/labs/parallel/workload/l_lpc/LPC-EGEE-2004-1.2-cln.swf.gz",
         sha256="2fc37df5cc14c355fc7a88235f72e54fdf5f0d93de09399d015383ee5c35a59d",
         form="swf",
-        license="free for research; acknowledge Emmanuel Medernach (LPC) and the Parallel Workloads Archive",
+        license="free for research; acknowledge Emmanuel Medernach (LPC) and the Parallel "
+        "Workloads Archive",
     ),
 }
 
@@ -60,12 +64,18 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     target = Path(folder) if folder is not None else Path(pooch.os_cache("cotenant"))
     try:
         found = pooch.retrieve(
-            entry.url, known_hash=f"sha256:{entry.sha256}", fname=f"{name}-{Path(entry.url).name}", path=target
+            entry.url,
+            known_hash=f"sha256:{entry.sha256}",
+            fname=f"{name}-{Path(entry.url).name}",
+            path=target,
         )
     except ValueError as error:  # pooch's word for a hash that differs
-        raise InvalidFile(f"{name}: what was downloaded from {entry.url} is not the file expected: {error}") from None
+        raise InvalidFile(
+            f"{name}: what was downloaded from {entry.url} is not the file expected: {error}"
+        ) from None
     except OSError as error:  # requests' errors are OSErrors too
         raise InvalidFile(
-            f"{name} cannot be fetched from {entry.url}: {error}; download it by hand and use cotenant convert"
+            f"{name} cannot be fetched from {entry.url}: {error}; download it by hand and use "
+            "cotenant convert"
         ) from None
     return Path(found)

@@ -22,17 +22,26 @@ Entries = Annotated[list[Entry], _FirstOnly()]
 
 
 def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, str]:
-    """Where the first wrong field of a document stands (keys and indices), what is there, and what was expected, in words."""
+    """Where the first wrong field of a document stands (keys and indices), what is there, and what
+    was expected, in words.
+    """
     first = error.errors(include_url=False)[0]
     place = [part for part in first["loc"] if not (isinstance(part, str) and part.endswith("]"))]
     seen = "missing" if first["type"] == "missing" else shortened(first["input"])
-    words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ").removeprefix("Field required")
+    words = (
+        first["msg"]
+        .removeprefix("Input should be ")
+        .removeprefix("Value error, ")
+        .removeprefix("Field required")
+    )
     return place, seen, words or "a value"
 
 
 def in_words(place: list[str | int]) -> str:
     """A place in a document as people write it, such as "penalty[0][1]"."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(
+        "."
+    )
 
 
 def shortened(value: object) -> str:

@@ -6,9 +6,9 @@
     ├── InvalidInstance     what is given breaks a rule of its problem (field, value, cure)
     ├── InvalidFile         a file cannot be read, is no document of ours, or cannot be written
     ├── InvalidOption       an option of a method, generator or reader is unknown or out of range
-    ├── UnknownName         a problem, method, metric, data set or bundled instance of that name is not known
+    ├── UnknownName         no problem, method, metric, data set or bundled instance has that name
     ├── InfeasibleSolution  an answer breaks a rule of its instance (raised by `check`)
-    ├── NoSolution          the instance is valid, but it has no feasible answer (proved), or a heuristic found none
+    ├── NoSolution          a valid instance has no feasible answer (proved), or none was found
     ├── EngineError         a solver library failed in a way that leaves nothing to report
     └── ShortOfMemory       the machine gives this process no more memory, threads or processes
 """
@@ -49,7 +49,9 @@ class UnknownName(CotenantError, LookupError):
     """A name that no table knows; the message lists the near ones."""
 
     def __init__(self, what: str, name: object, known: Iterable[str], listing: str = "") -> None:
-        super().__init__(f"no {what} is named {str(name)!r}; {suggest(str(name), known, listing=listing)}")
+        super().__init__(
+            f"no {what} is named {str(name)!r}; {suggest(str(name), known, listing=listing)}"
+        )
 
 
 class InfeasibleSolution(CotenantError):
@@ -82,13 +84,17 @@ _NEAR = 0.5
 
 
 def suggest(name: str, known: Iterable[str], most: int = 4, listing: str = "") -> str:
-    """Name the known entries nearest to `name`; when nothing is near all of them, or the command that lists them, if any."""
+    """Name the known entries nearest to `name`; when nothing is near all of them, or the command
+    that lists them, if any.
+    """
     from difflib import SequenceMatcher
 
     names = list(known)
     name = name[:_LONGEST]
     alike = {entry: SequenceMatcher(None, entry.lower(), name.lower()).ratio() for entry in names}
-    near = [entry for entry in sorted(names, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR][:most]
+    near = [
+        entry for entry in sorted(names, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR
+    ][:most]
     if near:
         return "did you mean " + " or ".join(near) + "?"
     if listing:

@@ -1,4 +1,6 @@
-"""Fields of instances and answers: turned into read-only arrays, numbers and names, and refused with the place that is wrong."""
+"""Fields of instances and answers: turned into read-only arrays, numbers and names, and refused
+with the place that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from .base import frozen_array, repeated, set_field
 from .errors import InvalidInstance
 
 
-def set_array(record: object, name: str, dtype: Any, ndim: int = 1, length: int | None = None, per: str = "") -> Any:
+def set_array(
+    record: object, name: str, dtype: Any, ndim: int = 1, length: int | None = None, per: str = ""
+) -> Any:
     """Turn a field into a read-only array of a type and number of dimensions, and return it.
 
     Parameters
@@ -29,14 +33,20 @@ def set_array(record: object, name: str, dtype: Any, ndim: int = 1, length: int 
 def require_length(name: str, values: Any, length: int, per: str) -> None:
     """Raise InvalidInstance unless there are so many values."""
     if len(values) != length:
-        raise InvalidInstance(name, f"of length {len(values)}", f"{length} entries{per and f', {per}'}")
+        raise InvalidInstance(
+            name, f"of length {len(values)}", f"{length} entries{per and f', {per}'}"
+        )
 
 
-def refuse(name: str, values: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], expected: str, cure: str = "") -> None:
+def refuse(
+    name: str, values: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], expected: str, cure: str = ""
+) -> None:
     """Raise InvalidInstance for the first of the values that is wrong, if any is."""
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise InvalidInstance(f"{name}[{', '.join(map(str, place))}]", values[place], expected, cure)
+        raise InvalidInstance(
+            f"{name}[{', '.join(map(str, place))}]", values[place], expected, cure
+        )
 
 
 def names_of(name: str, names: Any, length: int, of: str) -> tuple[str, ...]:
@@ -55,7 +65,11 @@ def names_of(name: str, names: Any, length: int, of: str) -> tuple[str, ...]:
 
 def as_number(name: str, value: Any, expected: str = "a number", cure: str = "") -> float:
     """A number (infinite ones too) as a float."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or value != value:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.integer | np.floating)
+        or value != value
+    ):
         raise InvalidInstance(name, repr(value), expected, cure)
     try:
         return float(value)

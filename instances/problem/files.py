@@ -40,10 +40,15 @@ def bundled() -> list[str]:
 
 
 def locate(source: str | os.PathLike[str]) -> Path:
-    """The file that `source` means: a path that exists, "-" for standard input, or a bundled instance `problem/name`."""
+    """The file that `source` means: a path that exists, "-" for standard input, or a bundled
+    instance `problem/name`.
+    """
     path = Path(source)
     if os.path.isdir(path):
-        raise InvalidFile(f"{path} is a folder; name one instance file in it (`cotenant compare` and `read_all` take folders)")
+        raise InvalidFile(
+            f"{path} is a folder; name one instance file in it (`cotenant compare` and "
+            "`read_all` take folders)"
+        )
     if is_standard_input(source) or os.path.exists(path):
         return path
     text = os.fspath(source).replace("\\", "/")
@@ -68,7 +73,8 @@ def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance
     Raises
     ------
     InvalidFile
-        The file is missing, truncated, not JSON, not a document of this package, or of another problem.
+        The file is missing, truncated, not JSON, not a document of this package, or of another
+        problem.
     InvalidInstance
         A field is missing, unknown, of the wrong type, or breaks a rule of the problem.
     """
@@ -78,16 +84,26 @@ def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance
 
 
 def document(text: str, path: Path) -> dict[str, Any]:
-    """The content of a document of this package, of whatever kind; raises InvalidFile when it is none."""
+    """The content of a document of this package, of whatever kind; raises InvalidFile when it is
+    none.
+    """
     content = parse_json(text, path)
     if "cotenant" not in content:
-        raise InvalidFile(f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, "problem": ...}}')
+        raise InvalidFile(
+            f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, '
+            f'"problem": ...}}'
+        )
     if content["cotenant"] != FORMAT:
-        raise InvalidFile(f"{path}: cotenant is {shortened(content['cotenant'])}; this version reads format {FORMAT}")
+        raise InvalidFile(
+            f"{path}: cotenant is {shortened(content['cotenant'])}; this version reads format "
+            f"{FORMAT}"
+        )
     return content
 
 
-def instance_of(content: dict[str, Any], text: str, path: Path, problem: str | None = None) -> Instance:
+def instance_of(
+    content: dict[str, Any], text: str, path: Path, problem: str | None = None
+) -> Instance:
     """The instance that a document holds; see `read` for what it raises."""
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
@@ -102,10 +118,17 @@ def instance_of(content: dict[str, Any], text: str, path: Path, problem: str | N
 
 def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
     """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path."""
-    content = {"cotenant": FORMAT, "problem": instance.problem, "name": instance.name, "source": instance.source}
+    content = {
+        "cotenant": FORMAT,
+        "problem": instance.problem,
+        "name": instance.name,
+        "source": instance.source,
+    }
     if not os.fspath(path).endswith(SUFFIXES):
         raise InvalidFile(f"{os.fspath(path)} must end in .json or .json.gz")
-    return write_text(path, json.dumps({**content, **plain(instance.document())}, allow_nan=False) + "\n")
+    return write_text(
+        path, json.dumps({**content, **plain(instance.document())}, allow_nan=False) + "\n"
+    )
 
 
 def schema(problem: str) -> dict[str, Any]:
@@ -124,9 +147,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     """Write a file whole, then rename it into place; nothing half-written is ever left.
 
-    A file that was there keeps its mode, and its owner and group where this process may set them (not its further names by
-    hard links). A link stays a link: the file that it names is written. A device or a pipe, such as /dev/stdout, is written
-    to as it is.
+    A file that was there keeps its mode, and its owner and group where this process may set them
+    (not its further names by hard links). A link stays a link: the file that it names is written. A
+    device or a pipe, such as /dev/stdout, is written to as it is.
     """
     target = Path(path)
     temporary = None
@@ -137,9 +160,15 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
             return target
         final = Path(os.path.realpath(target))
         before = final.stat() if final.exists() else None
-        temporary = final.parent / f".cotenant-{secrets.token_hex(8)}"  # not of the final name, which may be as long as can be
+        temporary = (
+            final.parent / f".cotenant-{secrets.token_hex(8)}"
+        )  # not of the final name, which may be as long as can be
         # Private until it has its mode; a new file has what the process gives to all of its own.
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if before is None else 0o600)
+        handle = os.open(
+            temporary,
+            os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY,
+            0o666 if before is None else 0o600,
+        )
         with os.fdopen(handle, "wb") as stream:
             if before is not None:
                 _keep_mode(temporary, before)
@@ -159,12 +188,16 @@ _BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 
 
 def _keep_mode(path: Path, before: os.stat_result) -> None:
-    """Give a new file the owner, the group and the mode of the one whose place it takes, as far as this process may."""
+    """Give a new file the owner, the group and the mode of the one whose place it takes, as far as
+    this process may.
+    """
     if hasattr(os, "chown"):
         for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
             with suppress(OSError):
                 os.chown(path, owner, group)
-    os.chmod(path, stat.S_IMODE(before.st_mode) & 0o777)  # what a program may do as another is not handed to other content
+    os.chmod(
+        path, stat.S_IMODE(before.st_mode) & 0o777
+    )  # what a program may do as another is not handed to other content
 
 
 def _document_type(problem: str) -> type[pydantic.BaseModel]:
@@ -180,7 +213,9 @@ def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Ins
         document = _document_type(name).model_validate(content, strict=True)
     except pydantic.ValidationError as error:
         place, seen, expected = wrong_field(error)
-        raise InvalidInstance(f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected) from None
+        raise InvalidInstance(
+            f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected
+        ) from None
     try:
         made = document.build()  # type: ignore[attr-defined]
     except InvalidInstance as error:
@@ -189,13 +224,19 @@ def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Ins
     return made
 
 
-def _refuse_unknown(document: type[pydantic.BaseModel], content: dict[str, Any], text: str, path: Path) -> None:
-    """Raise InvalidInstance for the first field that is none of a document's, or of a document's in it."""
+def _refuse_unknown(
+    document: type[pydantic.BaseModel], content: dict[str, Any], text: str, path: Path
+) -> None:
+    """Raise InvalidInstance for the first field that is none of a document's, or of a document's in
+    it.
+    """
     known = document.model_fields
     for name, value in content.items():
         if name not in known:
             where = f"{path}{_line_of(text, [name])}: field {shortened(name)}"
-            raise InvalidInstance(where, "unknown", f"one of {', '.join(known)}", suggest(name, known))
+            raise InvalidInstance(
+                where, "unknown", f"one of {', '.join(known)}", suggest(name, known)
+            )
         if isinstance(value, dict) and hasattr(known[name].annotation, "model_fields"):
             inner: Any = known[name].annotation
             _refuse_unknown(inner, value, text, path)

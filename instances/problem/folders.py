@@ -20,7 +20,8 @@ class Gathered:
 
     Attributes
     ----------
-    files : where each instance was read from, as it can be given again (a path, or a bundled instance's name), and it.
+    files : where each instance was read from, as it can be given again (a path, or a bundled
+        instance's name), and it.
     results : files in folders that hold results, and were left out.
     """
 
@@ -36,19 +37,24 @@ class Gathered:
     def count(self) -> str:
         """How many of each problem, in words: "3 colocation, 2 market instances"."""
         kinds = Counter(instance.problem for instance in self.files.values())
-        return f"{', '.join(f'{number} {problem}' for problem, number in kinds.items())} instance{'s' * (len(self.files) > 1)}"
+        return (
+            f"{', '.join(f'{number} {problem}' for problem, number in kinds.items())} "
+            f"instance{'s' * (len(self.files) > 1)}"
+        )
 
 
 def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
     """Read instances of any problem from files, bundled instances and folders.
 
-    A folder stands for every .json and .json.gz file in it and in the folders below, in the order of their paths; hidden
-    ones are passed over, and results (`cotenant solve --out`) are left out. A file that is met twice is read once.
+    A folder stands for every .json and .json.gz file in it and in the folders below, in the order
+    of their paths; hidden ones are passed over, and results (`cotenant solve --out`) are left out.
+    A file that is met twice is read once.
 
     Raises
     ------
     InvalidFile, InvalidInstance, UnknownName
-        A file is not what `read` takes; a folder holds a file that is no document of this package, or no instance at all.
+        A file is not what `read` takes; a folder holds a file that is no document of this package,
+        or no instance at all.
     """
     files: dict[str, Instance] = {}
     results: list[str] = []
@@ -57,7 +63,9 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
         if not os.path.isdir(source):
             found = {os.fspath(source): locate(source)}
         elif not (found := _documents(Path(source))):
-            raise InvalidFile(f"{source} holds no instance (.json or .json.gz); name a folder with instance files")
+            raise InvalidFile(
+                f"{source} holds no instance (.json or .json.gz); name a folder with instance files"
+            )
         fresh = {name: path for name, path in found.items() if path.resolve() not in seen}
         seen |= {path.resolve() for path in fresh.values()}
         for name, path in fresh.items():
@@ -73,7 +81,13 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
 
 
 def _documents(folder: Path) -> dict[str, Path]:
-    """Every file in a folder and below it that could be a document, hidden ones left out, in order."""
+    """Every file in a folder and below it that could be a document, hidden ones left out, in
+    order.
+    """
     found = (path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
-    shown = sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    shown = sorted(
+        path
+        for path in found
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
     return {str(path): path for path in shown}

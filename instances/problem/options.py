@@ -1,4 +1,6 @@
-"""Options of methods, generators and readers: checked by name, and read from `key=value` text by annotation."""
+"""Options of methods, generators and readers: checked by name, and read from `key=value` text by
+annotation.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 
 def option_names(takers: Takers, house: Set[str] = HOUSE) -> list[str]:
-    """The options that a method, generator or reader takes (or that any of several functions takes), in order."""
+    """The options that a method, generator or reader takes (or that any of several functions
+    takes), in order.
+    """
     names = (name for function in _several(takers) for name in _keywords(function))
     return list(dict.fromkeys(name for name in names if name not in house))
 
@@ -25,26 +29,35 @@ def option_names(takers: Takers, house: Set[str] = HOUSE) -> list[str]:
 def accepts(function: Callable[..., Any], parameter: str) -> bool:
     """Whether `function` takes `parameter` (or any keyword)."""
     parameters = inspect.signature(function).parameters
-    return parameter in parameters or any(entry.kind is entry.VAR_KEYWORD for entry in parameters.values())
+    return parameter in parameters or any(
+        entry.kind is entry.VAR_KEYWORD for entry in parameters.values()
+    )
 
 
-def check_options(takers: Takers, options: Mapping[str, Any], owner: str, house: Set[str] = HOUSE) -> None:
+def check_options(
+    takers: Takers, options: Mapping[str, Any], owner: str, house: Set[str] = HOUSE
+) -> None:
     """Refuse an option that none of the functions takes, before any work starts."""
     known = option_names(takers, house)
     for name in options:
         if name in house:
-            raise InvalidOption(f"{name} is not an option of {owner}; it has a parameter of its own")
+            raise InvalidOption(
+                f"{name} is not an option of {owner}; it has a parameter of its own"
+            )
         if not any(accepts(function, name) for function in _several(takers)):
             raise InvalidOption(f"{owner} has no option {name!r}; {suggest(name, known)}")
 
 
-def parse_options(takers: Takers, texts: Iterable[str], owner: str, house: Set[str] = HOUSE) -> dict[str, Any]:
+def parse_options(
+    takers: Takers, texts: Iterable[str], owner: str, house: Set[str] = HOUSE
+) -> dict[str, Any]:
     """Options from `key=value` texts, converted to the types that the takers' signatures name.
 
     Raises
     ------
     InvalidOption
-        A text without "=", an unknown key, a key given twice, a value that is not of its type, or an option that is missing.
+        A text without "=", an unknown key, a key given twice, a value that is not of its type, or
+        an option that is missing.
     """
     options: dict[str, Any] = {}
     rules: dict[str, Rule] = {}
@@ -63,7 +76,9 @@ def parse_options(takers: Takers, texts: Iterable[str], owner: str, house: Set[s
         for entry in inspect.signature(function).parameters.values():
             needed = entry.kind is entry.KEYWORD_ONLY and entry.default is entry.empty
             if needed and entry.name not in house and entry.name not in options:
-                raise InvalidOption(f"{owner} needs the option {entry.name!r}; write -o {entry.name}=VALUE")
+                raise InvalidOption(
+                    f"{owner} needs the option {entry.name!r}; write -o {entry.name}=VALUE"
+                )
     return options
 
 
@@ -82,7 +97,8 @@ class Option:
 
     Attributes
     ----------
-    name, meaning : as the docstring's Parameters section has them; the meaning is "" where it has none.
+    name, meaning : as the docstring's Parameters section has them; the meaning is "" where it has
+        none.
     default : as it is written, "" when the option must be given.
     takes : the values it takes, in words.
     choices : the values, when they are few and named.
@@ -100,7 +116,9 @@ class Option:
 
 
 def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
-    """The options that a method, generator or reader takes, with what each means, its default and its values."""
+    """The options that a method, generator or reader takes, with what each means, its default and
+    its values.
+    """
     found: dict[str, Option] = {}
     for function in _several(takers):
         rules, meanings = rules_of(function), _meanings(inspect.getdoc(function) or "")
@@ -108,14 +126,34 @@ def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
             if entry.kind is not entry.KEYWORD_ONLY or entry.name in house or entry.name in found:
                 continue
             rule = rules.get(entry.name, _TEXT)
-            default = "" if entry.default is entry.empty else "none" if entry.default is None else str(entry.default)
+            default = (
+                ""
+                if entry.default is entry.empty
+                else "none"
+                if entry.default is None
+                else str(entry.default)
+            )
             choices = tuple(str(choice) for choice in rule.choices)
-            found[entry.name] = Option(entry.name, meanings.get(entry.name, ""), default, rule.values, choices)
+            found[entry.name] = Option(
+                entry.name, meanings.get(entry.name, ""), default, rule.values, choices
+            )
     return list(found.values())
 
 
 def _meanings(text: str) -> dict[str, str]:
-    """What the Parameters section of a numpydoc docstring says of each name; `a, b : text` says it of both."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL)
-    entries = re.findall(r"^(\S[^\n]*?) : (.*?)(?=^\S|\Z)", section.group(1) if section else "", re.MULTILINE | re.DOTALL)
-    return {name.strip(" *"): " ".join(words.split()) for names, words in entries for name in names.split(",")}
+    """What the Parameters section of a numpydoc docstring says of each name; `a, b : text` says it
+    of both.
+    """
+    section = re.search(
+        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    entries = re.findall(
+        r"^(\S[^\n]*?) : (.*?)(?=^\S|\Z)",
+        section.group(1) if section else "",
+        re.MULTILINE | re.DOTALL,
+    )
+    return {
+        name.strip(" *"): " ".join(words.split())
+        for names, words in entries
+        for name in names.split(",")
+    }

@@ -1,7 +1,9 @@
-"""A proof as a file: what is claimed of an instance, and the steps from which `verify.py` works it out again.
+"""A proof as a file: what is claimed of an instance, and the steps from which `verify.py` works it
+out again.
 
-Everything in it is a whole number, a text, or a fraction: the verifier takes no float. A proof has one level, or several
-when a method asks for the best of one objective first and then, among the answers as good, for the best of another.
+Everything in it is a whole number, a text, or a fraction: the verifier takes no float. A proof has
+one level, or several when a method asks for the best of one objective first and then, among the
+answers as good, for the best of another.
 """
 
 from __future__ import annotations
@@ -20,7 +22,14 @@ VERSION = 1
 """Of the format, the value of "cotenant_proof"."""
 
 MOST_DIGITS = 60
-"""Digits of a claimed denominator; longer fractions are rounded to the side where they claim less."""
+"""Digits of a claimed denominator; longer fractions are rounded to the side where they claim
+less.
+"""
+
+MOST_EXACT = 3_900
+"""The same where value and bound are one number and must stay so; the verifier reads no more than
+4,000 digits.
+"""
 
 Says = Literal["optimal", "gap", "infeasible", "equilibrium"]
 
@@ -49,7 +58,9 @@ class Level:
 
     @property
     def says(self) -> Says:
-        """What the claim amounts to; "optimal" only where value and bound are equal as fractions."""
+        """What the claim amounts to; "optimal" only where value and bound are equal as
+        fractions.
+        """
         if self.infeasible:
             return "infeasible"
         if self.epsilon is not None:
@@ -58,12 +69,12 @@ class Level:
 
     def document(self) -> dict[str, Any]:
         """The claim and the steps as JSON values."""
-        up = self.sense == "min"
+        up, most = self.sense == "min", MOST_EXACT if self.says == "optimal" else MOST_DIGITS
         claim: dict[str, Any] = {
             "objective": self.objective,
             "sense": self.sense,
-            "value": None if self.value is None else written(self.value, up=up),
-            "bound": None if self.bound is None else written(self.bound, up=not up),
+            "value": None if self.value is None else written(self.value, up=up, most=most),
+            "bound": None if self.bound is None else written(self.bound, up=not up, most=most),
             "says": self.says,
         }
         if self.epsilon is not None:
@@ -97,7 +108,9 @@ class Proof:
         return all(level.says != "gap" for level in self.levels)
 
     def document(self, name: str, sha256: str) -> dict[str, Any]:
-        """The proof as JSON values, of the instance of that name whose file (unpacked) has that sha256."""
+        """The proof as JSON values, of the instance of that name whose file (unpacked) has that
+        sha256.
+        """
         first, *rest = [level.document() for level in self.levels]
         return {
             "cotenant_proof": VERSION,
@@ -117,9 +130,11 @@ class Proof:
         return write_text(path, text + "\n")
 
 
-def written(value: Fraction, *, up: bool) -> int | str:
-    """A fraction as it stands in a proof, rounded up or down when it is long (by less than the verifier allows)."""
-    if value.denominator >= 10**MOST_DIGITS:
+def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
+    """A fraction as it stands in a proof, rounded up or down when it is long (by less than the
+    verifier allows).
+    """
+    if value.denominator >= 10**most:
         over = 10 ** (MOST_DIGITS // 2) * (value.denominator // abs(value.numerator) + 1)
         low = value.numerator * over // value.denominator
         value = Fraction(low + 1 if up else low, over)

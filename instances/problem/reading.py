@@ -1,4 +1,6 @@
-"""The one reader of files: bounded, of regular files and of standard input, whole or a clear error; text, CSV and JSON."""
+"""The one reader of files: bounded, of regular files and of standard input, whole or a clear error;
+text, CSV and JSON.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,14 @@ from .base import repeated
 from .errors import InvalidFile, InvalidOption
 
 FILE_LIMIT = 64_000_000
-"""Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take twenty times as much."""
+"""Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take
+twenty times as much.
+"""
 
 _BYTES = {"lists and objects": 16, "numbers": 8, "lines": 64}
-"""Bytes of the limit for each of these. A file of shorter ones takes up to fifty times its own memory, or minutes."""
+"""Bytes of the limit for each of these. A file of shorter ones takes up to fifty times its own
+memory, or minutes.
+"""
 
 LIMIT_VARIABLE = "COTENANT_FILE_LIMIT"
 """The environment variable that sets another limit, such as 500MB or 2GB."""
@@ -47,34 +53,46 @@ _GZIP = b"\x1f\x8b"
 
 
 def file_limit() -> int:
-    """Bytes that are read of a file at most: FILE_LIMIT, or what COTENANT_FILE_LIMIT says; raises InvalidOption."""
+    """Bytes that are read of a file at most: FILE_LIMIT, or what COTENANT_FILE_LIMIT says; raises
+    InvalidOption.
+    """
     given = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not given:
         return FILE_LIMIT
     found = re.fullmatch(r"([0-9]{1,15}) *([kMG]?)B?", given, re.IGNORECASE)
     if found is None or int(found[1]) == 0:
-        raise InvalidOption(f"{LIMIT_VARIABLE} is {given!r}; expected a number of bytes above 0, such as 500MB or 2GB")
+        raise InvalidOption(
+            f"{LIMIT_VARIABLE} is {given!r}; expected a number of bytes above 0, such as "
+            "500MB or 2GB"
+        )
     return int(found[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[found[2].lower()]
 
 
 def is_standard_input(path: str | os.PathLike[str]) -> bool:
     """Whether a path means standard input, or what a shell hands over in its place."""
     text = os.fspath(path)
-    return text in STANDARD_INPUT or (text.startswith(_HANDED) and text.removeprefix(_HANDED).isdecimal())
+    return text in STANDARD_INPUT or (
+        text.startswith(_HANDED) and text.removeprefix(_HANDED).isdecimal()
+    )
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a regular file, or of standard input ("-" or /dev/stdin), gunzipped when it is a gzip file.
+    """The content of a regular file, or of standard input ("-" or /dev/stdin), gunzipped when it is
+    a gzip file.
 
     Raises
     ------
     InvalidFile
-        It is missing, a folder, a pipe or a device, cannot be read, or is longer than the limit (`file_limit`); or nothing
-        came on standard input for a minute.
+        It is missing, a folder, a pipe or a device, cannot be read, or is longer than the limit
+        (`file_limit`); or nothing came on standard input for a minute.
     """
     where, limit = os.fspath(path), file_limit()
     try:
-        data = _from_standard_input(where, limit) if is_standard_input(path) else _from_file(where, limit)
+        data = (
+            _from_standard_input(where, limit)
+            if is_standard_input(path)
+            else _from_file(where, limit)
+        )
         if data.startswith(_GZIP) or where.endswith(".gz"):
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
                 data = stream.read(limit + 1)
@@ -84,8 +102,15 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InvalidFile(f"{where} does not exist; check the path") from None
     except IsADirectoryError:
         raise InvalidFile(f"{where} is a folder; name a file in it") from None
-    except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a path with a null character
-        raise InvalidFile(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        zlib.error,
+    ) as error:  # ValueError: a path with a null character
+        raise InvalidFile(
+            f"{where} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if len(data) > limit:
         raise _too_long(where, limit)
     return data
@@ -96,7 +121,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidFile(f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV") from None
+        raise InvalidFile(
+            f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV (a spreadsheet saves it as "
+            "CSV UTF-8)"
+        ) from None
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
@@ -107,7 +135,8 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
 
 
 def require_few(text: str, marks: str, what: str, where: str) -> None:
-    """Raise InvalidFile when a text holds so many lines, lists or numbers that to take it apart is too much.
+    """Raise InvalidFile when a text holds so many lines, lists or numbers that to take it apart is
+    too much.
 
     Parameters
     ----------
@@ -117,11 +146,17 @@ def require_few(text: str, marks: str, what: str, where: str) -> None:
     """
     most = file_limit() // _BYTES[what]
     if sum(map(text.count, marks)) > most:
-        raise InvalidFile(f"{where} holds more than {most} {what}, the most that are read; {_RAISE}")
+        raise InvalidFile(
+            f"{where} holds more than {most} {what}, the most that are read; {_RAISE}"
+        )
 
 
-def csv_rows(text: str, path: str | os.PathLike[str], delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV text that hold anything, each with the number of its (last) line; `path` is for messages."""
+def csv_rows(
+    text: str, path: str | os.PathLike[str], delimiter: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV text that hold anything, each with the number of its (last) line; `path` is
+    for messages.
+    """
     try:
         lines = csv.reader(io.StringIO(text), delimiter=delimiter)
     except (TypeError, ValueError):
@@ -138,8 +173,8 @@ def csv_rows(text: str, path: str | os.PathLike[str], delimiter: str = ",") -> I
 def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     """A JSON object from `text`, with finite numbers.
 
-    NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless nesting, millions of lists and
-    what is no object are errors, with their line where there is one.
+    NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless
+    nesting, millions of lists and what is no object are errors, with their line where there is one.
     """
     where = os.fspath(path)
     require_few(text, "[{", "lists and objects", where)
@@ -148,7 +183,9 @@ def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
         what = "is truncated or not JSON" if cut else "is not JSON"
-        raise InvalidFile(f"{where} {what}: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise InvalidFile(
+            f"{where} {what}: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
     except _Unreadable as error:
         raise InvalidFile(f"{where} {error}") from None
     except RecursionError:
@@ -175,13 +212,17 @@ def _refuse(constant: str) -> None:
 def _finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
-        raise _Unreadable(f"holds {_cut(number)}, which is beyond every number here; write null for infinity")
+        raise _Unreadable(
+            f"holds {_cut(number)}, which is beyond every number here; write null for infinity"
+        )
     return value
 
 
 def _of_size(number: str) -> int:
     if len(number) > _MOST_DIGITS:
-        raise _Unreadable(f"holds {_cut(number)}, a number of {len(number)} digits, which is too long")
+        raise _Unreadable(
+            f"holds {_cut(number)}, a number of {len(number)} digits, which is too long"
+        )
     return int(number)
 
 
@@ -198,7 +239,9 @@ _DECODER = json.JSONDecoder(
 
 
 def _from_file(where: str, limit: int) -> bytes:
-    """The bytes of a regular file; of anything else not even the opening is tried, which may block or do something."""
+    """The bytes of a regular file; of anything else not even the opening is tried, which may block
+    or do something.
+    """
     _require_regular(os.stat(where).st_mode, where)
     flags = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")  # those there are on this system
     stream = os.open(where, os.O_RDONLY | sum(getattr(os, name, 0) for name in flags))
@@ -222,7 +265,10 @@ def _from_standard_input(where: str, limit: int) -> bytes:
             waiting = select.poll()
             waiting.register(stream, select.POLLIN)
             if not waiting.poll(STDIN_SECONDS * 1000):
-                raise InvalidFile(f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; is something written to it?")
+                raise InvalidFile(
+                    f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; is "
+                    "something written to it?"
+                )
 
     return _read_up_to(stream, limit, wait)
 
@@ -247,18 +293,24 @@ def _require_regular(mode: int, where: str) -> None:
     if not stat.S_ISREG(mode):
         kinds = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
         kind = kinds.get(stat.S_IFMT(mode), "device")
-        raise InvalidFile(f"{where} is a {kind}; only regular files are read, and standard input, given as -")
+        raise InvalidFile(
+            f"{where} is a {kind}; only regular files are read, and standard input, given as -"
+        )
 
 
 _RAISE = f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}=1GB"
 
 
 def _too_long(where: str, limit: int) -> InvalidFile:
-    return InvalidFile(f"{where} holds more than {limit / 1e6:g} MB, the most that is read; {_RAISE}")
+    return InvalidFile(
+        f"{where} holds more than {limit / 1e6:g} MB, the most that is read; {_RAISE}"
+    )
 
 
 def _too_deep(where: str) -> InvalidFile:
-    return InvalidFile(f"{where} is nested more than {MOST_NESTED} levels deep; no document of this package is")
+    return InvalidFile(
+        f"{where} is nested more than {MOST_NESTED} levels deep; no document of this package is"
+    )
 
 
 def _cut(text: str) -> str:

@@ -11,30 +11,61 @@ from typing import Any
 from .base import Instance, Solution
 from .errors import CotenantError, InfeasibleSolution, UnknownName
 
-PROBLEM_NAMES: tuple[str, ...] = ("colocation", "market", "packing", "admission", "scheduling", "numa")
+PROBLEM_NAMES: tuple[str, ...] = (
+    "colocation",
+    "market",
+    "packing",
+    "admission",
+    "scheduling",
+    "numa",
+)
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A problem's own tables with plain headers, which `cotenant convert --from csv` knows by them.
+
+    Attributes
+    ----------
+    form : the format, a key of the problem's `formats`.
+    file : name of the main table in a folder.
+    columns : those by which the main table is known, in lower case.
+    header : all it may have, for people; brackets for what may be missing.
+    """
+
+    form: str
+    file: str
+    columns: tuple[str, ...]
+    header: str
 
 
 @dataclass(frozen=True)
 class Problem:
     """What the house needs to know of a problem to read, write, check, generate and convert it.
 
-    Functions are named by text, "module:function" relative to this package's parent, and resolved on use.
+    Functions are named by text, "module:function" relative to this package's parent, and resolved
+    on use.
     """
 
     name: str
     title: str
     instance: type[Instance]
     solution: type[Solution] | tuple[type[Solution], ...]
-    """The type of an answer, or the types when there are several; the first is what a result without `answer` holds."""
+    """The type of an answer, or the types when there are several; the first is what a result
+    without `answer` holds.
+    """
     check: Callable[[Any, Any], None]
     document: str
     generators: Mapping[str, str] = field(default_factory=dict)
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
+    plain: Plain | None = None
     scale: str | None = None
-    """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for all."""
+    """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for
+    all.
+    """
 
     @property
     def solutions(self) -> tuple[type[Solution], ...]:
@@ -59,7 +90,9 @@ def problem_named(name: str) -> Problem:
 
 
 def resolve(path: str) -> Any:
-    """The object that a text such as "instances.colocation.formats:penalty_csv" names inside the package."""
+    """The object that a text such as "instances.colocation.formats:penalty_csv" names inside the
+    package.
+    """
     module, _, attribute = path.partition(":")
     root = __package__.rpartition(".instances")[0]
     return getattr(import_module(f"{root}.{module}"), attribute)
@@ -74,20 +107,27 @@ def check(instance: Instance, solution: Solution) -> None:
         Naming the first rule that is broken, where, and by how much.
     """
     if not isinstance(instance, Instance):
-        raise CotenantError(f"check needs an instance first, got {type(instance).__name__}; read one with cotenant.read")
+        raise CotenantError(
+            f"check needs an instance first, got {type(instance).__name__}; read one with "
+            "cotenant.read"
+        )
     problem = problem_named(instance.problem)
     if not isinstance(solution, problem.solutions):
         wanted = " or ".join(kind.__name__ for kind in problem.solutions)
-        raise InfeasibleSolution(f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}")
+        raise InfeasibleSolution(
+            f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}"
+        )
     problem.check(instance, solution)
 
 
 def scale(instance: Instance, objective: str, **options: Any) -> float:
-    """What an objective could be at most on an instance, in absolute value, or a quick bound on that: above 0.
+    """What an objective could be at most on an instance, in absolute value, or a quick bound on
+    that: above 0.
 
-    A value and a bound on it agree when they differ by a tiny fraction of this (`solvers.outcome.agree`), so that neither the
-    unit that work, money or time is counted in nor an optimum that happens to be tiny decides what is proved. It is 1 for
-    whole numbers (of pairs, servers, jobs), where one more or less always counts, and for shares.
+    A value and a bound on it agree when they differ by a tiny fraction of this
+    (`solvers.outcome.agree`), so that neither the unit that work, money or time is counted in nor
+    an optimum that happens to be tiny decides what is proved. It is 1 for whole numbers (of pairs,
+    servers, jobs), where one more or less always counts, and for shares.
 
     Parameters
     ----------

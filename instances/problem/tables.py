@@ -1,9 +1,12 @@
-"""CSV tables with a header: columns by name, cells as numbers and words, and one form of error for what is wrong in them."""
+"""CSV tables with a header: columns by name, cells as numbers and words, and one form of error for
+what is wrong in them.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,9 +28,26 @@ LARGEST = 2**53
 
 FINITE, AMOUNT = Range(), AtLeast(0)
 
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
+_SEPARATORS = {",": "", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What stands between cells, and what it is called when it is no comma."""
+
+
+def separator(text: str) -> tuple[str, str]:
+    """What separates the cells of a table, by its header, and the text without Excel's line
+    "sep=;": commas, or where there is none semicolons, tabs or bars, which are what a spreadsheet
+    writes where the comma is the decimal mark.
+    """
+    first, _, rest = text.partition("\n")
+    if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:
+        return first.strip()[4], f"\n{rest}"
+    header = text.lstrip().partition("\n")[0]
+    return next((mark for mark in _SEPARATORS if mark in header), ","), text
+
 
 class CsvTable:
-    """A CSV file whose first row names its columns; further rows are read as they are iterated over, once.
+    """A CSV file whose first row names its columns; further rows are read as they are iterated
+    over, once.
 
     Parameters
     ----------
@@ -35,22 +55,29 @@ class CsvTable:
     needed : columns it must have.
     columns : names to use whatever the header says.
     lower : whether names are taken in lower case.
-    ragged : whether a row may be of another length than the header, as long as it reaches the needed columns.
+    ragged : whether a row may be of another length than the header, as long as it reaches the
+        needed columns.
     text : the file's content, when it was read before.
-    delimiter : between cells.
+    delimiter : between cells; what the header has when not given, see `separator`. Where it is no
+        comma, numbers may have decimal commas.
 
     Raises
     ------
     InvalidFile
-        A column is missing; when iterated over, a row is too short or too long, or there is none.
+        A column is missing, or there is one only; when iterated over, a row is too short or too
+        long, or there is none.
     """
 
     def __init__(
-        self, path: PathLike, *needed: str, columns: Sequence[str] = (), lower: bool = False, ragged: bool = False,
-        text: str | None = None, delimiter: str = ",",
+        self, path: PathLike, *needed: str, columns: Sequence[str] = (), lower: bool = False,
+        ragged: bool = False,
+        text: str | None = None, delimiter: str = "",
     ) -> None:  # fmt: skip
         self.path = os.fspath(path)
-        self._rows = csv_rows(read_text(path) if text is None else text, path, delimiter)
+        text = read_text(path) if text is None else text
+        self.delimiter, text = (delimiter, text) if delimiter else separator(text)
+        self.marks: set[str] = set()
+        self._rows = csv_rows(text, path, self.delimiter)
         header = [name.strip() for name in next(self._rows, (1, []))[1]]
         self.columns = list(columns) or ([name.lower() for name in header] if lower else header)
         self.places = {name: place for place, name in reversed(list(enumerate(self.columns)))}
@@ -59,11 +86,23 @@ class CsvTable:
 
     def require(self, *needed: str) -> None:
         """Raise InvalidFile for the first of these columns that is missing."""
+        if len(needed) > 1 and len(self.columns) == 1 and needed != tuple(self.columns):
+            raise InvalidFile(
+                f"{self.path}, line 1: one column only, {shortened(self.columns[0])}; expected "
+                f"{','.join(needed)}. Separate the columns by commas"
+            )
         if missing := [name for name in needed if name not in self.places]:
             raise InvalidFile(
                 f"{self.path}, line 1: no column {missing[0]!r}; expected {', '.join(needed)}; "
                 f"the columns are {', '.join(self.columns) or 'none'}"
             )
+
+    @property
+    def written(self) -> str:
+        """How it is written, where that is not with commas and decimal points; to be said."""
+        words = [_SEPARATORS.get(self.delimiter, "")]
+        words += ["decimal commas"] if "," in self.marks else []
+        return " and ".join(word for word in words if word)
 
     def __iter__(self) -> Iterator[CsvRow]:
         width = len(self.columns)
@@ -79,7 +118,9 @@ class CsvTable:
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty without such a column."""
+    """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty
+    without such a column.
+    """
 
     table: CsvTable
     line: int
@@ -96,10 +137,12 @@ class CsvRow:
         return self[column]
 
     def number(
-        self, column: str, limits: Range | None = FINITE, blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
+        self, column: str, limits: Range | None = FINITE,
+        blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
         text: str | None = None,
     ) -> float:  # fmt: skip
-        """A cell that is a number within limits (None: any number, infinite ones too), or one of the words in `blank`.
+        """A cell that is a number within limits (None: any number, infinite ones too), or one of
+        the words in `blank`.
 
         `text` stands for the cell of a column that has no name of its own.
         """
@@ -107,21 +150,44 @@ class CsvRow:
         if word.lower() in blank:
             return blank[word.lower()]
         try:
-            value = float(word)
+            value = float(self._pointed(word))
         except ValueError:
             value = math.nan
         if value != value or (limits is not None and not limits.holds(value)):
             raise self.wrong(column, Rule(((float, limits),)).words, cure, word)
         return value
 
+    def _pointed(self, word: str) -> str:
+        """A number with a decimal point; in a table without separating commas it may have a
+        comma.
+        """
+        if self.table.delimiter == ",":
+            return word
+        mark = "," if _DECIMAL_COMMA.fullmatch(word) else "." if "." in word else ""
+        self.table.marks.update(mark)
+        if len(self.table.marks) > 1:  # 1.250 would be 1250 in a table of decimal commas
+            raise self.error(
+                f": {shortened(word)}, and elsewhere another decimal mark; expected commas or "
+                "points throughout, and no marks between thousands"
+            )
+        return word.replace(",", ".") if mark == "," else word
+
     def whole(self, column: str, scale: int = 1) -> int:
-        """`scale` times a cell that is a number, 0 or more, which must be a whole number below 2**53."""
+        """`scale` times a cell that is a number, 0 or more, which must be a whole number below
+        2**53.
+        """
         value = scale * self.number(column, AMOUNT)
         if value % 1 or value >= LARGEST:
-            raise self.wrong(column, f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}", "Change the unit")
+            raise self.wrong(
+                column,
+                f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}",
+                "Change the unit",
+            )
         return int(value)
 
-    def wrong(self, column: str, expected: str, cure: str = "", text: str | None = None) -> InvalidFile:
+    def wrong(
+        self, column: str, expected: str, cure: str = "", text: str | None = None
+    ) -> InvalidFile:
         """The error that a cell is not what was expected."""
         seen = shortened(self[column] if text is None else text)
         return self.error(explain(f", column {column!r}", seen, expected, cure))
@@ -132,21 +198,30 @@ class CsvRow:
 
 
 def read_matrix(
-    path: PathLike, blank: Mapping[str, float] = MappingProxyType({}), cure: str = "", extra: int = 0
+    path: PathLike,
+    blank: Mapping[str, float] = MappingProxyType({}),
+    cure: str = "",
+    extra: int = 0,
 ) -> tuple[list[str], list[str], Floats]:
-    """Names of the rows, which stand in the first column, names of the other columns, and the (rows, columns) numbers.
+    """Names of the rows, which stand in the first column, names of the other columns, and the
+    (rows, columns) numbers.
 
     Raises
     ------
     InvalidFile
-        A cell is no number (and none of the words in `blank`), or a name is given twice, the last `extra` columns apart.
+        A cell is no number (and none of the words in `blank`), or a name is given twice, the last
+        `extra` columns apart.
     """
     table = CsvTable(path)
     columns, names, values = table.columns[1:], [], []
     for row in table:
         names.append(row.cells[0].strip())
         cells = zip(columns, row.cells[1:], strict=True)
-        values.append(np.array([row.number(column, None, blank, cure, text) for column, text in cells], dtype=float))
+        values.append(
+            np.array(
+                [row.number(column, None, blank, cure, text) for column, text in cells], dtype=float
+            )
+        )
     for what, given in (("row", names), ("column", columns[: len(columns) - extra])):
         if (twice := repeated(given)) is not None:
             raise InvalidFile(f"{table.path} names the {what} {twice!r} twice")

@@ -1,4 +1,6 @@
-"""Text of others as it may be printed: nothing in it moves a cursor, colors a terminal or turns the direction of reading."""
+"""Text of others as it may be printed: nothing in it moves a cursor, colors a terminal or turns the
+direction of reading.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,17 @@ from typing import Any
 
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: a terminal takes them for commands
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, overrides and isolates of direction: text is read as what it is not
+    # marks, overrides and isolates of direction: text is read as what it is not
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
     "\u2028\u2029\ufeff"  # separators of lines and paragraphs, and the mark of byte order
     "\ud800-\udfff]"  # halves of surrogate pairs, which no file and no terminal can hold
 )
 
 
 def printable(text: str) -> str:
-    r"""The text with every character that is a command, and not a letter, written as its escape, such as `\x1b`."""
+    r"""The text with every character that is a command, and not a letter, written as its escape,
+    such as `\x1b`.
+    """
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -1,8 +1,10 @@
-"""Scheduling: organizations that share machines (Skowron and Rzadca, non-monetary fair scheduling)."""
+"""Scheduling: organizations that share machines (Skowron and Rzadca, non-monetary fair
+scheduling).
+"""
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import Plain, Problem
 from .feasibility import assign_machines, check, is_greedy
 from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, utilities
@@ -23,9 +25,26 @@ PROBLEM = Problem(
         "subset-sum": "instances.scheduling.gadgets:subset_sum",
     },
     formats={
+        "organizations-csv": "instances.scheduling.plain:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
         "accounting-csv": "instances.scheduling.formats:accounting_csv",
     },
+    plain=Plain(
+        "organizations-csv",
+        "jobs.csv",
+        ("organization", "release", "processing"),
+        "organization,release,processing",
+    ),
 )
 
-__all__ = ["PROBLEM", "UTILITIES", "Schedule", "Scheduling", "assign_machines", "check", "is_greedy", "psi", "utilities"]
+__all__ = [
+    "PROBLEM",
+    "UTILITIES",
+    "Schedule",
+    "Scheduling",
+    "assign_machines",
+    "check",
+    "is_greedy",
+    "psi",
+    "utilities",
+]

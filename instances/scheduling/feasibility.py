@@ -15,8 +15,9 @@ from .instance import Booleans, Integers, Schedule, Scheduling
 def check(instance: Scheduling, schedule: Schedule) -> None:
     """Decide whether a schedule is feasible, and greedy if it says so. O(j log j).
 
-    No job before its release or at the horizon or later, no two on one machine at once, first in first out inside an
-    organization (paper, section 2), and, when it claims to be greedy, no idle machine while a released job waits.
+    No job before its release or at the horizon or later, no two on one machine at once, first in
+    first out inside an organization (paper, section 2), and, when it claims to be greedy, no idle
+    machine while a released job waits.
 
     Raises
     ------
@@ -24,25 +25,33 @@ def check(instance: Scheduling, schedule: Schedule) -> None:
         Naming the first rule that is broken, and the jobs.
     """
     if len(schedule.start) != instance.jobs:
-        raise InfeasibleSolution(f"start has {len(schedule.start)} entries; the instance has {instance.jobs} jobs")
+        raise InfeasibleSolution(
+            f"start has {len(schedule.start)} entries; the instance has {instance.jobs} jobs"
+        )
     start, machine, started = schedule.start, schedule.machine, schedule.started
     _refuse((start < -1) | (started != (machine >= 0)) | (machine < -1), lambda j: (
-        f"job {j} has start {start[j]} and machine {machine[j]}; both are at least 0, or both -1 for a job that is not started"
+        f"job {j} has start {start[j]} and machine {machine[j]}; both are at least 0, or both "
+        "-1 for a job that is not started"
     ))  # fmt: skip
     _refuse(machine >= instance.total_machines, lambda j: (
-        f"job {j} runs on machine {machine[j]}; there are {instance.total_machines}, numbered from 0"
+        f"job {j} runs on machine {machine[j]}; there are {instance.total_machines}, numbered "
+        "from 0"
     ))  # fmt: skip
     _refuse(started & (start < instance.release), lambda j: (
         f"job {j} starts at {start[j]}, before its release at {instance.release[j]}"
     ))  # fmt: skip
     _refuse(start >= instance.horizon, lambda j: (
-        f"job {j} starts at {start[j]}; the horizon is {instance.horizon}, a job not started before it has start -1"
+        f"job {j} starts at {start[j]}; the horizon is {instance.horizon}, a job not started "
+        "before it has start -1"
     ))  # fmt: skip
     _check_order(instance, schedule)
     _check_overlap(instance, schedule)
     if schedule.greedy and (place := _idle_while_waiting(instance, schedule)) is not None:
         time, job = place
-        raise InfeasibleSolution(f"the schedule claims to be greedy, but at time {time} a machine is idle while job {job} waits")
+        raise InfeasibleSolution(
+            f"the schedule claims to be greedy, but at time {time} a machine is idle while "
+            f"job {job} waits"
+        )
 
 
 def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
@@ -51,9 +60,11 @@ def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
 
 
 def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
-    """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started. O(j log m).
+    """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started. O(j
+    log m).
 
-    Any start times with at most as many jobs running at once as there are machines can be so placed.
+    Any start times with at most as many jobs running at once as there are machines can be so
+    placed.
 
     Raises
     ------
@@ -80,11 +91,14 @@ def _check_order(instance: Scheduling, schedule: Schedule) -> None:
     earlier, later = instance.order[:-1], instance.order[1:]
     never = np.iinfo(np.int64).max
     start = np.where(schedule.started, schedule.start, never)
-    broken = (instance.organization[earlier] == instance.organization[later]) & (start[later] < start[earlier])
+    broken = (instance.organization[earlier] == instance.organization[later]) & (
+        start[later] < start[earlier]
+    )
     if broken.any():
         first, second = (int(side[np.argmax(broken)]) for side in (earlier, later))
         raise InfeasibleSolution(
-            f"job {second} of organization {instance.names[instance.organization[second]]!r} starts before job {first}, "
+            f"job {second} of organization {instance.names[instance.organization[second]]!r} "
+            f"starts before job {first}, "
             "which comes first in its organization's order"
         )
 
@@ -99,13 +113,16 @@ def _check_overlap(instance: Scheduling, schedule: Schedule) -> None:
     if overlap.any():
         a, b = int(first[np.argmax(overlap)]), int(second[np.argmax(overlap)])
         raise InfeasibleSolution(
-            f"jobs {a} and {b} overlap on machine {schedule.machine[a]}: job {a} runs from {schedule.start[a]} to "
+            f"jobs {a} and {b} overlap on machine {schedule.machine[a]}: job {a} runs from "
+            f"{schedule.start[a]} to "
             f"{schedule.start[a] + instance.processing[a]}, job {b} starts at {schedule.start[b]}"
         )
 
 
 def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, int] | None:
-    """The first (time, job) at which a machine is idle although the job waits; None for a greedy schedule."""
+    """The first (time, job) at which a machine is idle although the job waits; None for a greedy
+    schedule.
+    """
     started = schedule.started
     until = np.where(started, schedule.start, instance.horizon)
     waits = np.flatnonzero(until > instance.release)
@@ -118,7 +135,10 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
     change = change - np.bincount(np.searchsorted(times, end), minlength=len(times))
     idle = np.cumsum(change) < instance.total_machines  # over [times[i], times[i + 1])
     before = np.concatenate([[0], np.cumsum(idle)])
-    low, high = np.searchsorted(times, instance.release[waits]), np.searchsorted(times, until[waits])
+    low, high = (
+        np.searchsorted(times, instance.release[waits]),
+        np.searchsorted(times, until[waits]),
+    )
     broken = before[high] > before[low]
     if not broken.any():
         return None

@@ -1,4 +1,6 @@
-"""Readers of logs: the Standard Workload Format, and accounting tables with named columns (an sacct export is one)."""
+"""Readers of logs: the Standard Workload Format, and accounting tables with named columns (an sacct
+export is one).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidFile
-from ..problem.reading import read_lines, read_text
+from ..problem.reading import read_lines
 from ..problem.rules import AtLeast
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
@@ -39,8 +41,8 @@ def swf(
 ) -> Scheduling:
     """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
-    Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then the processors
-    asked for stand for those used, 1 when neither is known.
+    Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then
+    the processors asked for stand for those used, 1 when neither is known.
 
     Parameters
     ----------
@@ -48,13 +50,18 @@ def swf(
     length : seconds; none for all of the log.
     organizations : how many; taken from the mapping when there is one.
     machines : in all; the header's MaxProcs (or MaxNodes) when not given.
-    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
-    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its begin, see `log.Settings`.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
+        `machine_split`.
+    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its
+        begin, see `log.Settings`.
     by : whether each "user", "group" or "job" is dealt to an organization.
-    mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
+    mapping : path of a CSV file with the columns user (or group) and organization, header first;
+        instead of a draw.
     assignment_seed : of the draw.
     """
-    settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
+    settings = Settings(
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
+    )
     return window(read_swf(path), settings).instance
 
 
@@ -78,28 +85,37 @@ def accounting_csv(
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Scheduling:
-    """A window of an accounting table, header first; the defaults name the columns of Slurm's sacct.
+    """A window of an accounting table, header first; the defaults name the columns of Slurm's
+    sacct.
 
     Lines of job steps (a JobID with a dot) and jobs that did not run are left out.
 
     Parameters
     ----------
-    delimiter : between cells; "|" or "," when not given, whichever the header has more of.
-    submit, start : the columns of times, whole seconds or YYYY-MM-DDTHH:MM:SS (as UTC: differences are what counts).
+    delimiter : between cells; what the header has when not given: commas, else semicolons, tabs or
+        "|".
+    submit, start : the columns of times, whole seconds or YYYY-MM-DDTHH:MM:SS (as UTC: differences
+        are what counts).
     elapsed : the column of run times, seconds or [days-]HH:MM:SS.
     processors, group : columns that may be missing: 1 processor, one group.
     user : the column of users.
-    begin : first second of the window, from 1970 on when the times are dates; the first submission when not given.
+    begin : first second of the window, from 1970 on when the times are dates; the first submission
+        when not given.
     length : seconds; none for all of the log.
     organizations : how many; taken from the mapping when there is one.
     machines : in all; must be given unless `split` says the numbers.
-    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
-    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its begin, see `log.Settings`.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
+        `machine_split`.
+    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its
+        begin, see `log.Settings`.
     by : whether each "user", "group" or "job" is dealt to an organization.
-    mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
+    mapping : path of a CSV file with the columns user (or group) and organization, header first;
+        instead of a draw.
     assignment_seed : of the draw.
     """
-    settings = Settings(begin, length, organizations, machines, split, initial, by, mapping, assignment_seed)
+    settings = Settings(
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
+    )
     columns = (submit, start, elapsed, processors, user, group)
     return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
 
@@ -110,7 +126,8 @@ def read_swf(path: PathLike) -> Log:
     Raises
     ------
     InvalidFile
-        Naming the line that does not parse, or has a time below -1 or a job without submission time.
+        Naming the line that does not parse, or has a time below -1 or a job without submission
+        time.
     """
     header: dict[str, str] = {}
     cells: list[list[str]] = []
@@ -124,18 +141,36 @@ def read_swf(path: PathLike) -> Log:
         elif text:
             row = text.split()
             if len(row) != _FIELDS:
-                raise InvalidFile(f"{os.fspath(path)}, line {number}: {len(row)} fields; expected {_FIELDS} numbers")
+                raise InvalidFile(
+                    f"{os.fspath(path)}, line {number}: {len(row)} fields; expected {_FIELDS} "
+                    "numbers"
+                )
             cells.append([row[column] for column in _WANTED])
             numbers.append(number)
     if not cells:
         raise InvalidFile(f"{os.fspath(path)} has no jobs; expected lines of {_FIELDS} numbers")
     table = _swf_table(path, cells, numbers)
-    for column, name, least in ((_SUBMIT, "submit time", 0), (_WAIT, "wait time", -1), (_RUN, "run time", -1)):
+    for column, name, least in (
+        (_SUBMIT, "submit time", 0),
+        (_WAIT, "wait time", -1),
+        (_RUN, "run time", -1),
+    ):
         _refuse_below(path, table[:, column], numbers, name, least)
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
     users, user = _labels(table[:, _USER].tolist())
     groups, group = _labels(table[:, _GROUP].tolist())
-    return _log(path, table[:, _SUBMIT], table[:, _WAIT], table[:, _RUN], used, user, group, users, groups, header)
+    return _log(
+        path,
+        table[:, _SUBMIT],
+        table[:, _WAIT],
+        table[:, _RUN],
+        used,
+        user,
+        group,
+        users,
+        groups,
+        header,
+    )
 
 
 def read_accounting(
@@ -145,10 +180,8 @@ def read_accounting(
     delimiter: str = "",
 ) -> Log:
     """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
-    text = read_text(path)
-    first = text.partition("\n")[0]
     submit, start, elapsed, processors, user, group = columns
-    rows = CsvTable(path, submit, start, elapsed, user, text=text, delimiter=delimiter or max("|,", key=first.count))
+    rows = CsvTable(path, submit, start, elapsed, user, delimiter=delimiter)
     found: list[tuple[int, int, int, int]] = []
     owners: list[str] = []
     accounts: list[str] = []
@@ -167,12 +200,27 @@ def read_accounting(
         owners.append(row[user])
         accounts.append(row[group])
     if not found:
-        raise InvalidFile(f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs that never started")
+        raise InvalidFile(
+            f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs "
+            "that never started"
+        )
     table = np.array(found, dtype=np.int64)
     users, who = _labels(owners)
     groups, account = _labels(accounts)
     sent, waited, ran, used = table.T
-    return _log(path, sent, waited, ran, used, who, account, users, groups, {}, {"job steps and jobs never started": skipped})
+    return _log(
+        path,
+        sent,
+        waited,
+        ran,
+        used,
+        who,
+        account,
+        users,
+        groups,
+        {},
+        {"job steps and jobs never started": skipped},
+    )
 
 
 def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> Integers:
@@ -197,19 +245,29 @@ def _whole(path: PathLike, number: int, column: int, text: str) -> int:
             return value
     except ValueError:
         pass
-    raise InvalidFile(f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a whole number below 2**53")
+    raise InvalidFile(
+        f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a whole "
+        "number below 2**53"
+    )
 
 
-def _refuse_below(path: PathLike, values: Integers, numbers: list[int], name: str, least: int) -> None:
+def _refuse_below(
+    path: PathLike, values: Integers, numbers: list[int], name: str, least: int
+) -> None:
     if (values < least).any():
         place = int(np.argmax(values < least))
         meaning = "0 or more" if least == 0 else "0 or more, or -1 for not known"
-        raise InvalidFile(f"{os.fspath(path)}, line {numbers[place]}: the {name} is {values[place]}; expected {meaning}")
+        raise InvalidFile(
+            f"{os.fspath(path)}, line {numbers[place]}: the {name} is {values[place]}; "
+            f"expected {meaning}"
+        )
 
 
 def _log(
-    path: PathLike, submit: Integers, wait: Integers, run: Integers, processors: Integers, user: Integers, group: Integers,
-    users: tuple[str, ...], groups: tuple[str, ...], header: dict[str, str], dropped: dict[str, int] | None = None,
+    path: PathLike, submit: Integers, wait: Integers, run: Integers, processors: Integers,
+    user: Integers, group: Integers,
+    users: tuple[str, ...], groups: tuple[str, ...], header: dict[str, str],
+    dropped: dict[str, int] | None = None,
 ) -> Log:  # fmt: skip
     ran = run > 0
     if not ran.any():
@@ -217,7 +275,8 @@ def _log(
     order = np.flatnonzero(ran)[np.argsort(submit[ran], kind="stable")]
     return Log(
         name=Path(path).name.partition(".swf")[0].partition(".csv")[0],
-        submit=submit[order], wait=wait[order], run=run[order], processors=np.maximum(processors[order], 1),
+        submit=submit[order], wait=wait[order], run=run[order],
+        processors=np.maximum(processors[order], 1),
         user=user[order], group=group[order], users=users, groups=groups, header=header,
         dropped={**(dropped or {}), "no run time above 0": int((~ran).sum())},
     )  # fmt: skip

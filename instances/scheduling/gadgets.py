@@ -1,4 +1,5 @@
-"""The paper's own instances: figures 2 and 7, the game that is not supermodular, and the reduction from SUBSETSUM.
+"""The paper's own instances: figures 2 and 7, the game that is not supermodular, and the reduction
+from SUBSETSUM.
 
 Each takes `rng` as every generator does, and draws nothing.
 """
@@ -23,8 +24,8 @@ Horizon = Annotated[int, AtLeast(1)]
 def figure_2(*, horizon: Horizon = 14, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 2: nine jobs of one organization and one of another on three machines.
 
-    The processing times are not printed; these give every number of the figure's caption. `figure_2_schedule` has its
-    schedule.
+    The processing times are not printed; these give every number of the figure's caption.
+    `figure_2_schedule` has its schedule.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def figure_2_schedule(instance: Scheduling) -> Schedule:
 
 @checked
 def figure_7(*, horizon: Horizon = 6, rng: np.random.Generator | None = None) -> Scheduling:
-    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a quarter of the machines.
+    """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a
+    quarter of the machines.
 
     Parameters
     ----------
@@ -68,7 +70,8 @@ def figure_7(*, horizon: Horizon = 6, rng: np.random.Generator | None = None) ->
 
 @checked
 def not_supermodular(*, horizon: Horizon = 2, rng: np.random.Generator | None = None) -> Scheduling:
-    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) + v(bc) = 8 at time 2.
+    """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) +
+    v(bc) = 8 at time 2.
 
     Parameters
     ----------
@@ -94,20 +97,22 @@ def subset_sum(
     unit_jobs: Annotated[int, AtLeast(2)] = 16,
     rng: np.random.Generator | None = None,
 ) -> Scheduling:
-    """Theorem 5.1: organizations for the numbers of a SUBSETSUM problem, then a (a machine, no jobs) and b (a huge job).
+    """Theorem 5.1: organizations for the numbers of a SUBSETSUM problem, then a (a machine, no
+    jobs) and b (a huge job).
 
-    The contribution of a is meant to tell how many subsets sum to less than the target: `subset_sum_count` is
-    floor((|S| + 2)! phi(a) / L) with L from `subset_sum_size`.
+    The contribution of a is meant to tell how many subsets sum to less than the target:
+    `subset_sum_count` is floor((|S| + 2)! phi(a) / L) with L from `subset_sum_size`.
 
     Parameters
     ----------
     values : the numbers of S, at least 1 each, with commas between them.
     target : x, from 1 to the sum of S.
-    unit_jobs : jobs of one unit each organization of S has at time 0, at least 2. The proof has 2 and says that they
-        earn b, whose machine helps with them, priority over all of S. From two numbers on they may not: the organization
-        whose unit jobs came last can have the larger claim, is served before b, and the count is wrong (in 66 of 90
-        random cases with two to four numbers by figure 3). More unit jobs, with all later times moved by as much, give b
-        the claim the proof needs: with 16 the count was right in 240 of 240.
+    unit_jobs : jobs of one unit each organization of S has at time 0, at least 2. The proof has 2
+        and says that they earn b, whose machine helps with them, priority over all of S. From two
+        numbers on they may not: the organization whose unit jobs came last can have the larger
+        claim, is served before b, and the count is wrong (in 66 of 90 random cases with two to four
+        numbers by figure 3). More unit jobs, with all later times moved by as much, give b the
+        claim the proof needs: with 16 the count was right in 240 of 240.
     """
     numbers = _numbers(values)
     if target > sum(numbers):
@@ -132,22 +137,31 @@ def subset_sum(
         horizon=max(release) + sum(processing),
         names=(*(f"x{index + 1}={number}" for index, number in enumerate(numbers)), "a", "b"),
         name=f"subset-sum-{'-'.join(map(str, numbers))}-{target}",
-        source=f"Skowron and Rzadca theorem 5.1: S = {{{values}}}, x = {target}, {unit_jobs} unit jobs each",
+        source=f"Skowron and Rzadca theorem 5.1: S = {{{values}}}, x = {target}, {unit_jobs} "
+        f"unit jobs each",
     )
 
 
 def subset_sum_size(values: str, unit_jobs: int = 16) -> int:
-    """L of theorem 5.1, the length of b's huge job: 4 |S| x_tot^2 (|S| + 2)! + 1, x_tot the sum of S and the unit jobs."""
+    """L of theorem 5.1, the length of b's huge job: 4 |S| x_tot^2 (|S| + 2)! + 1, x_tot the sum of
+    S and the unit jobs.
+    """
     numbers = _numbers(values)
     return 4 * len(numbers) * (sum(numbers) + unit_jobs) ** 2 * factorial(len(numbers) + 2) + 1
 
 
 def subset_sum_count(values: str, target: int) -> int:
-    """n_{<x}(S) of theorem 5.1 by enumeration: the orders in which a comes just after b and a subset of sum below x."""
+    """n_{<x}(S) of theorem 5.1 by enumeration: the orders in which a comes just after b and a
+    subset of sum below x.
+    """
     numbers = _numbers(values)
     size = len(numbers)
     chosen = (members for held in range(size + 1) for members in combinations(numbers, held))
-    return sum(factorial(len(members) + 1) * factorial(size - len(members)) for members in chosen if sum(members) < target)
+    return sum(
+        factorial(len(members) + 1) * factorial(size - len(members))
+        for members in chosen
+        if sum(members) < target
+    )
 
 
 def _numbers(values: str) -> list[int]:
@@ -156,5 +170,8 @@ def _numbers(values: str) -> list[int]:
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 1 or len(numbers) > 6:
-        raise InvalidOption(f"values is {values!r}; expected one to six whole numbers, each at least 1, such as 2,3,4")
+        raise InvalidOption(
+            f"values is {values!r}; expected one to six whole numbers, each at least 1, such "
+            "as 2,3,4"
+        )
     return numbers

@@ -33,11 +33,13 @@ def workload(
     ----------
     organizations : how many.
     machines : in all.
-    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
+        `machine_split`.
     jobs : number of jobs.
     horizon : units of time; batches arrive uniformly in it.
     load : total processing time as a share of all machines' time until the horizon.
-    batch : mean number of jobs in a batch (geometric), all of one organization, which is drawn uniformly.
+    batch : mean number of jobs in a batch (geometric), all of one organization, which is drawn
+        uniformly.
     spread : standard deviation of the logarithm of the processing time.
     """
     size = rng.geometric(1 / batch, jobs)
@@ -68,13 +70,15 @@ def unit_jobs(
     horizon: Count = 20,
     rng: np.random.Generator,
 ) -> Scheduling:
-    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn uniformly (section 5.1).
+    """Jobs of one unit of time, released uniformly before the horizon by organizations drawn
+    uniformly (section 5.1).
 
     Parameters
     ----------
     organizations : how many.
     machines : in all.
-    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see `machine_split`.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
+        `machine_split`.
     jobs : number of jobs.
     horizon : units of time; jobs are released in it.
     """

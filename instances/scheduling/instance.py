@@ -20,21 +20,25 @@ MOST_MACHINES = 10_000_000
 """Machines are numbered one by one; organizations are at most a tenth of that."""
 
 LARGEST = 2**62
-"""Twice the utility of all machines busy until the horizon stays below this, so that int64 holds every utility."""
+"""Twice the utility of all machines busy until the horizon stays below this, so that int64 holds
+every utility.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Scheduling(Instance):
-    """Organizations that pool their machines and send sequential jobs to the pool, in whole units of time.
+    """Organizations that pool their machines and send sequential jobs to the pool, in whole units
+    of time.
 
-    Time runs from 0 to `horizon`; only work done before the horizon counts. A job runs on any one machine for its
-    processing time without interruption. Jobs of one organization start in the order of their release, those of one
-    release in the order in which they are listed.
+    Time runs from 0 to `horizon`; only work done before the horizon counts. A job runs on any one
+    machine for its processing time without interruption. Jobs of one organization start in the
+    order of their release, those of one release in the order in which they are listed.
 
     Parameters
     ----------
     machines : (k,) whole numbers
-        Machines each organization brings; 0 is allowed, all 0 is not. They are numbered organization by organization.
+        Machines each organization brings; 0 is allowed, all 0 is not. They are numbered
+        organization by organization.
     organization : (j,) whole numbers
         Owner of each job. An organization without jobs is allowed: it only lends its machines.
     release : (j,) whole numbers, at least 0
@@ -66,31 +70,57 @@ class Scheduling(Instance):
         if len(machines) == 0:
             raise InvalidInstance("machines", "empty", "one entry per organization, at least one")
         _at_least("machines", machines, 0, "a number of machines")
-        if not 0 < float(machines.astype(float).sum()) <= MOST_MACHINES or len(machines) > MOST_MACHINES // 10:
+        if (
+            not 0 < float(machines.astype(float).sum()) <= MOST_MACHINES
+            or len(machines) > MOST_MACHINES // 10
+        ):
             seen = (
-                "all zero" if not machines.any() else f"{machines.astype(float).sum():g} in all, of {len(machines)} organizations"
+                "all zero"
+                if not machines.any()
+                else f"{machines.astype(float).sum():g} in all, of {len(machines)} organizations"
             )
             raise InvalidInstance(
-                "machines", seen, f"at least one machine, at most {MOST_MACHINES}, and a tenth as many organizations",
-                "Give some organization a machine" if not machines.any() else "Count in racks, or merge organizations",
+                "machines", seen,
+                f"at least one machine, at most {MOST_MACHINES}, and a tenth as many organizations",
+                "Give some organization a machine" if not machines.any()
+                else "Count in racks, or merge organizations",
             )  # fmt: skip
         for name in ("organization", "release", "processing"):
-            set_array(self, name, np.int64, 1, None if name == "organization" else len(self.organization), "one per job")
+            set_array(
+                self,
+                name,
+                np.int64,
+                1,
+                None if name == "organization" else len(self.organization),
+                "one per job",
+            )
         if self.jobs == 0:
-            raise InvalidInstance("job", "empty", "at least one job", "Choose a window in which jobs are submitted")
+            raise InvalidInstance(
+                "job", "empty", "at least one job", "Choose a window in which jobs are submitted"
+            )
         outside = (self.organization < 0) | (self.organization >= len(machines))
-        refuse("organization", self.organization, outside, f"an index from 0 to {len(machines) - 1}")
+        refuse(
+            "organization", self.organization, outside, f"an index from 0 to {len(machines) - 1}"
+        )
         _at_least("release", self.release, 0, "a time")
-        _at_least("processing", self.processing, 1, "a length of time", "Leave out jobs that did not run")
+        _at_least(
+            "processing", self.processing, 1, "a length of time", "Leave out jobs that did not run"
+        )
         if as_number("horizon", self.horizon, "a whole number") % 1 != 0:
             raise InvalidInstance("horizon", repr(self.horizon), "a whole number")
         set_field(self, "horizon", int(self.horizon))
         if self.horizon < 1:
-            raise InvalidInstance("horizon", self.horizon, "the end of time, a whole number of at least 1")
-        busy = min(int(machines.sum()), self.jobs)
-        if busy * self.horizon * (self.horizon + 1) >= LARGEST or int(self.processing.max()) >= LARGEST // 2:
             raise InvalidInstance(
-                "horizon", self.horizon, f"utilities below 2**61 ({busy} machines can be busy until then)",
+                "horizon", self.horizon, "the end of time, a whole number of at least 1"
+            )
+        busy = min(int(machines.sum()), self.jobs)
+        if (
+            busy * self.horizon * (self.horizon + 1) >= LARGEST
+            or int(self.processing.max()) >= LARGEST // 2
+        ):
+            raise InvalidInstance(
+                "horizon", self.horizon,
+                f"utilities below 2**61 ({busy} machines can be busy until then)",
                 "Measure time in a coarser unit",
             )  # fmt: skip
         set_field(self, "names", names_of("names", self.names, len(machines), "organization"))
@@ -122,12 +152,16 @@ class Scheduling(Instance):
 
     @cached_property
     def order(self) -> Integers:
-        """(j,) jobs by organization, then in the order in which they must start: by release, then as listed."""
+        """(j,) jobs by organization, then in the order in which they must start: by release, then
+        as listed.
+        """
         return np.lexsort((np.arange(self.jobs), self.release, self.organization))
 
     @cached_property
     def most_utility(self) -> int:
-        """No coalition's total utility at the horizon exceeds this: every job at its release, or every machine busy."""
+        """No coalition's total utility at the horizon exceeds this: every job at its release, or
+        every machine busy.
+        """
         ends = np.minimum(self.release + np.minimum(self.processing, self.horizon), self.horizon)
         units = np.maximum(ends - self.release, 0)
         alone = sum((units * (2 * self.horizon - self.release - ends + 1)).tolist()) // 2
@@ -143,14 +177,24 @@ class Scheduling(Instance):
             "machines": f"{self.total_machines} ({', '.join(map(str, self.machines.tolist()))})",
             "jobs": self.jobs,
             "horizon": self.horizon,
-            "jobs of each": ", ".join(map(str, np.bincount(self.organization, minlength=self.organizations).tolist())),
-            "load": f"{work.sum() / (self.total_machines * self.horizon):.3f} of the machine time until the horizon",
+            "jobs of each": ", ".join(
+                map(str, np.bincount(self.organization, minlength=self.organizations).tolist())
+            ),
+            "load": f"{work.sum() / (self.total_machines * self.horizon):.3f} of the machine "
+            "time until the horizon",
         }
 
     def document(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        job = {name: plain(getattr(self, name)) for name in ("organization", "release", "processing")}
-        return {"machines": plain(self.machines), "job": job, "horizon": self.horizon, "names": list(self.names)}
+        job = {
+            name: plain(getattr(self, name)) for name in ("organization", "release", "processing")
+        }
+        return {
+            "machines": plain(self.machines),
+            "job": job,
+            "horizon": self.horizon,
+            "names": list(self.names),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +205,8 @@ class Schedule(Solution):
     ----------
     start : (j,) start time of each job, -1 when it is not started before the horizon.
     machine : (j,) its machine, -1 when it is not started.
-    greedy : whether the schedule claims never to leave a machine idle while a job waits; `check` holds it to that.
+    greedy : whether the schedule claims never to leave a machine idle while a job waits; `check`
+        holds it to that.
     """
 
     problem: ClassVar[str] = "scheduling"

@@ -1,4 +1,6 @@
-"""A cluster's log: who submitted what when, when it started, how long it ran; and windows of it as instances."""
+"""A cluster's log: who submitted what when, when it started, how long it ran; and windows of it as
+instances.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +77,8 @@ class Window:
     Attributes
     ----------
     instance : the jobs as sequential copies; time counts from the window's begin.
-    start : (j,) when the log started each job, in the window's time; 0 for jobs that were running at the begin, -1 when
-        unknown or not before the end.
+    start : (j,) when the log started each job, in the window's time; 0 for jobs that were running
+        at the begin, -1 when unknown or not before the end.
     begin : the window's begin in the log's time.
     """
 
@@ -88,7 +90,8 @@ class Window:
 @checked
 @dataclass(frozen=True)
 class Settings:
-    """How a log becomes organizations with machines and jobs; every field is an option of the readers.
+    """How a log becomes organizations with machines and jobs; every field is an option of the
+    readers.
 
     Attributes
     ----------
@@ -97,11 +100,14 @@ class Settings:
     organizations : k; taken from the mapping when there is one.
     machines : in all; the header's MaxProcs (or MaxNodes) when not given.
     split : see `machine_split`.
-    initial : "empty": only jobs submitted in the window. "warm": also the jobs in the system at its begin, released
-        at 0: those running keep their remaining time and come first, then those waiting, by submission. Jobs whose start
-        the log does not say are left out there: they may be long done.
-    by : "user": each user belongs to an organization drawn uniformly; "group": each group does; "job": each job does.
-    mapping : path of a CSV file with the columns user (or group) and organization, header first; instead of a draw.
+    initial : "empty": only jobs submitted in the window. "warm": also the jobs in the system at its
+        begin, released at 0: those running keep their remaining time and come first, then those
+        waiting, by submission. Jobs whose start the log does not say are left out there: they may
+        be long done.
+    by : "user": each user belongs to an organization drawn uniformly; "group": each group does;
+        "job": each job does.
+    mapping : path of a CSV file with the columns user (or group) and organization, header first;
+        instead of a draw.
     assignment_seed : of the draw.
     """
 
@@ -123,8 +129,9 @@ class Settings:
 def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
     """The window of a log that the settings describe.
 
-    A job that used q processors becomes q sequential jobs of the same length (section 7.2). Organizations without
-    machines or jobs are kept: they take part in the Shapley value all the same.
+    A job that used q processors becomes q sequential jobs of the same length (section 7.2).
+    Organizations without machines or jobs are kept: they take part in the Shapley value all the
+    same.
 
     Parameters
     ----------
@@ -141,29 +148,39 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     begin = log.begin if settings.begin is None else settings.begin
     length = log.end - begin + 1 if settings.length is None else settings.length
     if length < 1 or begin < 0:
-        raise InvalidOption(f"begin is {begin}; expected a time between 0 and the last submission, {log.end}")
+        raise InvalidOption(
+            f"begin is {begin}; expected a time between 0 and the last submission, {log.end}"
+        )
     chosen, release, processing, start = _in_window(log, begin, length, settings.initial)
     if len(chosen) == 0:
         raise InvalidInstance(
             "window", f"{begin} to {begin + length} without a job",
-            f"a window with submissions; the log's are from {log.begin} to {log.end}", "Choose another begin or a longer length",
+            f"a window with submissions; the log's are from {log.begin} to {log.end}",
+            "Choose another begin or a longer length",
         )  # fmt: skip
     owner, names = _owners(log, settings, source)
-    organization = source.integers(0, len(names), len(chosen)) if settings.by == "job" else owner[chosen]
+    organization = (
+        source.integers(0, len(names), len(chosen)) if settings.by == "job" else owner[chosen]
+    )
     missing = organization < 0
     if missing.any():
         labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
         who = sorted({labels[index[job]] for job in chosen[missing]})
         raise InvalidInstance(
             "mapping", f"without {', '.join(who[:4])}{' ...' if len(who) > 4 else ''}",
-            f"an organization for each {settings.by} with jobs in the window ({len(who)} have none)",
+            f"an organization for each {settings.by} with jobs in the window ({len(who)} have "
+            "none)",
             "Add them to the mapping file",
         )  # fmt: skip
     total = settings.machines or log.machines
     given = "," in settings.split or settings.split.isdigit()
     if total is None and not given:
-        raise InvalidOption(f"{log.name} does not say how many processors there are; give machines=")
-    machines = machine_split(settings.machines or 0 if given else total or 0, len(names), settings.split)
+        raise InvalidOption(
+            f"{log.name} does not say how many processors there are; give machines="
+        )
+    machines = machine_split(
+        settings.machines or 0 if given else total or 0, len(names), settings.split
+    )
     copies = log.processors[chosen]
     instance = Scheduling(
         machines=machines,
@@ -173,19 +190,26 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         horizon=length,
         names=names,
         name=f"{log.name}-{begin}-{length}",
-        source=f"{log.name} from second {begin} for {length}, {settings.initial} start; {_credit(log)}",
+        source=f"{log.name} from second {begin} for {length}, {settings.initial} start; "
+        f"{_credit(log)}",
     )
     return Window(instance, np.repeat(start, copies), begin)
 
 
-def _in_window(log: Log, begin: int, length: int, initial: Initial) -> tuple[Integers, Integers, Integers, Integers]:
-    """Jobs of the window in their order, with release, processing and the log's start in the window's time."""
+def _in_window(
+    log: Log, begin: int, length: int, initial: Initial
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Jobs of the window in their order, with release, processing and the log's start in the
+    window's time.
+    """
     began = np.where(log.wait >= 0, log.submit + log.wait, -1)
     chosen = np.flatnonzero((log.submit >= begin) & (log.submit < begin + length))
     left = log.run.copy()
     if initial == "warm":
         known = began >= 0
-        running = np.flatnonzero((log.submit < begin) & known & (began < begin) & (began + log.run > begin))
+        running = np.flatnonzero(
+            (log.submit < begin) & known & (began < begin) & (began + log.run > begin)
+        )
         waiting = np.flatnonzero((log.submit < begin) & known & (began >= begin))
         left[running] -= begin - began[running]
         running = running[np.argsort(began[running], kind="stable")]
@@ -209,14 +233,20 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
     return table
 
 
-def _owners(log: Log, settings: Settings, rng: np.random.Generator) -> tuple[Integers, tuple[str, ...]]:
-    """(n,) organization of each job, -1 when the mapping misses it; and the organizations' names."""
+def _owners(
+    log: Log, settings: Settings, rng: np.random.Generator
+) -> tuple[Integers, tuple[str, ...]]:
+    """(n,) organization of each job, -1 when the mapping misses it; and the organizations'
+    names.
+    """
     labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
     if settings.mapping is not None:
         table = read_mapping(settings.mapping, settings.by)
         names = tuple(sorted(set(table.values())))
         place = {name: number for number, name in enumerate(names)}
-        owner = np.array([place[table[label]] if label in table else -1 for label in labels], dtype=np.int64)
+        owner = np.array(
+            [place[table[label]] if label in table else -1 for label in labels], dtype=np.int64
+        )
         return owner[index], names
     names = tuple(str(number) for number in range(settings.organizations))
     if settings.by == "job":
@@ -225,4 +255,8 @@ def _owners(log: Log, settings: Settings, rng: np.random.Generator) -> tuple[Int
 
 
 def _credit(log: Log) -> str:
-    return f"acknowledge {log.header['Acknowledge']}" if "Acknowledge" in log.header else "accounting log"
+    return (
+        f"acknowledge {log.header['Acknowledge']}"
+        if "Acknowledge" in log.header
+        else "accounting log"
+    )

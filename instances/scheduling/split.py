@@ -22,16 +22,20 @@ def machine_split(total: int, organizations: Organizations, split: str = "zipf")
     ----------
     total : machines in all, at least 1.
     organizations : k, at least 1.
-    split : "zipf": shares proportional to 1, 1/2, 1/3, ... (paper, section 7.2), the first organization largest;
-        "uniform": as even as can be; or the numbers themselves, such as "31,15,10,8,6". Remainders go to the largest
-        fractions, ties to the lowest organization; an organization may end with 0.
+    split : "zipf": shares proportional to 1, 1/2, 1/3, ... (paper, section 7.2), the first
+        organization largest; "uniform": as even as can be; or the numbers themselves, such as
+        "31,15,10,8,6". Remainders go to the largest fractions, ties to the lowest organization; an
+        organization may end with 0.
     """
     if "," in split or split.isdigit():
         return _given(split, total, organizations)
     if not isinstance(total, Integral) or not 1 <= total <= MOST_MACHINES:
         raise InvalidOption(f"machines is {total}; expected a whole number, 1 to {MOST_MACHINES}")
     if split not in ("zipf", "uniform"):
-        raise InvalidOption(f"split is {split!r}; expected zipf, uniform, or one number per organization such as 3,2,1")
+        raise InvalidOption(
+            f"split is {split!r}; expected zipf, uniform, or one number per organization such "
+            "as 3,2,1"
+        )
     weight = 1.0 / np.arange(1, organizations + 1) if split == "zipf" else np.ones(organizations)
     exact = total * weight / weight.sum()
     machines = np.floor(exact + 1e-9).astype(np.int64)
@@ -44,9 +48,16 @@ def _given(split: str, total: int, organizations: int) -> Integers:
     try:
         machines = np.array([int(part) for part in split.split(",")], dtype=np.int64)
     except (ValueError, OverflowError):
-        raise InvalidOption(f"split is {split!r}; expected whole numbers with commas between them") from None
+        raise InvalidOption(
+            f"split is {split!r}; expected whole numbers with commas between them"
+        ) from None
     if len(machines) != organizations or (machines < 0).any():
-        raise InvalidOption(f"split is {split!r}; expected {organizations} numbers of machines, each 0 or more")
+        raise InvalidOption(
+            f"split is {split!r}; expected {organizations} numbers of machines, each 0 or more"
+        )
     if total not in (0, machines.sum()):
-        raise InvalidOption(f"split is {split!r}, {machines.sum()} machines; machines says {total}. Leave one of them out")
+        raise InvalidOption(
+            f"split is {split!r}, {machines.sum()} machines; machines says {total}. Leave one "
+            "of them out"
+        )
     return machines

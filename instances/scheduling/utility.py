@@ -1,7 +1,9 @@
-"""What a schedule is worth to an organization: the strategy-resistant utility of section 4, and the classic ones.
+"""What a schedule is worth to an organization: the strategy-resistant utility of section 4, and the
+classic ones.
 
-A utility takes an organization's started jobs as (start, processing, release) and a time t, sees only what has happened
-before t (the paper's jobs are non-clairvoyant), and is a whole number of which more is better.
+A utility takes an organization's started jobs as (start, processing, release) and a time t, sees
+only what has happened before t (the paper's jobs are non-clairvoyant), and is a whole number of
+which more is better.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ Utility = Callable[[Iterable[Started], int], int]
 
 
 def throughput(jobs: Iterable[Started], t: int) -> int:
-    """psi_sp of equation 3: every unit of work done before t is worth its age at t, t minus the time it began.
+    """psi_sp of equation 3: every unit of work done before t is worth its age at t, t minus the
+    time it began.
 
-    Theorem 4.1 with K1 = t, K2 = 1, K3 = 0 (the paper prints K1 = 1, K2 = t, which does not give its equation 3).
+    Theorem 4.1 with K1 = t, K2 = 1, K3 = 0 (the paper prints K1 = 1, K2 = t, which does not give
+    its equation 3).
     """
     total = 0
     for start, processing, _ in jobs:
@@ -38,12 +42,22 @@ def utilization(jobs: Iterable[Started], t: int) -> int:
 
 def flow_time(jobs: Iterable[Started], t: int) -> int:
     """Minus the total flow time (completion minus release) of the jobs completed by t."""
-    return -sum(start + processing - release for start, processing, release in jobs if start + processing <= t)
+    return -sum(
+        start + processing - release
+        for start, processing, release in jobs
+        if start + processing <= t
+    )
 
 
 def tardiness(jobs: Iterable[Started], t: int) -> int:
-    """Minus the total tardiness of the jobs completed by t, each due after twice its processing time from its release."""
-    return -sum(max(0, start - release - processing) for start, processing, release in jobs if start + processing <= t)
+    """Minus the total tardiness of the jobs completed by t, each due after twice its processing
+    time from its release.
+    """
+    return -sum(
+        max(0, start - release - processing)
+        for start, processing, release in jobs
+        if start + processing <= t
+    )
 
 
 UTILITIES: dict[str, Utility] = {
@@ -55,7 +69,9 @@ UTILITIES: dict[str, Utility] = {
 
 
 def psi(start: npt.ArrayLike, processing: npt.ArrayLike, t: int) -> Integers:
-    """(j,) psi_sp of each job at time t (equation 3), 0 for a job that is not started (start -1) or starts at t or later."""
+    """(j,) psi_sp of each job at time t (equation 3), 0 for a job that is not started (start -1) or
+    starts at t or later.
+    """
     begin = np.asarray(start, dtype=np.int64)
     runs = (begin >= 0) & (begin < t)
     begin = np.where(runs, begin, t)
@@ -77,7 +93,9 @@ def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) ->
 
 
 def per_organization(instance: Scheduling, values: Integers) -> Integers:
-    """(k,) sums of the jobs' whole numbers over each organization, without passing through floats."""
+    """(k,) sums of the jobs' whole numbers over each organization, without passing through
+    floats.
+    """
     total = np.zeros(instance.organizations, dtype=np.int64)
     np.add.at(total, instance.organization, values)
     return total

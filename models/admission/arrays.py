@@ -13,7 +13,9 @@ from ..program import LinearProgram, ProgramBuilder
 Objective = Literal["speed", "jobs"]
 
 ORDERED_UP_TO = 200_000
-"""Entries that the rows ordering equal VMs may have, J^2 / 2 for each copy: beyond, they cost more than they save."""
+"""Entries that the rows ordering equal VMs may have, J^2 / 2 for each copy: beyond, they cost more
+than they save.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +24,16 @@ class AdmissionProgram:
 
     Attributes
     ----------
-    program : columns are x (one for each pair), y (one for each pair and usable core type), then others. Minimizes; speeds
-        are divided by `scale`.
+    program : columns are x (one for each pair), y (one for each pair and usable core type), then
+        others. Minimizes; speeds are divided by `scale`.
     job, machine : (P,) the pairs of the first P columns.
     pair, kind : (Y,) pair and core type of the next Y columns.
     jobs, types : J and C.
     scale : the largest speed of a job on a core there is.
-    core_rows : (V C,) the rows that say "no core twice", VM by VM; their multipliers are prices of cores.
-    copies : (V,) the earlier VM of equal cores right before each, -1 for none; copies are ordered when `ordered`.
+    core_rows : (V C,) the rows that say "no core twice", VM by VM; their multipliers are prices of
+        cores.
+    copies : (V,) the earlier VM of equal cores right before each, -1 for none; copies are ordered
+        when `ordered`.
     """
 
     program: LinearProgram
@@ -50,7 +54,9 @@ class AdmissionProgram:
         return len(self.job) + len(self.pair)
 
     def assignment(self, point: Floats) -> Assignment:
-        """The assignment that a point stands for, cores rounded; a pair without a core is no assignment."""
+        """The assignment that a point stands for, cores rounded; a pair without a core is no
+        assignment.
+        """
         held = np.round(point[len(self.job) : self.shared]).astype(np.int64)
         cores = np.zeros((self.jobs, self.types), dtype=np.int64)
         machine = np.full(self.jobs, -1)
@@ -65,7 +71,9 @@ class AdmissionProgram:
         return bool(np.abs(held - np.round(held)).max(initial=0.0) <= tolerance)
 
     def point(self, assignment: Assignment) -> Floats | None:
-        """The first columns of an assignment, equal VMs renamed if need be; None when it uses a pair without a column."""
+        """The first columns of an assignment, equal VMs renamed if need be; None when it uses a
+        pair without a column.
+        """
         renamed = self._in_order(assignment)
         index = np.full((self.jobs, len(self.copies)), -1)
         index[self.job, self.machine] = np.arange(len(self.job))
@@ -84,7 +92,9 @@ class AdmissionProgram:
             return assignment
         machines = len(self.copies)
         lowest = np.full(machines, self.jobs)
-        np.minimum.at(lowest, assignment.machine[assignment.assigned], np.flatnonzero(assignment.assigned))
+        np.minimum.at(
+            lowest, assignment.machine[assignment.assigned], np.flatnonzero(assignment.assigned)
+        )
         name = np.arange(machines + 1)  # the last entry is the name of "no VM": -1
         name[-1] = -1
         for group in _groups(self.copies):
@@ -110,48 +120,93 @@ def assignment_program(
     instance : what is given.
     keep : (J, V) the pairs to have columns for; all when not given.
     objective : "speed" or "jobs".
-    least_jobs : assign at least so many jobs. When given, x[j, v] = 1 also needs a core, y being able to be 0 otherwise.
+    least_jobs : assign at least so many jobs. When given, x[j, v] = 1 also needs a core, y being
+        able to be 0 otherwise.
     least_speed : reach at least this total speed.
-    whole : declare the cores whole numbers (for CP-SAT; without it they come out whole where it matters).
+    whole : declare the cores whole numbers (for CP-SAT; without it they come out whole where it
+        matters).
     ordered : order VMs of equal cores, unless that takes more than `ORDERED_UP_TO` entries.
     builder : where to build, for programs with more columns and rows; a new one when not given.
     """
     rows = ProgramBuilder() if builder is None else builder
+    # x[j, v]: job j on VM v; y[j, v, c]: cores of type c that it gets there
     possible = np.broadcast_to(instance.cores.sum(axis=1) > 0, (instance.jobs, instance.machines))
     job, machine = np.nonzero(possible if keep is None else possible & keep)
     pair, kind = np.nonzero(instance.cores[machine])
     usable = instance.speed[job[pair], kind]
     scale = float(usable.max(initial=0.0)) or 1.0
     x = rows.columns(len(job), upper=1.0, cost=-1.0 if objective == "jobs" else 0.0, integer=True)
-    most = np.minimum(instance.threads[job[pair]], instance.cores[machine[pair], kind]).astype(float)
+    most = np.minimum(instance.threads[job[pair]], instance.cores[machine[pair], kind]).astype(
+        float
+    )
     value = usable / scale
-    y = rows.columns(len(pair), upper=most, cost=-value if objective == "speed" else 0.0, integer=whole)
+    y = rows.columns(
+        len(pair), upper=most, cost=-value if objective == "speed" else 0.0, integer=whole
+    )
+    # a job is on one VM at most
     _at_most(rows, job, x, 1.0, instance.jobs, 1.0)
+    # its cores are at most its threads, and 0 elsewhere
     everything = np.concatenate([y, x])
     pairs = np.concatenate([pair, np.arange(len(job))])
     limit = np.concatenate([np.ones(len(y)), -instance.threads[job].astype(float)])
     _at_most(rows, pairs, everything, limit, len(job), 0.0)
+    # each y is at most its most, and 0 where x is: implied for whole x, and tighter
     number = np.arange(len(y))
-    _at_most(rows, np.tile(number, 2), np.concatenate([y, x[pair]]), np.concatenate([np.ones(len(y)), -most]), len(y), 0.0)
+    _at_most(
+        rows,
+        np.tile(number, 2),
+        np.concatenate([y, x[pair]]),
+        np.concatenate([np.ones(len(y)), -most]),
+        len(y),
+        0.0,
+    )
+    # a VM gives out the cores it has
     place = machine[pair] * instance.types + kind
-    core_rows = _at_most(rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float))
+    core_rows = _at_most(
+        rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float)
+    )
+    # VMs of equal cores are ordered
     copies = _copies(instance.cores)
     ordered = ordered and int((copies >= 0).sum()) * instance.jobs**2 <= 2 * ORDERED_UP_TO
     if ordered:
         _order_copies(rows, job, machine, x, copies, instance.jobs)
+    # an assigned job has a core
     if least_jobs is not None or objective == "jobs":
-        _at_most(rows, pairs, everything, np.concatenate([-np.ones(len(y)), np.ones(len(x))]), len(job), 0.0)
+        _at_most(
+            rows,
+            pairs,
+            everything,
+            np.concatenate([-np.ones(len(y)), np.ones(len(x))]),
+            len(job),
+            0.0,
+        )
+    # least values of the two objectives
     if least_jobs:
         rows.row(x, lower=float(least_jobs))
     if least_speed is not None:
         rows.row(y, value, lower=least_speed / scale)
     return AdmissionProgram(
-        rows.build(), job, machine, pair, kind, instance.jobs, instance.types, scale, core_rows, copies, ordered
+        rows.build(),
+        job,
+        machine,
+        pair,
+        kind,
+        instance.jobs,
+        instance.types,
+        scale,
+        core_rows,
+        copies,
+        ordered,
     )
 
 
 def _at_most(
-    rows: ProgramBuilder, row: Integers, column: Integers, coefficient: Floats | float, number: int, limit: Floats | float
+    rows: ProgramBuilder,
+    row: Integers,
+    column: Integers,
+    coefficient: Floats | float,
+    number: int,
+    limit: Floats | float,
 ) -> Integers:
     upper = np.broadcast_to(np.asarray(limit, dtype=float), (number,))
     return rows.block(row, column, coefficient, np.full(number, -np.inf), upper)
@@ -177,7 +232,9 @@ def _groups(copies: Integers) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _order_copies(rows: ProgramBuilder, job: Integers, machine: Integers, x: Integers, copies: Integers, jobs: int) -> None:
+def _order_copies(
+    rows: ProgramBuilder, job: Integers, machine: Integers, x: Integers, copies: Integers, jobs: int
+) -> None:
     for v in np.flatnonzero(copies >= 0).tolist():
         here, before = machine == v, machine == copies[v]
         for j, column in zip(job[here].tolist(), x[here].tolist(), strict=True):

@@ -1,13 +1,13 @@
 """The assignment program with the number of blocking pairs, exactly.
 
-Job j and VM v block unless j is at v or nothing v can offer j is faster than what j has. What v offers is held[c] fewer
-cores of type c than there are, held by the jobs v ranks above j; the fastest j could run on it is a small linear program in
-the cores taken, and by its dual that is
+Job j and VM v block unless j is at v or nothing v can offer j is faster than what j has. What v
+offers is held[c] fewer cores of type c than there are, held by the jobs v ranks above j; the
+fastest j could run on it is a small linear program in the cores taken, and by its dual that is
 
     min over w of  w threads[j] + sum over c of max(0, speed[j, c] - w) (cores[v, c] - held[c]),
 
-where w need only be 0 or one of j's speeds. So the pair does not block iff for one of these C + 1 values of w this is at
-most j's speed: linear in y once a 0/1 column says which.
+where w need only be 0 or one of j's speeds. So the pair does not block iff for one of these C + 1
+values of w this is at most j's speed: linear in y once a 0/1 column says which.
 """
 
 from __future__ import annotations
@@ -36,14 +36,18 @@ class BlockingProgram:
     levels: tuple[Floats, ...] = field(repr=False)
 
     def point(self, instance: Admission, assignment: Assignment) -> Floats:
-        """All columns of an assignment: who blocks by our own count, and for the others a w that shows it."""
+        """All columns of an assignment: who blocks by our own count, and for the others a w that
+        shows it.
+        """
         first = self.base.point(assignment)
         assert first is not None  # every pair that can hold a core has a column
         found = blocking_pairs(instance, assignment)
         blocks = set(zip(found.job.tolist(), found.machine.tolist(), strict=True))
         above = _offered(instance, assignment)
         flags, chosen = [], []
-        for j, v, levels in zip(self.base.job.tolist(), self.base.machine.tolist(), self.levels, strict=True):
+        for j, v, levels in zip(
+            self.base.job.tolist(), self.base.machine.tolist(), self.levels, strict=True
+        ):
             flags.append(float((j, v) in blocks))
             price = [_fastest(instance, j, w, above[j, v]) for w in levels.tolist()]
             best = np.zeros(len(levels))
@@ -53,7 +57,9 @@ class BlockingProgram:
 
 
 def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
-    """Most total speed with at most `most_pairs` blocking pairs; about J V (C + 2) more 0/1 columns."""
+    """Most total speed with at most `most_pairs` blocking pairs; about J V (C + 2) more 0/1
+    columns.
+    """
     builder = ProgramBuilder()
     base = assignment_program(instance, least_jobs=0, whole=True, ordered=False, builder=builder)
     rank = np.empty(instance.jobs, dtype=np.int64)
@@ -65,14 +71,18 @@ def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
     for p, (j, v) in enumerate(zip(base.job.tolist(), base.machine.tolist(), strict=True)):
         levels = np.unique(np.concatenate([[0.0], instance.speed[j]]))
         chosen = builder.columns(len(levels), upper=1.0, integer=True)
-        builder.row(np.concatenate([chosen, blocks[p : p + 1], [p]]), lower=1.0)  # column p is x[j, v]
+        builder.row(
+            np.concatenate([chosen, blocks[p : p + 1], [p]]), lower=1.0
+        )  # column p is x[j, v]
         above = np.flatnonzero((held_on == v) & (rank[held_by] < rank[j]))
         mine = np.flatnonzero(held_by == j)
         for w, flag in zip(levels.tolist(), chosen.tolist(), strict=True):
             over = np.maximum(0.0, instance.speed[j] - w)
             most = _fastest(instance, j, w, instance.cores[v])
             where = np.concatenate([cores[above], cores[mine], [flag]])
-            values = np.concatenate([-over[base.kind[above]], -instance.speed[j][base.kind[mine]], [most]])
+            values = np.concatenate(
+                [-over[base.kind[above]], -instance.speed[j][base.kind[mine]], [most]]
+            )
             builder.row(where, values / base.scale, upper=0.0)
         all_levels.append(levels)
     builder.row(blocks, upper=float(most_pairs))

@@ -10,8 +10,9 @@ from ...instances.admission.instance import Admission
 def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     """A Pyomo ConcreteModel: most total speed, at least `least_jobs` jobs assigned.
 
-    Variables `x[j, v]` (job j runs on VM v) and `y[j, v, c]` (cores of type c it holds there); objective `speed`.
-    About a hundred times slower to build than `assignment_program`: for reading, and for adding rows of one's own.
+    Variables `x[j, v]` (job j runs on VM v) and `y[j, v, c]` (cores of type c it holds there);
+    objective `speed`. About a hundred times slower to build than `assignment_program`: for reading,
+    and for adding rows of one's own.
     """
     import pyomo.environ as pyo
 
@@ -23,7 +24,9 @@ def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     model.y = pyo.Var(model.jobs, model.machines, model.types, domain=pyo.NonNegativeIntegers)
 
     def total(m: Any) -> Any:
-        return sum(instance.speed[j, c] * m.y[j, v, c] for j in m.jobs for v in m.machines for c in m.types)
+        return sum(
+            instance.speed[j, c] * m.y[j, v, c] for j in m.jobs for v in m.machines for c in m.types
+        )
 
     def one_machine(m: Any, j: int) -> Any:
         return sum(m.x[j, v] for v in m.machines) <= 1
@@ -44,7 +47,11 @@ def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     model.one_machine = pyo.Constraint(model.jobs, rule=one_machine)
     model.threads = pyo.Constraint(model.jobs, model.machines, rule=threads)
     model.holds_a_core = pyo.Constraint(model.jobs, model.machines, rule=holds_a_core)
-    model.on_its_machine = pyo.Constraint(model.jobs, model.machines, model.types, rule=on_its_machine)
+    model.on_its_machine = pyo.Constraint(
+        model.jobs, model.machines, model.types, rule=on_its_machine
+    )
     model.no_core_twice = pyo.Constraint(model.machines, model.types, rule=no_core_twice)
-    model.served = pyo.Constraint(rule=lambda m: sum(m.x[j, v] for j in m.jobs for v in m.machines) >= least_jobs)
+    model.served = pyo.Constraint(
+        rule=lambda m: sum(m.x[j, v] for j in m.jobs for v in m.machines) >= least_jobs
+    )
     return model

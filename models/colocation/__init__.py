@@ -1,11 +1,13 @@
 """Colocation over types: which pairs of types share a processor, and how often, as linear programs.
 
-x[a, b] for allowed types a <= b counts the processors that hold an a-b pair, single[a] the a-jobs without a co-runner:
+x[a, b] for allowed types a <= b counts the processors that hold an a-b pair, single[a] the a-jobs
+without a co-runner:
 
-    sum over b of x[a, b] (1 + [a = b]) + single[a] = count[a],      sum over a of single[a] <= singles allowed.
+    sum over b of x[a, b] (1 + [a = b]) + single[a] = count[a],      sum over a of single[a] <=
+    singles allowed.
 
-The size depends on the number of types, not of agents. The programs are built as sparse matrices for the solvers;
-`readable` states the same in Pyomo, and tests hold both to the same optimum.
+The size depends on the number of types, not of agents. The programs are built as sparse matrices
+for the solvers; `readable` states the same in Pyomo, and tests hold both to the same optimum.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ class PairingProgram:
 
     Attributes
     ----------
-    program : columns are x (one for each pair of types), single (one for each type that may run alone), then others.
+    program : columns are x (one for each pair of types), single (one for each type that may run
+        alone), then others.
     first, second : (P,) the pairs of types of the first P columns, first <= second.
     alone : (S,) the types of the next S columns.
     types : T.
@@ -40,15 +41,21 @@ class PairingProgram:
         return Pairing(self.first, self.second, whole[: len(self.first)], single)
 
     def point(self, pairing: Pairing) -> Floats:
-        """The point that stands for a pairing (of these columns), its other columns as low as the rows allow."""
+        """The point that stands for a pairing (of these columns), its other columns as low as the
+        rows allow.
+        """
         number = np.zeros((self.types, self.types))
         number[pairing.first, pairing.second] = pairing.pairs
-        chosen = np.concatenate([number[self.first, self.second], pairing.single[self.alone].astype(float)])
+        chosen = np.concatenate(
+            [number[self.first, self.second], pairing.single[self.alone].astype(float)]
+        )
         return np.concatenate([chosen, self.others(chosen)])
 
 
 class Assignment:
-    """The columns and rows all programs share, and the number of a-agents beside b in terms of the columns."""
+    """The columns and rows all programs share, and the number of a-agents beside b in terms of the
+    columns.
+    """
 
     def __init__(self, instance: Colocation, keep: Booleans | None = None) -> None:
         self.instance = instance
@@ -58,23 +65,33 @@ class Assignment:
         self.first, self.second = np.nonzero(np.triu(usable if keep is None else usable & keep))
         self.loop = self.first == self.second
         count = instance.count
-        most = np.where(self.loop, count[self.first] // 2, np.minimum(count[self.first], count[self.second]))
+        most = np.where(
+            self.loop, count[self.first] // 2, np.minimum(count[self.first], count[self.second])
+        )
         self.x = self.builder.columns(len(self.first), upper=most, integer=True)
-        self.alone = np.flatnonzero(present) if instance.singles_allowed > 0 else np.zeros(0, dtype=np.int64)
+        self.alone = (
+            np.flatnonzero(present) if instance.singles_allowed > 0 else np.zeros(0, dtype=np.int64)
+        )
         fewest = np.minimum(count[self.alone], instance.singles_allowed)
         self.single = self.builder.columns(len(self.alone), upper=fewest, integer=True)
         self._list_entries()
         self._assign(present)
 
     def _list_entries(self) -> None:
-        """Whom each column places: one entry for either side of a pair, one for a job alone, sorted by the type placed."""
+        """Whom each column places: one entry for either side of a pair, one for a job alone, sorted
+        by the type placed.
+        """
         apart = ~self.loop
         kind = np.concatenate([self.first, self.second[apart], self.alone])
         order = np.argsort(kind, kind="stable")
         self.kind = kind[order]
         self.column = np.concatenate([self.x, self.x[apart], self.single])[order]
-        self.agents = np.concatenate([1.0 + self.loop, np.ones(int(apart.sum()) + len(self.alone))])[order]
-        self.partner = np.concatenate([self.second, self.first[apart], np.full(len(self.alone), UNPAIRED)])[order]
+        self.agents = np.concatenate(
+            [1.0 + self.loop, np.ones(int(apart.sum()) + len(self.alone))]
+        )[order]
+        self.partner = np.concatenate(
+            [self.second, self.first[apart], np.full(len(self.alone), UNPAIRED)]
+        )[order]
         self._ends = np.searchsorted(self.kind, np.arange(self.instance.types + 1))
 
     def _assign(self, present: Booleans) -> None:
@@ -98,15 +115,21 @@ class Assignment:
         """Total penalty of the agents of each entry, per unit of its column."""
         instance = self.instance
         each = instance.penalty[self.kind, np.maximum(self.partner, 0)]
-        total: Floats = np.where(self.partner == UNPAIRED, instance.single_penalty, each) * self.agents
+        total: Floats = (
+            np.where(self.partner == UNPAIRED, instance.single_penalty, each) * self.agents
+        )
         return total
 
     def beside(self, a: int) -> tuple[Integers, Integers, Floats]:
-        """Partners b of type a (UNPAIRED for none), the column that counts a-b, and its a-agents per unit."""
+        """Partners b of type a (UNPAIRED for none), the column that counts a-b, and its a-agents
+        per unit.
+        """
         here = slice(self._ends[a], self._ends[a + 1])
         return self.partner[here], self.column[here], self.agents[here]
 
-    def finish(self, cost: Floats, others: Callable[[Floats], Floats] | None = None) -> PairingProgram:
+    def finish(
+        self, cost: Floats, others: Callable[[Floats], Floats] | None = None
+    ) -> PairingProgram:
         """The program with this objective (padded with zeros)."""
         base = self.builder.build()
         padded = np.zeros(base.columns)
@@ -114,29 +137,42 @@ class Assignment:
         program = replace(base, cost=padded)
         nothing = np.zeros(0)
         types = self.instance.types
-        return PairingProgram(program, self.first, self.second, self.alone, types, others or (lambda chosen: nothing))
+        return PairingProgram(
+            program, self.first, self.second, self.alone, types, others or (lambda chosen: nothing)
+        )
 
 
-def repair_program(instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0) -> PairingProgram:
+def repair_program(
+    instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0
+) -> PairingProgram:
     """The pairing that keeps most agents of a partial one where they are, then least total penalty.
 
     Parameters
     ----------
     instance : what is given.
     partial : allowed pairs of it, perhaps not everyone placed.
-    keep : (T, T) the pairs of types to have columns for (the partial one's must be among them); all when not given.
+    keep : (T, T) the pairs of types to have columns for (the partial one's must be among them); all
+        when not given.
     weight : what an agent kept is worth in points of penalty, far above what moving it could save.
     """
     shared = Assignment(instance, keep)
     number = np.zeros((instance.types, instance.types))
     number[partial.first, partial.second] = partial.pairs
-    wanted = np.concatenate([number[shared.first, shared.second], partial.single[shared.alone].astype(float)])
+    wanted = np.concatenate(
+        [number[shared.first, shared.second], partial.single[shared.alone].astype(float)]
+    )
     base = np.concatenate([shared.x, shared.single])
     where = np.flatnonzero(wanted)
     kept = shared.builder.columns(len(where), upper=wanted[where], integer=True)
     rows = np.tile(np.arange(len(where)), 2)
     values = np.repeat([1.0, -1.0], len(where))
-    shared.builder.block(rows, np.concatenate([kept, base[where]]), values, np.full(len(where), -np.inf), np.zeros(len(where)))
+    shared.builder.block(
+        rows,
+        np.concatenate([kept, base[where]]),
+        values,
+        np.full(len(where), -np.inf),
+        np.zeros(len(where)),
+    )
     agents = np.where(where < len(shared.first), 2.0, 1.0)
     cost = np.concatenate([shared.cost, -weight * agents])
     return shared.finish(cost, lambda chosen: np.minimum(chosen[where], wanted[where]))
@@ -148,7 +184,8 @@ def penalty_program(instance: Colocation, keep: Booleans | None = None) -> Pairi
     Parameters
     ----------
     instance : what is given.
-    keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not given.
+    keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not
+        given.
     """
     shared = Assignment(instance, keep)
     return shared.finish(shared.cost)

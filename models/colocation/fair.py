@@ -16,8 +16,9 @@ class FairProgram(PairingProgram):
 
     Attributes
     ----------
-    below, above : (T,) the rows that keep a type's mean at most h of its own bandwidth, and at least h of the next smaller one
-        less the slack; -1 for a type without agents, and in `above` for those of least bandwidth.
+    below, above : (T,) the rows that keep a type's mean at most h of its own bandwidth, and at
+        least h of the next smaller one less the slack; -1 for a type without agents, and in `above`
+        for those of least bandwidth.
     """
 
     below: Integers
@@ -26,12 +27,15 @@ class FairProgram(PairingProgram):
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What a part of a larger pairing must fit: agents placed already, and types that stay as they are.
+    """What a part of a larger pairing must fit: agents placed already, and types that stay as they
+    are.
 
     Attributes
     ----------
-    count, loss : (T,) all agents of each type, and the total penalty of those among them who are placed already.
-    least, most : (T,) no type's mean may be below `least` less the slack, nor above `most` plus the slack; -inf and inf for any.
+    count, loss : (T,) all agents of each type, and the total penalty of those among them who are
+        placed already.
+    least, most : (T,) no type's mean may be below `least` less the slack, nor above `most` plus the
+        slack; -inf and inf for any.
     slack : the slack among the types that stay as they are.
     """
 
@@ -43,20 +47,27 @@ class Surroundings:
 
 
 def fair_program(
-    instance: Colocation, slack: float | None = None, keep: Booleans | None = None, around: Surroundings | None = None
+    instance: Colocation,
+    slack: float | None = None,
+    keep: Booleans | None = None,
+    around: Surroundings | None = None,
 ) -> FairProgram:
-    """Least slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x] < bandwidth[y] strictly.
+    """Least slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x] <
+    bandwidth[y] strictly.
 
-    With the running maximum h[k] of the mean penalties of the k lowest bandwidths, one row for each type on either side
-    suffices. Types without agents have no mean and are left out.
+    With the running maximum h[k] of the mean penalties of the k lowest bandwidths, one row for each
+    type on either side suffices. Types without agents have no mean and are left out.
 
     Parameters
     ----------
     instance : with bandwidth.
     slack : given, the objective is the least total penalty with no more slack than this.
-    keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not given.
-    around : the pairing that this one is a part of; the instance then counts only the agents that are free.
+    keep : (T, T) the pairs of types to have columns for (upper triangle); all allowed ones when not
+        given.
+    around : the pairing that this one is a part of; the instance then counts only the agents that
+        are free.
     """
+    # types with agents, by the step of their bandwidth
     assert instance.bandwidth is not None
     shared = Assignment(instance, keep)
     builder = shared.builder
@@ -65,21 +76,28 @@ def fair_program(
     count = instance.count if around is None else around.count
     count = count[present].astype(float)
     placed = np.zeros(len(present)) if around is None else around.loss[present]
+    # h[k] for each step, and the slack
     low = lowest_penalty(instance) + min(0.0, float((placed / count).min()))
     highest = builder.columns(len(steps), lower=low, upper=1.0)
     fixed = 0.0 if around is None else around.slack
-    room = builder.columns(1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack)
+    room = builder.columns(
+        1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack
+    )
+    # h does not fall
     chain = np.arange(len(steps) - 1)
     ones = np.ones(len(chain))
     builder.block(
-        np.tile(chain, 2), np.concatenate([highest[:-1], highest[1:]]), np.concatenate([ones, -ones]),
+        np.tile(chain, 2), np.concatenate([highest[:-1], highest[1:]]),
+        np.concatenate([ones, -ones]),
         np.full(len(chain), -np.inf), np.zeros(len(chain)),
     )  # fmt: skip
+    # a type's mean is on or below its step's h, and not below the step before, less the slack
     number = np.arange(len(present))
     place = np.cumsum(instance.count > 0) - 1
     row, total = place[shared.kind], shared.loss
     below = builder.block(  # mean <= h[k]
-        np.concatenate([row, number]), np.concatenate([shared.column, highest[level]]), np.concatenate([total, -count]),
+        np.concatenate([row, number]), np.concatenate([shared.column, highest[level]]),
+        np.concatenate([total, -count]),
         np.full(len(present), -np.inf), -placed,
     )  # fmt: skip
     held = level > 0
@@ -88,19 +106,28 @@ def fair_program(
     several = np.arange(int(held.sum()))
     above = builder.block(  # h[k-1] <= mean + slack
         np.concatenate([place_held[row[entries]], several, several]),
-        np.concatenate([shared.column[entries], np.repeat(room, len(several)), highest[level[held] - 1]]),
+        np.concatenate([shared.column[entries], np.repeat(room, len(several)),
+        highest[level[held] - 1]]),
         np.concatenate([total[entries], count[held], -count[held]]),
         -placed[held], np.full(len(several), np.inf),
     )  # fmt: skip
+    # and within what the types outside allow
     if around is not None:
-        for sign, most in ((-1.0, -around.least[present]), (1.0, around.most[present])):  # sign mean <= most + slack
+        for sign, most in (
+            (-1.0, -around.least[present]),
+            (1.0, around.most[present]),
+        ):  # sign mean <= most + slack
             builder.block(
-                np.concatenate([row, number]), np.concatenate([shared.column, np.repeat(room, len(number))]),
-                np.concatenate([sign * total, -count]), np.full(len(present), -np.inf), count * most - sign * placed,
+                np.concatenate([row, number]),
+                np.concatenate([shared.column, np.repeat(room, len(number))]),
+                np.concatenate([sign * total, -count]), np.full(len(present), -np.inf),
+                count * most - sign * placed,
             )  # fmt: skip
+    # where each type's rows are
     rows = np.full((2, instance.types), -1)
     rows[0, present], rows[1, present[held]] = below, above
 
+    # the least h and slack of a pairing, for a start
     def others(chosen: Floats) -> Floats:
         mean = (placed + np.bincount(row, total * chosen[shared.column], len(present))) / count
         running = np.full(len(steps), -np.inf)
@@ -118,11 +145,15 @@ def fair_program(
         cost = np.zeros(int(room[0]) + 1)
         cost[-1] = 1.0
         made = shared.finish(cost, others)
-    return FairProgram(made.program, made.first, made.second, made.alone, made.types, others, rows[0], rows[1])
+    return FairProgram(
+        made.program, made.first, made.second, made.alone, made.types, others, rows[0], rows[1]
+    )
 
 
 def lowest_penalty(instance: Colocation) -> float:
-    """A number that no type's mean penalty is below: 0, or the lowest penalty that an agent could have."""
+    """A number that no type's mean penalty is below: 0, or the lowest penalty that an agent could
+    have.
+    """
     present = instance.count > 0
     usable = instance.allowed & present & present[:, None]
     return min(float(instance.penalty.min(where=usable, initial=0.0)), instance.single_penalty)

@@ -1,6 +1,8 @@
-"""The same programs in Pyomo, written to be read; the solvers build them as arrays, a hundred times faster.
+"""The same programs in Pyomo, written to be read; the solvers build them as arrays, a hundred times
+faster.
 
-Pass a model through `cotenant.models.program.from_pyomo` and `cotenant.solvers.engines.solve_program`.
+Pass a model through `cotenant.models.program.from_pyomo` and
+`cotenant.solvers.engines.solve_program`.
 """
 
 # mypy: disable-error-code="untyped-decorator"
@@ -19,17 +21,27 @@ from ...instances.colocation.stability import AlphaMode, gains, validate_alpha
 def penalty_model(instance: Colocation) -> Any:
     """Least mean penalty over agents.
 
-    Sets `types` (those with agents), `pairs` (allowed, a <= b); variables `x[a, b]` processors with such a pair,
-    `single[a]` jobs without a co-runner; expressions `beside[a, b]` a-agents beside b, `total_penalty`.
+    Sets `types` (those with agents), `pairs` (allowed, a <= b); variables `x[a, b]` processors with
+    such a pair, `single[a]` jobs without a co-runner; expressions `beside[a, b]` a-agents beside b,
+    `total_penalty`.
     """
     count, penalty = instance.count.tolist(), instance.penalty
     model = pyo.ConcreteModel(name="colocation")
     model.types = pyo.Set(initialize=np.flatnonzero(instance.count > 0).tolist())
     model.pairs = pyo.Set(
-        dimen=2, initialize=[(a, b) for a in model.types for b in model.types if a <= b and instance.allowed[a, b]]
+        dimen=2,
+        initialize=[
+            (a, b) for a in model.types for b in model.types if a <= b and instance.allowed[a, b]
+        ],
     )
-    model.x = pyo.Var(model.pairs, domain=pyo.NonNegativeIntegers, bounds=lambda m, a, b: (0, min(count[a], count[b])))
-    model.single = pyo.Var(model.types, domain=pyo.NonNegativeIntegers, bounds=lambda m, a: (0, count[a]))
+    model.x = pyo.Var(
+        model.pairs,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda m, a, b: (0, min(count[a], count[b])),
+    )
+    model.single = pyo.Var(
+        model.types, domain=pyo.NonNegativeIntegers, bounds=lambda m, a: (0, count[a])
+    )
 
     @model.Expression(model.types, model.types)
     def beside(m: Any, a: int, b: int) -> Any:
@@ -50,27 +62,39 @@ def penalty_model(instance: Colocation) -> Any:
         return paired + instance.single_penalty * m.single[a]
 
     model.total_penalty = pyo.Expression(expr=sum(model.type_penalty[a] for a in model.types))
-    model.mean_penalty = pyo.Objective(expr=model.total_penalty / instance.agents, sense=pyo.minimize)
+    model.mean_penalty = pyo.Objective(
+        expr=model.total_penalty / instance.agents, sense=pyo.minimize
+    )
     return model
 
 
-def stable_model(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> Any:
+def stable_model(
+    instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+) -> Any:
     """Least mean penalty among the pairings without a blocking pair.
 
-    Adds `willing[a, c]`, the a-agents who would leave for c, and the 0/1 variables `anyone[a, c]` that are 1 where there
-    are any; sets of partners whom a would leave for c and for d, one inside the other, chain them.
+    Adds `willing[a, c]`, the a-agents who would leave for c, and the 0/1 variables `anyone[a, c]`
+    that are 1 where there are any; sets of partners whom a would leave for c and for d, one inside
+    the other, chain them.
     """
     validate_alpha(alpha, alpha_mode)
     model = penalty_model(instance)
     penalty, count = instance.penalty, instance.count.tolist()
-    model.meetings = pyo.Set(dimen=2, initialize=[(a, c) for a in model.types for c in model.types if instance.allowed[a, c]])
+    model.meetings = pyo.Set(
+        dimen=2,
+        initialize=[(a, c) for a in model.types for c in model.types if instance.allowed[a, c]],
+    )
 
     @model.Expression(model.meetings)
     def willing(m: Any, a: int, c: int) -> Any:
         leaving = sum(
-            m.beside[a, b] for b in m.types if instance.allowed[a, b] and gains(penalty[a, b], penalty[a, c], alpha, alpha_mode)
+            m.beside[a, b]
+            for b in m.types
+            if instance.allowed[a, b] and gains(penalty[a, b], penalty[a, c], alpha, alpha_mode)
         )
-        left_out = instance.unpaired is not None and gains(instance.unpaired, penalty[a, c], alpha, alpha_mode)
+        left_out = instance.unpaired is not None and gains(
+            instance.unpaired, penalty[a, c], alpha, alpha_mode
+        )
         return leaving + (m.single[a] if left_out else 0)
 
     model.anyone = pyo.Var(model.meetings, domain=pyo.Binary)
@@ -82,7 +106,9 @@ def stable_model(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode
     @model.Constraint(model.meetings)
     def chain(m: Any, a: int, c: int) -> Any:
         worse = [d for d in m.types if (a, d) in m.meetings and penalty[a, d] > penalty[a, c]]
-        nearest = min(worse, key=lambda d: penalty[a, d], default=None)  # who leaves for a worse partner leaves for c
+        nearest = min(
+            worse, key=lambda d: penalty[a, d], default=None
+        )  # who leaves for a worse partner leaves for c
         return pyo.Constraint.Skip if nearest is None else m.anyone[a, nearest] <= m.anyone[a, c]
 
     @model.Constraint(model.meetings)
@@ -95,7 +121,9 @@ def stable_model(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode
 
 
 def fair_model(instance: Colocation) -> Any:
-    """Least slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever bandwidth[a] < bandwidth[b]."""
+    """Least slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever
+    bandwidth[a] < bandwidth[b].
+    """
     assert instance.bandwidth is not None
     bandwidth, count = instance.bandwidth, instance.count.tolist()
     model = penalty_model(instance)

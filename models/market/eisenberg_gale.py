@@ -1,14 +1,16 @@
 """The Eisenberg-Gale program: maximize sum of budget x log(utility) subject to the servers' cores.
 
-For utilities that are homogeneous of degree one (linear, CES, Cobb-Douglas, Leontief) its answer is the market equilibrium
-and the multipliers of the servers' rows are the prices. For Amdahl utilities it is the maximum Nash welfare and not the
-equilibrium: at its answer user i spends B_i e_i, e_i = (grad u_i . x_i) / u_i < 1, in place of B_i.
+For utilities that are homogeneous of degree one (linear, CES, Cobb-Douglas, Leontief) its answer is
+the market equilibrium and the multipliers of the servers' rows are the prices. For Amdahl utilities
+it is the maximum Nash welfare and not the equilibrium: at its answer user i spends B_i e_i, e_i =
+(grad u_i . x_i) / u_i < 1, in place of B_i.
 
-Jobs are edges between users and servers: sums over a user's jobs are products with sparse 0/1 matrices, never loops. A
-variable is a job's share r = x / C of its server. Amdahl's speedup is written with one second-order cone per job,
+Jobs are edges between users and servers: sums over a user's jobs are products with sparse 0/1
+matrices, never loops. A variable is a job's share r = x / C of its server. Amdahl's speedup is
+written with one second-order cone per job,
 
-    f >= 1/2:  s = (x - (1 - f) x e) / f,          r C r <= e (f + (1 - f) C r)    (stable as f goes to 1)
-    f < 1/2:   s = (1 - f v) / (1 - f),            1 <= v (f + (1 - f) C r)
+    f >= 1/2:  s = (x - (1 - f) x e) / f,          r C r <= e (f + (1 - f) C r)    (stable as f goes
+    to 1) f < 1/2:   s = (1 - f v) / (1 - f),            1 <= v (f + (1 - f) C r)
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
     import cvxpy as library
 
     cvxpy: Any = library
-    moving = market.useful & (market.parallel_fraction > 0) if utility == "amdahl" else market.useful
+    moving = (
+        market.useful & (market.parallel_fraction > 0) if utility == "amdahl" else market.useful
+    )
     job = np.flatnonzero(moving)
     users, of_user = np.unique(market.user[job], return_inverse=True)
     share = cvxpy.Variable(len(job), nonneg=True)
@@ -63,7 +67,9 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
     row = on_server @ share <= 1
     if utility == "amdahl":
         serial = serial_work(market)[users]
-        worth, scale, cones = amdahl_utilities(market, job, share, incidence(of_user, len(users)), serial)
+        worth, scale, cones = amdahl_utilities(
+            market, job, share, incidence(of_user, len(users)), serial
+        )
         logs = cvxpy.log(worth) + np.log(scale)
     else:
         logs, cones = _homogeneous(market, job, share, of_user, len(users), utility, rho)
@@ -73,7 +79,9 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
 
 def serial_work(market: Market) -> Floats:
     """(n,) work of each user's jobs with f = 0, which run at full speed on a sliver of a core."""
-    return total_by(market.user, np.where(market.parallel_fraction == 0, market.work, 0.0), market.users)
+    return total_by(
+        market.user, np.where(market.parallel_fraction == 0, market.work, 0.0), market.users
+    )
 
 
 def amdahl_utilities(
@@ -91,7 +99,11 @@ def amdahl_utilities(
     work = market.work[job] / (sum_users.T @ scale)
     cones: list[Any] = []
     utility: Any = serial / scale
-    for chosen in (np.flatnonzero(f == 1), np.flatnonzero((f < 1) & (f >= 0.5)), np.flatnonzero(f < 0.5)):
+    for chosen in (
+        np.flatnonzero(f == 1),
+        np.flatnonzero((f < 1) & (f >= 0.5)),
+        np.flatnonzero(f < 0.5),
+    ):
         if len(chosen) == 0:
             continue
         fraction, size, w, r = f[chosen], cores[chosen], work[chosen], share[chosen]
@@ -103,10 +115,14 @@ def amdahl_utilities(
         below = fraction + cvxpy.multiply((1 - fraction) * size, r)
         if fraction[0] >= 0.5:
             top = 2 * cvxpy.multiply(np.sqrt(size), r)
-            utility = utility + (rows * (w * size / fraction)[None, :]) @ (r - cvxpy.multiply(1 - fraction, extra))
+            utility = utility + (rows * (w * size / fraction)[None, :]) @ (
+                r - cvxpy.multiply(1 - fraction, extra)
+            )
         else:
             top = cvxpy.Constant(np.full(len(chosen), 2.0))
-            utility = utility + (rows * (w / (1 - fraction))[None, :]) @ (1 - cvxpy.multiply(fraction, extra))
+            utility = utility + (rows * (w / (1 - fraction))[None, :]) @ (
+                1 - cvxpy.multiply(fraction, extra)
+            )
         cones.append(cvxpy.SOC(below + extra, cvxpy.vstack([top, below - extra]), axis=0))
     return utility, scale, cones
 

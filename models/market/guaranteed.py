@@ -1,8 +1,10 @@
-"""The most total utility when every user is guaranteed so many times the utility of its endowment, as a convex program.
+"""The most total utility when every user is guaranteed so many times the utility of its endowment,
+as a convex program.
 
-maximize sum u_i  subject to  u_i >= sigma b_i for every user, and the servers' cores; u_i by second-order cones, as in
-`eisenberg_gale`. The multipliers of the guarantees weigh users: at weights 1 + lambda_i the utilitarian optimum is a closed
-form, server by server, and proves a bound on this program for every lambda >= 0.
+maximize sum u_i  subject to  u_i >= sigma b_i for every user, and the servers' cores; u_i by
+second-order cones, as in `eisenberg_gale`. The multipliers of the guarantees weigh users: at
+weights 1 + lambda_i the utilitarian optimum is a closed form, server by server, and proves a bound
+on this program for every lambda >= 0.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Guaranteed:
     index : sigma: a parameter that may be set and solved again, or the variable that is maximized.
     user : which users are in it.
     unit : total utility is maximized in this unit.
-    guarantees : the constraint of the users, u_i / b_i >= sigma; its multipliers are in `unit` when sigma is given.
+    guarantees : the constraint of the users, u_i / b_i >= sigma; its multipliers are in `unit` when
+        sigma is given.
     """
 
     problem: cvxpy.Problem
@@ -58,7 +61,9 @@ def guaranteed(market: Market, static: Floats, index: float | None) -> Guarantee
     user, of_user = np.unique(market.user[job], return_inverse=True)
     share = cvxpy.Variable(len(job), nonneg=True)
     sigma = cvxpy.Variable() if index is None else cvxpy.Parameter(nonneg=True, value=index)
-    worth, scale, cones = amdahl_utilities(market, job, share, incidence(of_user, len(user)), serial_work(market)[user])
+    worth, scale, cones = amdahl_utilities(
+        market, job, share, incidence(of_user, len(user)), serial_work(market)[user]
+    )
     unit = float(scale.max())
     row = incidence(market.server[job], market.servers) @ share <= 1
     rows = cvxpy.multiply(scale / static[user], worth) >= sigma

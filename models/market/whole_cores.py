@@ -1,7 +1,8 @@
-"""Whole cores as linear programs: one 0/1 column per core that a job may get, worth what that core gains.
+"""Whole cores as linear programs: one 0/1 column per core that a job may get, worth what that core
+gains.
 
-Column (k, c) says that job k has at least c cores. Its gain w_k (s(c) - s(c - 1)) falls with c, and rows keep the order, so a
-user's utility is a linear function of the columns, exactly.
+Column (k, c) says that job k has at least c cores. Its gain w_k (s(c) - s(c - 1)) falls with c, and
+rows keep the order, so a user's utility is a linear function of the columns, exactly.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class CoreColumns:
     Attributes
     ----------
     builder : where they stand, with the rows of servers and of order already added.
-    column : (c,) indices; job, user : (c,) whose; core : (c,) its number, from 1; gain : (c,) utility of that core.
+    column : (c,) indices; job, user : (c,) whose; core : (c,) its number, from 1; gain : (c,)
+        utility of that core.
     """
 
     builder: ProgramBuilder
@@ -45,17 +47,27 @@ class CoreColumns:
 
 
 def require_small(market: Market, time_limit: float | None) -> None:
-    """Refuse a market that is too large for the programs, or that may take for ever and comes without a time limit."""
+    """Refuse a market that is too large for the programs, or that may take for ever and comes
+    without a time limit.
+    """
     total = np.floor(market.capacity + 1e-9)
     number = total[market.server[market.useful]].sum()
     if number > MOST_COLUMNS:
-        raise InvalidOption(f"whole cores by a MIP need {number:g} columns, {MOST_COLUMNS} at most; use rounding=user-deficit")
+        raise InvalidOption(
+            f"whole cores by a MIP need {number:g} columns, {MOST_COLUMNS} at most; use "
+            "rounding=user-deficit"
+        )
     if time_limit is None and number > UNHURRIED_COLUMNS:
-        raise InvalidOption(f"whole cores by a MIP need {number:g} columns; beyond {UNHURRIED_COLUMNS} give a time limit")
+        raise InvalidOption(
+            f"whole cores by a MIP need {number:g} columns; beyond {UNHURRIED_COLUMNS} give a "
+            "time limit"
+        )
 
 
 def core_columns(market: Market) -> CoreColumns:
-    """Columns for every useful job and every whole core of its server; each server gives at most what it has."""
+    """Columns for every useful job and every whole core of its server; each server gives at most
+    what it has.
+    """
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     jobs = np.flatnonzero(market.useful & (total[market.server] > 0))
     number = total[market.server[jobs]]

@@ -16,7 +16,8 @@ ON_FACE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FluidProgram:
-    """A linear program whose first columns are the work y[k, l, p], class by class and memory by memory.
+    """A linear program whose first columns are the work y[k, l, p], class by class and memory by
+    memory.
 
     Attributes
     ----------
@@ -32,14 +33,22 @@ class FluidProgram:
     total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
-        """The flows a point stands for, scaled so that each class and memory sends exactly its share."""
+        """The flows a point stands for, scaled so that each class and memory sends exactly its
+        share.
+        """
         kinds, places = instance.classes, instance.processors
         work = np.maximum(point[: kinds * places * places], 0.0).reshape(kinds, places, places)
         total = work.sum(axis=2, keepdims=True)
         split = np.divide(work, total, out=np.zeros_like(work), where=total > 0)
         home = np.eye(places)[None]  # a memory without tasks, or rounding to nothing: at home
         split = np.where(total > 0, split, home)
-        return Flow(throughput, throughput * instance.class_share[:, None, None] * instance.location_share[:, None] * split)
+        return Flow(
+            throughput,
+            throughput
+            * instance.class_share[:, None, None]
+            * instance.location_share[:, None]
+            * split,
+        )
 
 
 def throughput_program(instance: Numa) -> FluidProgram:
@@ -69,11 +78,12 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
 
 
 def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidProgram:
-    """Least link power [W] among the flows of most throughput: the face of optima that prices of the cores' time name.
+    """Least link power [W] among the flows of most throughput: the face of optima that prices of
+    the cores' time name.
 
-    By complementary slackness, prices (P,) that prove the most throughput leave exactly these: processors of a price above 0
-    have no core idle, and tasks run only where their time costs least. Prices below `ON_FACE` of the highest are 0, and so
-    are differences of cost.
+    By complementary slackness, prices (P,) that prove the most throughput leave exactly these:
+    processors of a price above 0 have no core idle, and tasks run only where their time costs
+    least. Prices below `ON_FACE` of the highest are 0, and so are differences of cost.
     """
     program = throughput_program(instance)
     off = off_face(instance, price).reshape(-1)
@@ -101,12 +111,18 @@ def _energy_cost(instance: Numa, energy: Floats) -> Floats:
 def _work(instance: Numa, energy: Floats | None) -> tuple[ProgramBuilder, Integers]:
     builder = ProgramBuilder()
     number = instance.classes * instance.processors**2
-    return builder, builder.columns(number, cost=0.0 if energy is None else _energy_cost(instance, energy))
+    return builder, builder.columns(
+        number, cost=0.0 if energy is None else _energy_cost(instance, energy)
+    )
 
 
 def _owed(instance: Numa, throughput: float) -> Floats:
     """(K L,) work of each class and memory at a throughput."""
-    work = throughput * (instance.class_share * instance.service_mean)[:, None] * instance.location_share
+    work = (
+        throughput
+        * (instance.class_share * instance.service_mean)[:, None]
+        * instance.location_share
+    )
     flat: Floats = work.reshape(-1)
     return flat
 
@@ -116,7 +132,9 @@ def _supply_rows(instance: Numa) -> Integers:
 
 
 def _capacity(instance: Numa, builder: ProgramBuilder, work: Integers) -> tuple[Integers, Integers]:
-    """Rows that say each processor's cores are at work or spare, and the columns of the spare ones."""
+    """Rows that say each processor's cores are at work or spare, and the columns of the spare
+    ones.
+    """
     places = instance.processors
     spare = builder.columns(places)
     rows = builder.block(

@@ -29,7 +29,10 @@ def power_model(instance: Numa, throughput: float) -> Any:
     energy = link_energy(instance)
     tasks = {key: model.work[key] / instance.service_mean[key[0]] for key in model.routes}
     model.least = pyo.Objective(
-        expr=sum(tasks[k, place, p] * energy[k, instance.distance[place, p]] for k, place, p in model.routes),
+        expr=sum(
+            tasks[k, place, p] * energy[k, instance.distance[place, p]]
+            for k, place, p in model.routes
+        ),
         sense=pyo.minimize,
     )
     return model
@@ -58,5 +61,7 @@ def _flows(instance: Numa) -> Any:
 def _conserve(instance: Numa, model: Any) -> None:
     @model.Constraint(model.classes, model.memories)
     def every_task_runs_somewhere(m: Any, k: int, place: int) -> Any:
-        share = float(instance.class_share[k] * instance.service_mean[k] * instance.location_share[place])
+        share = float(
+            instance.class_share[k] * instance.service_mean[k] * instance.location_share[place]
+        )
         return sum(m.work[k, place, p] for p in m.processors) == m.throughput * share

@@ -1,4 +1,6 @@
-"""The arc-flow program: servers are paths through a graph of partial loads, one unit of flow each."""
+"""The arc-flow program: servers are paths through a graph of partial loads, one unit of flow
+each.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def arc_flow_program(
     servers: Integers,
     price: Integers,
 ) -> LinearProgram:
-    """Least cost of flow from each source to its target that runs through enough arcs of every VM type.
+    """Least cost of flow from each source to its target that runs through enough arcs of every VM
+    type.
 
     Parameters
     ----------
@@ -29,22 +32,40 @@ def arc_flow_program(
     ends : (source, target) of each class.
     request, servers, price : (s,) VMs of each type; (p,) servers of each class, and their cost.
 
-    Columns: the arcs, then one per class for the flow that returns from target to source: its number of servers.
-    Source: Brandão and Pedroso, "Bin packing and related problems: general arc-flow formulation with graph compression" (2016).
+    Columns: the arcs, then one per class for the flow that returns from target to source: its
+    number of servers. Source: Brandão and Pedroso, "Bin packing and related problems: general
+    arc-flow formulation with graph compression" (2016).
     """
     builder = ProgramBuilder()
     most = int(request.sum())
-    arcs = builder.columns(len(tail), upper=np.where(item >= 0, request[np.maximum(item, 0)], most).astype(float), integer=True)
-    back = builder.columns(len(ends), cost=price.astype(float), upper=np.minimum(servers, most).astype(float), integer=True)
+    arcs = builder.columns(
+        len(tail),
+        upper=np.where(item >= 0, request[np.maximum(item, 0)], most).astype(float),
+        integer=True,
+    )
+    back = builder.columns(
+        len(ends),
+        cost=price.astype(float),
+        upper=np.minimum(servers, most).astype(float),
+        integer=True,
+    )
     source = np.array([entry[0] for entry in ends])
     target = np.array([entry[1] for entry in ends])
     builder.block(
         np.concatenate([tail, head, target, source]),
         np.concatenate([arcs, arcs, back, back]),
-        np.concatenate([-np.ones(len(tail)), np.ones(len(tail)), -np.ones(len(ends)), np.ones(len(ends))]),
+        np.concatenate(
+            [-np.ones(len(tail)), np.ones(len(tail)), -np.ones(len(ends)), np.ones(len(ends))]
+        ),
         np.zeros(nodes),
         np.zeros(nodes),
     )
     adds = item >= 0
-    builder.block(item[adds], arcs[adds], np.ones(int(adds.sum())), request.astype(float), np.full(len(request), np.inf))
+    builder.block(
+        item[adds],
+        arcs[adds],
+        np.ones(int(adds.sum())),
+        request.astype(float),
+        np.full(len(request), np.inf),
+    )
     return builder.build()

@@ -21,13 +21,16 @@ class AssignmentModel:
     Attributes
     ----------
     model : minimize the cost of the servers in use, or (with `fixed` servers) find any placement.
-    count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be there.
+    count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be
+        there.
     used : (n,) index of the variable that says whether a server is in use, -1 when it must be.
+    kind : (n,) class of each server.
     """
 
     model: cp_model.CpModel
     count: Integers
     used: Integers
+    kind: Integers
 
     def counts(self, values: Integers) -> Integers:
         """(n, s) VMs of each type on each server, from the values of all variables."""
@@ -36,7 +39,13 @@ class AssignmentModel:
 
 
 def assignment_model(
-    demand: Integers, request: Integers, capacity: Integers, kind: Integers, price: Integers, *, fixed: bool = False
+    demand: Integers,
+    request: Integers,
+    capacity: Integers,
+    kind: Integers,
+    price: Integers,
+    *,
+    fixed: bool = False,
 ) -> AssignmentModel:
     """Every VM on some server, no server above its capacity.
 
@@ -47,11 +56,13 @@ def assignment_model(
     kind : (n,) class of each server that may be used, servers of one class together.
     fixed : all of them may be used at no cost: a question of feasibility.
 
-    Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first (largest) type.
+    Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first
+    (largest) type.
     """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
+    # how many VMs of each type each server holds, and whether it is used
     servers, types = len(kind), len(demand)
     count: list[list[Any]] = []
     for m in range(servers):
@@ -63,13 +74,19 @@ def assignment_model(
             row.append(model.new_int_var(0, most, f"count_{m}_{i}") if most > 0 else None)
         count.append(row)
     used = [] if fixed else [model.new_bool_var(f"used_{m}") for m in range(servers)]
+    # every VM is somewhere, no server holds more than it can
     for i in range(types):
         model.add(sum(row[i] for row in count if row[i] is not None) == int(request[i]))
     for m in range(servers):
         for j, room in enumerate(capacity[kind[m]].tolist()):
-            load = [int(demand[i, j]) * entry for i, entry in enumerate(count[m]) if entry is not None and demand[i, j]]
+            load = [
+                int(demand[i, j]) * entry
+                for i, entry in enumerate(count[m])
+                if entry is not None and demand[i, j]
+            ]
             if load:
                 model.add(sum(load) <= (room if fixed else room * used[m]))
+    # symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
         if kind[m] == kind[m - 1]:
             if not fixed:
@@ -81,6 +98,9 @@ def assignment_model(
             total = int(demand[:, j] @ request)
             model.add(sum(int(capacity[kind[m], j]) * used[m] for m in range(servers)) >= total)
         model.minimize(sum(int(price[kind[m]]) * used[m] for m in range(servers)))
-    index = np.array([[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64)
+    # where the columns are
+    index = np.array(
+        [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
+    )
     where = np.array([entry.index for entry in used] if used else [-1] * servers, dtype=np.int64)
-    return AssignmentModel(model, index.reshape(servers, types), where)
+    return AssignmentModel(model, index.reshape(servers, types), where, np.asarray(kind))

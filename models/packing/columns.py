@@ -21,14 +21,16 @@ def pattern_program(
     penalty: float | None = None,
     most: int | None = None,
 ) -> LinearProgram:
-    """Least cost of servers such that the patterns they are packed in cover every request (Gilmore and Gomory 1961).
+    """Least cost of servers such that the patterns they are packed in cover every request (Gilmore
+    and Gomory 1961).
 
     Parameters
     ----------
     patterns, kind : (n, s) VMs of each type in a pattern, and (n,) the class it is for.
     request, servers, price : (s,) VMs wanted; (p,) servers of each class, and their cost.
     integer : whole servers; otherwise the relaxation.
-    penalty : cost of one VM left out, in columns of their own after the patterns; none may be left out when not given.
+    penalty : cost of one VM left out, in columns of their own after the patterns; none may be left
+        out when not given.
     most : the total cost may not pass this.
 
     Rows: the s requests, the p classes, then the total cost.
@@ -46,8 +48,18 @@ def pattern_program(
     rows, where, values = [item], [columns[place]], [table[place, item]]
     if penalty is not None:
         extra = builder.columns(types, cost=penalty)
-        rows, where, values = [*rows, np.arange(types)], [*where, extra], [*values, np.ones(types, dtype=np.int64)]
-    builder.block(np.concatenate(rows), np.concatenate(where), np.concatenate(values), request, np.full(types, np.inf))
+        rows, where, values = (
+            [*rows, np.arange(types)],
+            [*where, extra],
+            [*values, np.ones(types, dtype=np.int64)],
+        )
+    builder.block(
+        np.concatenate(rows),
+        np.concatenate(where),
+        np.concatenate(values),
+        request,
+        np.full(types, np.inf),
+    )
     limit = np.where(servers >= 2**40, np.inf, servers.astype(float))
     builder.block(kind, columns, np.ones(number), np.full(len(servers), -np.inf), limit)
     if most is not None:

@@ -1,4 +1,6 @@
-"""The joint optimum of the game as a CP-SAT model: most total utility over the servers' strategy sets."""
+"""The joint optimum of the game as a CP-SAT model: most total utility over the servers' strategy
+sets.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class JointModel:
     Attributes
     ----------
     model : minimize.
-    number : for each class, the indices of the variables that count its servers by strategy (the last: staying empty).
+    number : for each class, the indices of the variables that count its servers by strategy (the
+        last: staying empty).
     scale : its objective is in 1 / scale.
     """
 
@@ -50,7 +53,8 @@ def joint_model(
     order: list[int] | None = None,
     stuck: list[bool] | None = None,
 ) -> JointModel:
-    """How many servers of each class choose each strategy, for the least servers x v + sum of skewness.
+    """How many servers of each class choose each strategy, for the least servers x v + sum of
+    skewness.
 
     Parameters
     ----------
@@ -58,43 +62,63 @@ def joint_model(
     servers : (p,) of each class.
     deviation : per user, its part of eq. 5 by its number of VMs; its length caps that number.
     alpha : of eq. 14.
-    breakpoints : increasing, from 0: v is tabulated at these sums of deviations (times `DEVIATION_SCALE`), and between two of
-        them takes the value at the lower one. Everything is rounded down, so the optimum is a lower bound.
+    breakpoints : increasing, from 0: v is tabulated at these sums of deviations (times
+        `DEVIATION_SCALE`), and between two of them takes the value at the lower one. Everything is
+        rounded down, so the optimum is a lower bound.
     hint : servers by strategy to begin with.
     order : the classes as they move, one after the other; as they are numbered when not given.
-    stuck : per class, whether its last strategy is the empty one, which a server may choose only where caps allow none of the
-        others after the moves before. A server so stuck stays so, hence only the counts after all moves of its class matter.
+    stuck : per class, whether its last strategy is the empty one, which a server may choose only
+        where caps allow none of the others after the moves before. A server so stuck stays so,
+        hence only the counts after all moves of its class matter.
     """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
+    # how many servers of a class choose each strategy
     number = []
     for c, table in enumerate(combination):
         row = [model.new_int_var(0, int(servers[c]), f"number_{c}_{a}") for a in range(len(table))]
         model.add(sum(row) == int(servers[c]))
         number.append(row)
-    _forbid_idling(model, combination, number, servers, [len(part) - 1 for part in deviation], order, stuck)
+    _forbid_idling(
+        model, combination, number, servers, [len(part) - 1 for part in deviation], order, stuck
+    )
+    # each user's part of eq. 5 by its number of VMs, from a table rounded down
     parts = []
     for user, part_of in enumerate(deviation):
         total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
         terms = [
-            int(rows[a, user]) * number[c][a] for c, rows in enumerate(combination) for a in range(len(rows)) if rows[a, user]
+            int(rows[a, user]) * number[c][a]
+            for c, rows in enumerate(combination)
+            for a in range(len(rows))
+            if rows[a, user]
         ]
         model.add(total == sum(terms))
         whole = np.floor(part_of * DEVIATION_SCALE * _DOWN).astype(np.int64).tolist()
         part = model.new_int_var(0, max(whole), f"deviation_{user}")
         model.add_element(total, whole, part)
         parts.append(part)
+    # between which two breakpoints the sum of the parts lies
     ends = [*breakpoints[1:].tolist(), 2**55]
     inside = [model.new_bool_var(f"between_{place}") for place in range(len(ends))]
     model.add_exactly_one(inside)
-    model.add(sum(parts) >= sum(int(low) * flag for low, flag in zip(breakpoints.tolist(), inside, strict=True)))
-    model.add(sum(parts) <= sum((int(high) - 1) * flag for high, flag in zip(ends, inside, strict=True)))
-    values = np.floor((breakpoints / DEVIATION_SCALE) ** (1.0 / alpha) * VALUE_SCALE * _DOWN).astype(np.int64)
+    model.add(
+        sum(parts)
+        >= sum(int(low) * flag for low, flag in zip(breakpoints.tolist(), inside, strict=True))
+    )
+    model.add(
+        sum(parts) <= sum((int(high) - 1) * flag for high, flag in zip(ends, inside, strict=True))
+    )
+    # v there, and the skewness, as whole numbers rounded down
+    values = np.floor(
+        (breakpoints / DEVIATION_SCALE) ** (1.0 / alpha) * VALUE_SCALE * _DOWN
+    ).astype(np.int64)
     players = int(servers.sum())
     skews = [np.floor(entry * VALUE_SCALE * _DOWN).astype(np.int64) for entry in uneven]
     columns = [*inside, *(entry for row in number for entry in row)]
-    weights = [players * int(value) for value in values] + [int(skew) for row in skews for skew in row]
+    weights = [players * int(value) for value in values] + [
+        int(skew) for row in skews for skew in row
+    ]
     model.minimize(cp_model.LinearExpr.weighted_sum(columns, weights))
     if hint is not None:
         for row, chosen in zip(number, hint, strict=True):
@@ -112,7 +136,9 @@ def _forbid_idling(
     order: list[int] | None,
     stuck: list[bool] | None,
 ) -> None:
-    """Where a server of a class stays empty, no strategy of the class fits the caps after the moves of the class."""
+    """Where a server of a class stays empty, no strategy of the class fits the caps after the moves
+    of the class.
+    """
     before: list[int] = []
     for c in order or range(len(combination)):
         before.append(c)
@@ -121,13 +147,22 @@ def _forbid_idling(
         idle = model.new_bool_var(f"idle_{c}")
         model.add(number[c][-1] <= int(servers[c]) * idle)
         total = [
-            sum(int(rows[a, user]) * number[m][a] for m in before for rows in [combination[m]] for a in range(len(rows)))
+            sum(
+                int(rows[a, user]) * number[m][a]
+                for m in before
+                for rows in [combination[m]]
+                for a in range(len(rows))
+            )
             for user in range(len(cap))
         ]
-        past: dict[tuple[int, int], cp_model.IntVar] = {}  # (user, VMs): fewer than so many more may be chosen
+        past: dict[
+            tuple[int, int], cp_model.IntVar
+        ] = {}  # (user, VMs): fewer than so many more may be chosen
         for row in combination[c][:-1].tolist():
             for user, vms in enumerate(row):
                 if vms and (user, vms) not in past:
                     past[user, vms] = model.new_bool_var(f"past_{c}_{user}_{vms}")
                     model.add(total[user] >= cap[user] - vms + 1).only_enforce_if(past[user, vms])
-            model.add_bool_or([idle.negated(), *(past[user, vms] for user, vms in enumerate(row) if vms)])
+            model.add_bool_or(
+                [idle.negated(), *(past[user, vms] for user, vms in enumerate(row) if vms)]
+            )

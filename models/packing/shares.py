@@ -1,4 +1,6 @@
-"""Programs over what servers of a fixed cluster can hold: most utilization, and leximin dominant shares."""
+"""Programs over what servers of a fixed cluster can hold: most utilization, and leximin dominant
+shares.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,43 @@ Floats = npt.NDArray[np.float64]
 def _served(
     builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
 ) -> tuple[list[Integers], Integers]:
-    """Columns: servers of each class by combination; VMs each user gets, at most what they hold and what is wanted."""
+    """Columns: servers of each class by combination; VMs each user gets, at most what they hold and
+    what is wanted.
+    """
     number = []
     types = combination[0].shape[1]
     for c, table in enumerate(combination):
         columns = builder.columns(len(table), upper=float(servers[c]), integer=True)
         builder.row(columns, upper=float(servers[c]))
         number.append(columns)
-    most = np.sum([table.max(axis=0, initial=0) * count for table, count in zip(combination, servers, strict=True)], axis=0)
+    most = np.sum(
+        [
+            table.max(axis=0, initial=0) * count
+            for table, count in zip(combination, servers, strict=True)
+        ],
+        axis=0,
+    )
     served = builder.columns(types, upper=np.minimum(cap, most), integer=True)
     for user in range(types):
-        held = np.concatenate([columns[table[:, user] > 0] for columns, table in zip(number, combination, strict=True)])
+        held = np.concatenate(
+            [
+                columns[table[:, user] > 0]
+                for columns, table in zip(number, combination, strict=True)
+            ]
+        )
         values = np.concatenate([table[table[:, user] > 0, user] for table in combination])
         builder.row(np.append(held, served[user]), np.append(values, -1.0), lower=0.0)
     return number, served
 
 
 def utilization_program(
-    combination: list[Integers], servers: Integers, cap: Floats, weight: Floats, owed: Integers, *, whole: bool = False
+    combination: list[Integers],
+    servers: Integers,
+    cap: Floats,
+    weight: Floats,
+    owed: Integers,
+    *,
+    whole: bool = False,
 ) -> tuple[LinearProgram, list[Integers], Integers]:
     """Most weighted VMs (minimized with the sign changed).
 
@@ -68,13 +89,17 @@ def level_program(
     Parameters
     ----------
     combination, servers, cap : as for `utilization_program`.
-    steps : (s,) VMs and a number of users each: at least so many users have as many VMs of theirs as that. VMs do not decrease
-        from step to step, and numbers do not increase; VMs of 0 are had by all.
+    steps : (s,) VMs and a number of users each: at least so many users have as many VMs of theirs
+        as that. VMs do not decrease from step to step, and numbers do not increase; VMs of 0 are
+        had by all.
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
     users = [column for column in range(len(served)) if steps[-1][0][column] > 0]
-    before, held = np.zeros(len(served), dtype=np.int64), {user: [(int(served[user]), 1.0)] for user in users}
+    before, held = (
+        np.zeros(len(served), dtype=np.int64),
+        {user: [(int(served[user]), 1.0)] for user in users},
+    )
     last: Integers | None = None
     for owed, wanted in steps:
         reached = builder.columns(len(users), upper=1.0, integer=True)
@@ -90,17 +115,24 @@ def level_program(
 
 
 def share_program(
-    combination: list[Integers], servers: Integers, cap: Floats, unit: Floats, reached: list[float], tolerance: float
+    combination: list[Integers],
+    servers: Integers,
+    cap: Floats,
+    unit: Floats,
+    reached: list[float],
+    tolerance: float,
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """The most that the k + 1 users with the least shares can have together, given what the least 1 ... k have.
+    """The most that the k + 1 users with the least shares can have together, given what the least 1
+    ... k have.
 
-    The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir 2003), so that levels
-    1, 2, ... maximized one after the other give the leximin of the shares.
+    The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
+    2003), so that levels 1, 2, ... maximized one after the other give the leximin of the shares.
 
     Parameters
     ----------
     combination, servers, cap : as for `utilization_program`.
-    unit : (s,) share of one VM of each user; users who want nothing are not among them (unit 0 is left out).
+    unit : (s,) share of one VM of each user; users who want nothing are not among them (unit 0 is
+        left out).
     reached : the optima of the levels before, each kept to `tolerance`.
     """
     builder = ProgramBuilder()
@@ -108,7 +140,13 @@ def share_program(
     users = np.flatnonzero(unit > 0)
     top = float((unit * np.where(np.isfinite(cap), cap, 0)).max(initial=0.0))
     top = max(
-        top, float(sum(unit @ (table.max(axis=0, initial=0) * count) for table, count in zip(combination, servers, strict=True)))
+        top,
+        float(
+            sum(
+                unit @ (table.max(axis=0, initial=0) * count)
+                for table, count in zip(combination, servers, strict=True)
+            )
+        ),
     )
     last = -1
     for level in range(len(reached) + 1):
@@ -117,7 +155,12 @@ def share_program(
         for place, user in enumerate(users):
             builder.row([short[place], served[user], least], [1.0, unit[user], -1.0], lower=0.0)
         total = builder.columns(1, lower=0.0)[0]
-        builder.row(np.array([total, least, *short]), np.array([1.0, -(level + 1.0), *np.ones(len(users))]), lower=0.0, upper=0.0)
+        builder.row(
+            np.array([total, least, *short]),
+            np.array([1.0, -(level + 1.0), *np.ones(len(users))]),
+            lower=0.0,
+            upper=0.0,
+        )
         if level < len(reached):
             builder.row([total], [1.0], lower=reached[level] - tolerance)
         last = int(total)

@@ -1,4 +1,6 @@
-"""What no schedule can exceed: the work of all jobs as one fluid that every machine may draw from."""
+"""What no schedule can exceed: the work of all jobs as one fluid that every machine may draw
+from.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from .intervals import Objective
 def fluid_bound(instance: Scheduling, objective: Objective) -> int:
     """An upper bound on the units done, or on the total psi_sp, before the horizon. O(j log j).
 
-    Jobs may be cut anywhere, run on any number of machines at once and out of order: then doing work as soon as there is
-    any is best for both objectives at every time, and units done and their ages add up in closed form between releases.
+    Jobs may be cut anywhere, run on any number of machines at once and out of order: then doing
+    work as soon as there is any is best for both objectives at every time, and units done and their
+    ages add up in closed form between releases.
     """
     horizon, machines = instance.horizon, instance.total_machines
     known = instance.release < horizon
@@ -30,5 +33,7 @@ def fluid_bound(instance: Scheduling, objective: Objective) -> int:
         if objective == "utilization":
             total += full * machines + rest
         else:
-            total += machines * full * (2 * (horizon - begin) - full + 1) // 2 + rest * (horizon - begin - full)
+            total += machines * full * (2 * (horizon - begin) - full + 1) // 2 + rest * (
+                horizon - begin - full
+            )
     return total

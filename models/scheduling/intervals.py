@@ -1,4 +1,6 @@
-"""The schedule as intervals for CP-SAT: a start for every job, and never more jobs at once than machines."""
+"""The schedule as intervals for CP-SAT: a start for every job, and never more jobs at once than
+machines.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ class IntervalModel:
 
     Attributes
     ----------
-    model : maximizes units of work, or twice the total psi_sp; or minimizes the distance from given utilities.
+    model : maximizes units of work, or twice the total psi_sp; or minimizes the distance from given
+        utilities.
     jobs : (n,) the jobs released before the horizon; the others never start.
     start : index of each one's start variable; the horizon means not started.
     done : index of the variable of its units done before the horizon.
@@ -72,11 +75,13 @@ def interval_model(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> IntervalModel:
-    """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M intervals at once.
+    """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M
+    intervals at once.
 
-    A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then l = p and this is
-    equation 3; if it is cut then T - s - l = 0 and only the square is left. Inside an organization starts follow the
-    order of its jobs. Schedules need not be greedy. TimeoutError once `over` says so.
+    A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then
+    l = p and this is equation 3; if it is cut then T - s - l = 0 and only the square is left.
+    Inside an organization starts follow the order of its jobs. Schedules need not be greedy.
+    TimeoutError once `over` says so.
 
     Parameters
     ----------
@@ -93,7 +98,9 @@ def interval_model(
         if over():
             raise TimeoutError
         release = int(instance.release[job])
-        most = length = min(int(instance.processing[job]), horizon - release)  # what is cut in any case need not fit 64 bits
+        most = length = min(
+            int(instance.processing[job]), horizon - release
+        )  # what is cut in any case need not fit 64 bits
         start = model.new_int_var(release, horizon, f"start {job}")
         done = model.new_int_var(0, most, f"done {job}")
         end = model.new_int_var(release, horizon, f"end {job}")
@@ -116,7 +123,9 @@ def interval_model(
         model.minimize(apart)
     else:
         model.maximize(total)
-    return IntervalModel(model, jobs, [variable.index for variable in starts], [variable.index for variable in units])
+    return IntervalModel(
+        model, jobs, [variable.index for variable in starts], [variable.index for variable in units]
+    )
 
 
 def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:

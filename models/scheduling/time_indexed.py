@@ -20,7 +20,8 @@ class TimeIndexed:
 
     Attributes
     ----------
-    program : one column for starting `job` at `time`; then, beside given utilities, one for each organization's distance.
+    program : one column for starting `job` at `time`; then, beside given utilities, one for each
+        organization's distance.
     job, time : (columns,)
     near : the given utilities.
     """
@@ -58,15 +59,23 @@ def entries_needed(instance: Scheduling) -> int:
     order = instance.order
     follows = instance.organization[order[1:]] == instance.organization[order[:-1]]
     earlier, later = spans[order[:-1]][follows].tolist(), spans[order[1:]][follows].tolist()
-    return int(runs + sum(after * (before + after) for before, after in zip(earlier, later, strict=True)))
+    return int(
+        runs + sum(after * (before + after) for before, after in zip(earlier, later, strict=True))
+    )
 
 
 def time_indexed(
-    instance: Scheduling, objective: Objective, *, near: Nearness | None = None, least: int | None = None
+    instance: Scheduling,
+    objective: Objective,
+    *,
+    near: Nearness | None = None,
+    least: int | None = None,
 ) -> TimeIndexed:
-    """Each job starts at most once; at any time at most M run; of two consecutive jobs the later starts no earlier.
+    """Each job starts at most once; at any time at most M run; of two consecutive jobs the later
+    starts no earlier.
 
-    Columns and rows grow with jobs times horizon: for small instances, where it is the second way to the optimum.
+    Columns and rows grow with jobs times horizon: for small instances, where it is the second way
+    to the optimum.
 
     Parameters
     ----------
@@ -78,7 +87,9 @@ def time_indexed(
     first = np.concatenate([[0], np.cumsum(spans)])
     time = np.arange(len(job)) - first[job] + instance.release[job]
     length = instance.processing[job]
-    worth = psi(time, length, horizon) if objective == "utility" else units_done(time, length, horizon)
+    worth = (
+        psi(time, length, horizon) if objective == "utility" else units_done(time, length, horizon)
+    )
     build = ProgramBuilder()
     cost = 0.0 if near is not None and least is not None else -worth.astype(float)
     columns = build.columns(len(job), upper=1.0, cost=cost, integer=True)
@@ -94,18 +105,34 @@ def time_indexed(
         if instance.organization[earlier] == instance.organization[later]:
             _in_order(build, first, instance, earlier, later)
     if near is not None:
-        _apart(build, instance, near, columns, psi(time, length, horizon), instance.organization[job], least is not None)
+        _apart(
+            build,
+            instance,
+            near,
+            columns,
+            psi(time, length, horizon),
+            instance.organization[job],
+            least is not None,
+        )
     if least is not None:
         build.row(columns, worth.astype(float), lower=float(least))
     return TimeIndexed(build.build(), job, time, near)
 
 
 def _apart(
-    build: ProgramBuilder, instance: Scheduling, near: Nearness, columns: Integers, worth: Integers, owner: Integers, sought: bool
+    build: ProgramBuilder,
+    instance: Scheduling,
+    near: Nearness,
+    columns: Integers,
+    worth: Integers,
+    owner: Integers,
+    sought: bool,
 ) -> None:
     """The distance from the given utilities, limited, and minimized if it is `sought`."""
     most = float(near.most)
-    distances = build.columns(instance.organizations, upper=most, cost=1.0 if sought else 0.0, integer=True)
+    distances = build.columns(
+        instance.organizations, upper=most, cost=1.0 if sought else 0.0, integer=True
+    )
     for u, given in enumerate(near.psi.tolist()):
         own = owner == u
         where, value = np.append(columns[own], distances[u]), worth[own].astype(float)
@@ -114,9 +141,15 @@ def _apart(
     build.row(distances, np.ones(len(distances)), upper=most)
 
 
-def _in_order(build: ProgramBuilder, first: Integers, instance: Scheduling, earlier: int, later: int) -> None:
+def _in_order(
+    build: ProgramBuilder, first: Integers, instance: Scheduling, earlier: int, later: int
+) -> None:
     """By every time, the later job has started only if the earlier one has."""
     for until in range(int(instance.release[later]), instance.horizon):
         before = np.arange(first[earlier], first[earlier] + until - instance.release[earlier] + 1)
         after = np.arange(first[later], first[later] + until - instance.release[later] + 1)
-        build.row(np.concatenate([before, after]), np.repeat([1.0, -1.0], [len(before), len(after)]), lower=0.0)
+        build.row(
+            np.concatenate([before, after]),
+            np.repeat([1.0, -1.0], [len(before), len(after)]),
+            lower=0.0,
+        )

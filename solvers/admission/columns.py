@@ -1,17 +1,18 @@
-"""Column generation: one column for a set of jobs on a VM, priced by branch and bound over sets of jobs.
+"""Column generation: one column for a set of jobs on a VM, priced by branch and bound over sets of
+jobs.
 
     most   sum over VMs v and sets S of F_v(S) z[v, S]
     such that   sum over S of z[v, S] <= 1            a VM runs one set of jobs
                 sum over v and S with j in S of z <= 1   a job is on at most one VM
 
-F_v(S) is the most total speed of the jobs S on v's cores. The relaxation is stronger than that of `models.admission`: for
-any job prices pi >= 0 no assignment has more total speed than
+F_v(S) is the most total speed of the jobs S on v's cores. The relaxation is stronger than that of
+`models.admission`: for any job prices pi >= 0 no assignment has more total speed than
 
     sum over j of pi[j] + sum over v of max over S of (F_v(S) - pi(S)),
 
-and the sets whose F_v(S) - pi(S) is further below its maximum than the bound is above an answer in hand are in no better
-answer. When the others are few enough to list, an integer program over them proves the optimum. VMs of equal cores are one
-row with their number on the right.
+and the sets whose F_v(S) - pi(S) is further below its maximum than the bound is above an answer in
+hand are in no better answer. When the others are few enough to list, an integer program over them
+proves the optimum. VMs of equal cores are one row with their number on the right.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ LISTED = 40_000
 """Sets listed at most for the final program."""
 
 _MEMBERS = 20 * LISTED
-_EFFORT = (1_000, 40_000)  # trials of a job per pricing search: while columns come easily, and when they no longer do
+_EFFORT = (
+    1_000,
+    40_000,
+)  # trials of a job per pricing search: while columns come easily, and when they no longer do
 _LISTING = 300_000  # the same when all near sets are wanted
 _KEPT = 4  # columns taken from one pricing search
 _CENTRE = 0.7  # weight of the best prices so far in the prices that are tried (smoothing)
@@ -45,7 +49,8 @@ Column = tuple[int, tuple[int, ...]]
 
 
 def sets_bound(instance: Admission, rents: Floats, price: Floats) -> float:
-    """The most total speed of any assignment, proved by job prices (J,), 0 or more; inf where a search was cut off too soon.
+    """The most total speed of any assignment, proved by job prices (J,), 0 or more; inf where a
+    search was cut off too soon.
 
     Parameters
     ----------
@@ -78,9 +83,13 @@ class ColumnGeneration:
         self.instance = instance
         self.bound = bound
         self.price = np.maximum(0.0, gains_at_prices(instance, rents)[0].max(axis=1))
-        self._kinds, first, kind = np.unique(instance.cores, axis=0, return_index=True, return_inverse=True)
+        self._kinds, first, kind = np.unique(
+            instance.cores, axis=0, return_index=True, return_inverse=True
+        )
         self._kind = kind.reshape(-1)
-        self._right = np.concatenate([np.bincount(self._kind), np.ones(instance.jobs)]).astype(float)
+        self._right = np.concatenate([np.bincount(self._kind), np.ones(instance.jobs)]).astype(
+            float
+        )
         self._rents = np.array(rents[first], dtype=float)
         self.scale = float(instance.speed.max())
         self._noise = RELATIVE * self.scale
@@ -104,7 +113,9 @@ class ColumnGeneration:
         self._append(self._columns_of(best_cores(self.instance, assignment.machine)))
 
     def improve(self, clock: Clock, value: float) -> Iterator[float]:
-        """Price and add columns until nothing is to be gained or the time is up; yields the bound after each round."""
+        """Price and add columns until nothing is to be gained or the time is up; yields the bound
+        after each round.
+        """
         effort = 0
         while not clock.over:
             answer = self._living.solve(clock.left)
@@ -128,13 +139,17 @@ class ColumnGeneration:
                 effort += 1
 
     def list_all(self, clock: Clock, value: float) -> bool:
-        """Add every set that an answer better than `value` could use; False when there are too many, or no time."""
+        """Add every set that an answer better than `value` could use; False when there are too
+        many, or no time.
+        """
         from .kernels import best_sets
 
         price = self.price
         found, top, _ = self._priced(price, _EFFORT[-1], clock)
         self._append(found)
-        room = self._total(price, top) - value + 1e-9 * abs(value)  # by these prices: another bound says nothing of sets
+        room = (
+            self._total(price, top) - value + 1e-9 * abs(value)
+        )  # by these prices: another bound says nothing of sets
         for k in range(len(self._kinds)):
             space = LISTED - len(self._worth)
             if clock.over or space <= 0 or not np.isfinite(room):
@@ -142,24 +157,33 @@ class ColumnGeneration:
             rents, margin = self._margins(k, price)
             number, _, complete = best_sets(
                 self.instance.speed, self.instance.threads, self._kinds[k], price, margin, rents,
-                top[k] - room, True, _LISTING, self._noise, self._start[: space + 1], self._member, self._value,
+                top[k] - room, True, _LISTING, self._noise, self._start[: space + 1], self._member,
+                self._value,
             )  # fmt: skip
             self._append(self._sets(k, range(number)))
             if not complete:
                 return False
         return True
 
-    def solve(self, start: Assignment, time_limit: float | None, report: Report | None) -> tuple[EngineAnswer, Assignment]:
-        """The integer program over the columns there are, and the better of its assignment and `start`.
+    def solve(
+        self, start: Assignment, time_limit: float | None, report: Report | None
+    ) -> tuple[EngineAnswer, Assignment]:
+        """The integer program over the columns there are, and the better of its assignment and
+        `start`.
 
-        Its value and bound are negated and divided by the largest speed; the bound is one on all assignments only
-        together with `start`, and only when `list_all` said True.
+        Its value and bound are negated and divided by the largest speed; the bound is one on all
+        assignments only together with `start`, and only when `list_all` said True.
         """
         columns = list(self._worth)
         if not columns:
             return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="no sets of jobs yet"), start
         rows = ProgramBuilder()
-        z = rows.columns(len(columns), upper=1.0, cost=[-self._worth[c] / self.scale for c in columns], integer=True)
+        z = rows.columns(
+            len(columns),
+            upper=1.0,
+            cost=[-self._worth[c] / self.scale for c in columns],
+            integer=True,
+        )
         row, place = self._entries(columns)
         rows.block(row, z[place], 1.0, np.full(len(self._right), -np.inf), self._right)
         chosen = {column for column, _ in self._columns_of(start)}
@@ -170,9 +194,11 @@ class ColumnGeneration:
         found = self._assignment([columns[i] for i in np.flatnonzero(answer.point > 0.5).tolist()])
         return answer, max(start, found, key=lambda one: total_speed(self.instance, one))
 
-    def _priced(self, price: Floats, effort: int, clock: Clock) -> tuple[list[tuple[Column, float]], Floats, bool]:
-        """Sets worth more than their price and any column's, bounds on what a set is worth beyond its price, by kind of
-        VM, and whether the search for them was complete.
+    def _priced(
+        self, price: Floats, effort: int, clock: Clock
+    ) -> tuple[list[tuple[Column, float]], Floats, bool]:
+        """Sets worth more than their price and any column's, bounds on what a set is worth beyond
+        its price, by kind of VM, and whether the search for them was complete.
 
         Moves `bound` and `price` when they prove a lower one.
         """
@@ -190,7 +216,8 @@ class ColumnGeneration:
             core_prices(given.speed, given.threads, cores, price, line[k], _STEPS, self._rents[k])
             rents, margin = self._margins(k, price)
             number, top[k], complete = best_sets(
-                given.speed, given.threads, cores, price, margin, rents, line[k], False, effort, self._noise,
+                given.speed, given.threads, cores, price, margin, rents, line[k], False, effort,
+                self._noise,
                 self._start, self._member, self._value,
             )  # fmt: skip
             whole = whole and complete
@@ -208,10 +235,14 @@ class ColumnGeneration:
 
         margin = np.empty(self.instance.jobs)
         given = self.instance
-        return margins(given.speed, given.threads, self._kinds[k], price, self._rents[k], margin), margin
+        return margins(
+            given.speed, given.threads, self._kinds[k], price, self._rents[k], margin
+        ), margin
 
     def _lines(self, price: Floats) -> Floats:
-        """(kinds,) the most that a column of each kind is worth beyond its price, at least 0 (nobody)."""
+        """(kinds,) the most that a column of each kind is worth beyond its price, at least 0
+        (nobody).
+        """
         line = np.zeros(len(self._kinds))
         if self._worth:
             columns = list(self._worth)
@@ -237,12 +268,17 @@ class ColumnGeneration:
             row, place = self._entries(list(new))
             starts = np.searchsorted(place, np.arange(len(new)))
             cost = -np.array(list(new.values())) / self.scale
-            self._living.add_columns(cost, np.full(len(new), np.inf), starts, row, np.ones(len(row)))
+            self._living.add_columns(
+                cost, np.full(len(new), np.inf), starts, row, np.ones(len(row))
+            )
         return len(new)
 
     def _entries(self, columns: list[Column]) -> tuple[Integers, Integers]:
         """Row and place in the list of every entry of the columns, column by column."""
-        row = [np.array([k, *(len(self._kinds) + j for j in jobs)], dtype=np.int64) for k, jobs in columns]
+        row = [
+            np.array([k, *(len(self._kinds) + j for j in jobs)], dtype=np.int64)
+            for k, jobs in columns
+        ]
         return np.concatenate(row), np.repeat(np.arange(len(columns)), [len(rows) for rows in row])
 
     def _columns_of(self, assignment: Assignment) -> list[tuple[Column, float]]:

@@ -28,10 +28,14 @@ class Draft:
 
     def speed(self, j: int) -> Floats:
         """(V,) the speed of job j on what is free of each VM."""
-        return speed_on(self.free, self.instance.speed[j], self._order[j], int(self.instance.threads[j]))
+        return speed_on(
+            self.free, self.instance.speed[j], self._order[j], int(self.instance.threads[j])
+        )
 
     def place(self, j: int, v: int) -> None:
-        """Job j takes of VM v what it can use, fastest first; it stays unassigned when nothing is free."""
+        """Job j takes of VM v what it can use, fastest first; it stays unassigned when nothing is
+        free.
+        """
         cores = taken(self.free[v], self._order[j], int(self.instance.threads[j]))
         if cores.any():
             self.free[v] -= cores
@@ -49,7 +53,9 @@ class Draft:
 
 
 def serial_dictatorship(instance: Admission) -> Assignment:
-    """Jobs in decreasing order of threads (ties: lowest job), each to its fastest VM on the cores left; O(J V C)."""
+    """Jobs in decreasing order of threads (ties: lowest job), each to its fastest VM on the cores
+    left; O(J V C).
+    """
     draft = Draft(instance)
     for j in job_ranking(instance.threads).tolist():
         there = draft.speed(j)

@@ -1,15 +1,18 @@
-"""Compiled kernels: how the jobs of one VM share its cores best, and what each change of its jobs is worth.
+"""Compiled kernels: how the jobs of one VM share its cores best, and what each change of its jobs
+is worth.
 
-For fixed jobs this is a transportation problem: jobs with threads, core types with cores, speed per core. It is solved by
-adding one job after the other, each along best augmenting paths: the newcomer takes a core of some type; its holder may
-move to another type, and so on, until a free core is used or somebody gives one up. The gains of successive paths do not
-increase, so stopping at the first without gain is optimal (successive shortest paths in the residual network).
+For fixed jobs this is a transportation problem: jobs with threads, core types with cores, speed per
+core. It is solved by adding one job after the other, each along best augmenting paths: the newcomer
+takes a core of some type; its holder may move to another type, and so on, until a free core is used
+or somebody gives one up. The gains of successive paths do not increase, so stopping at the first
+without gain is optimal (successive shortest paths in the residual network).
 
-`best_sets` finds the jobs one VM would best take when every job has a price. With F(S) the most total speed of a set S, it
-branches over sets and bounds in two ways. F is submodular (sources of a transportation problem are substitutes; Shapley
-1962), so what a job adds falls as the set grows:
+`best_sets` finds the jobs one VM would best take when every job has a price. With F(S) the most
+total speed of a set S, it branches over sets and bounds in two ways. F is submodular (sources of a
+transportation problem are substitutes; Shapley 1962), so what a job adds falls as the set grows:
 
-    F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) - price[j]);
+    F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) -
+    price[j]);
 
 and the rents of `rents` bound it by another sum over the jobs.
 """
@@ -34,8 +37,11 @@ DEEPEST = 200
 
 
 @compiled
-def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float) -> float:
-    """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing; returns the gain.
+def insert(
+    speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float
+) -> float:
+    """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing;
+    returns the gain.
 
     held (number, C) and free (C,) are changed in place; the last row of held is 0 on entry.
     """
@@ -49,7 +55,9 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
     before = np.empty(types, np.int64)
     total = 0.0
     left = threads[new]
+    # each turn is one augmenting path, for as many of the newcomer's threads as it carries
     while left > 0:
+        # residual arcs: who loses least by giving up a core of c, or by moving one from c to d
         for c in range(types):
             drop[c] = -np.inf
             for d in range(types):
@@ -65,8 +73,10 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
                             move[c, d] = speed[i, d] - speed[i, c]
                             mover[c, d] = i
         for c in range(types):
+            # a path of one step: the newcomer takes a core of c
             gain[c] = speed[new, c]
             before[c] = -1
+        # longest paths by Bellman and Ford: at most as many rounds as nodes
         for _ in range(types):
             changed = False
             for c in range(types):
@@ -77,6 +87,7 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
                         changed = True
             if not changed:
                 break
+        # where the best path ends: at a free core, or where a job gives one up
         best = noise
         end = -1
         dropped = False
@@ -85,8 +96,10 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
                 best, end, dropped = gain[c], c, False
             if drop[c] > -np.inf and gain[c] + drop[c] > best:
                 best, end, dropped = gain[c] + drop[c], c, True
+        # no path gains: the sharing is optimal
         if end < 0:
             break
+        # the units that the whole path carries, walked back from its end
         units = min(left, held[dropper[end], end]) if dropped else min(left, free[end])
         d = end
         steps = 0
@@ -95,8 +108,11 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
             units = min(units, held[mover[c, d], c])
             d = c
             steps += 1
-        if steps > types:  # noise has closed the path into a ring: stop here, the sharing stays feasible
+        if (
+            steps > types
+        ):  # noise has closed the path into a ring: stop here, the sharing stays feasible
             break
+        # augment along it: the end first, then every move, then the newcomer's own cores
         if dropped:
             held[dropper[end], end] -= units
         else:
@@ -114,8 +130,12 @@ def insert(speed: Array, threads: Array, held: Array, free: Array, number: int, 
 
 
 @compiled
-def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float) -> float:
-    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free; returns the total speed."""
+def share(
+    speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float
+) -> float:
+    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free;
+    returns the total speed.
+    """
     for c in range(len(cores)):
         free[c] = cores[c]
     total = 0.0
@@ -128,16 +148,20 @@ def share(speed: Array, threads: Array, cores: Array, held: Array, free: Array, 
 
 @compiled
 def changes(
-    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, begin: int, end: int,
+    speed: Array, threads: Array, cores: Array, machine: Array, v: int, noise: float, begin: int,
+    end: int,
     add: Array, remove: Array, swap: Array,
 ) -> float:  # fmt: skip
-    """What each change of the jobs on VM v is worth, against its best sharing now; returns the value of that.
+    """What each change of the jobs on VM v is worth, against its best sharing now; returns the
+    value of that.
 
-    add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j comes (all of other jobs
-    j; no columns when swaps are not wanted). Other entries are left as they are. Of the jobs on v only those from `begin` to
-    before `end`, counted on v, are made to leave; add is written when `begin` is 0.
+    add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j
+    comes (all of other jobs j; no columns when swaps are not wanted). Other entries are left as
+    they are. Of the jobs on v only those from `begin` to before `end`, counted on v, are made to
+    leave; add is written when `begin` is 0.
     """
     jobs, types = speed.shape
+    # the jobs on the VM
     here = np.empty(jobs, np.int64)
     size = 0
     for j in range(jobs):
@@ -154,6 +178,7 @@ def changes(
     for out in range(-1, size):  # first everybody stays, then one after the other leaves
         if out >= 0 and (out < begin or out >= end):
             continue
+        # the best sharing of those who stay
         number = 0
         for i in range(size):
             if i != out:
@@ -170,6 +195,7 @@ def changes(
             remove[here[out]] = now - value
             if swap.shape[1] == 0:
                 continue
+        # who might come: each is inserted into a copy of that sharing
         for j in range(jobs):
             if machine[j] != v:
                 for c in range(types):
@@ -203,15 +229,18 @@ def best_sets(
     member: Array,
     worth: Array,
 ) -> tuple[int, float, bool]:
-    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in `rents.margins`.
+    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in
+    `rents.margins`.
 
-    With `collect` all of them; else only sets each better than the ones before, the last being the best. Written to
-    start (one more than sets), member and worth = F(S); returns how many, a bound on the best (the cutoff when nothing is
-    above it), and whether the search was complete: not after `work` trials of a job or when the arrays are full.
+    With `collect` all of them; else only sets each better than the ones before, the last being the
+    best. Written to start (one more than sets), member and worth = F(S); returns how many, a bound
+    on the best (the cutoff when nothing is above it), and whether the search was complete: not
+    after `work` trials of a job or when the arrays are full.
     """
     jobs, types = speed.shape
     largest = min(jobs, cores.sum())
     deepest = min(largest, DEEPEST)
+    # a stack of the branch: at depth d the set S of the d jobs chosen, its sharing and its values
     chosen = np.empty(deepest + 1, np.int64)
     rows = np.empty((deepest + 1, types))
     width = np.empty(deepest + 1, np.int64)
@@ -220,6 +249,7 @@ def best_sets(
     value = np.zeros(deepest + 1)  # F(S)
     net = np.zeros(deepest + 1)  # F(S) - price(S)
     lend = np.zeros(deepest + 1)  # rents + margins of S
+    # the jobs that may still follow at each depth, and what each adds, largest first
     queue = np.empty((deepest + 1, jobs), np.int64)
     adds = np.empty((deepest + 1, jobs))
     size = np.zeros(deepest + 1, np.int64)
@@ -227,6 +257,7 @@ def best_sets(
     trial = np.empty((deepest + 1, types), np.int64)
     rest = np.empty(types, np.int64)
     gain = np.empty(jobs)
+    # what is asked for: sets above the line, which rises with each unless all are collected
     found = 0
     start[0] = 0
     line = cutoff
@@ -237,13 +268,16 @@ def best_sets(
     for c in range(types):
         free[0, c] = cores[c]
     lend[0] = rents
+    # the root: no job chosen, every job may come
     pool = np.empty(jobs, np.int64)
     for j in range(jobs):
         pool[j] = j
     count = jobs
     fresh = True
     while depth >= 0:
-        if fresh:  # a node just opened: what each job of the pool would add, and which of them still can matter
+        # a node just opened: what each job of the pool would add, and which of them still can
+        # matter
+        if fresh:
             fresh = False
             rented = lend[depth]
             for k in range(count):
@@ -259,6 +293,7 @@ def best_sets(
                 bound = max(bound, rented)
             count = number
             visited += 1 + count
+            # what each of the pool adds to the set: one insertion into a copy of its sharing
             positive = 0.0
             for k in range(count):
                 j = pool[k]
@@ -271,6 +306,7 @@ def best_sets(
                 width[depth] = threads[j]
                 gain[k] = insert(rows, width, trial, rest, depth + 1, noise) - price[j]
                 positive += max(0.0, gain[k])
+            # the first bound, by submodularity: with all others that add something, above the line
             number = 0
             for k in range(count):
                 others = positive - max(0.0, gain[k])
@@ -285,6 +321,7 @@ def best_sets(
                     number += 1
             size[depth] = number
             place[depth] = 0
+        # both bounds on what the jobs not yet tried at this node can still reach
         at = place[depth]
         most = net[depth]
         rented = lend[depth]
@@ -292,17 +329,26 @@ def best_sets(
             most += max(0.0, adds[depth, k])
             rented += max(0.0, margin[queue[depth, k]])
         most = min(most, rented)
+        # out of work: the node is left, and its bound joins the answer's
         if at < size[depth] and most > line and (visited >= work or not complete):
             complete = False
             bound = max(bound, most)
             at = size[depth]
-        if at < size[depth] and net[depth] + min(0.0, adds[depth, at]) <= line and adds[depth, at] <= 0.0:
-            at = size[depth]  # nothing that is left adds anything, and what it takes away is too much
+        if (
+            at < size[depth]
+            and net[depth] + min(0.0, adds[depth, at]) <= line
+            and adds[depth, at] <= 0.0
+        ):
+            at = size[
+                depth
+            ]  # nothing that is left adds anything, and what it takes away is too much
+        # nothing left here: back to the node above, and on to its next job
         if at >= size[depth] or most <= line:
             depth -= 1
             if depth >= 0:
                 place[depth] += 1
             continue
+        # branch: take the next job, and let those behind it in the queue be the pool
         j = queue[depth, at]
         chosen[depth] = j
         for c in range(types):
@@ -312,7 +358,9 @@ def best_sets(
             for i in range(depth):
                 held[depth + 1, i, c] = held[depth, i, c]
         width[depth] = threads[j]
-        value[depth + 1] = value[depth] + insert(rows, width, held[depth + 1], free[depth + 1], depth + 1, noise)
+        value[depth + 1] = value[depth] + insert(
+            rows, width, held[depth + 1], free[depth + 1], depth + 1, noise
+        )
         net[depth + 1] = net[depth] + adds[depth, at]
         lend[depth + 1] = lend[depth] + margin[j]
         count = size[depth] - at - 1
@@ -320,6 +368,7 @@ def best_sets(
             pool[k] = queue[depth, at + 1 + k]
         depth += 1
         fresh = True
+        # a set above the line is written down
         if net[depth] > line:
             if found + 1 >= len(start) or start[found] + depth > len(member):
                 complete = False

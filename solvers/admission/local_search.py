@@ -1,4 +1,6 @@
-"""Local search: move, bring in and swap jobs between VMs, each VM's cores shared in the best way."""
+"""Local search: move, bring in and swap jobs between VMs, each VM's cores shared in the best
+way.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +33,20 @@ def local_search(
     start: Solution | None = None,
     kicks: Annotated[int, AtLeast(0)] = 50,
 ) -> Assignment:
-    """Most total speed by moving, bringing in and swapping jobs until nothing helps, then shaking and trying again.
+    """Most total speed by moving, bringing in and swapping jobs until nothing helps, then shaking
+    and trying again.
 
-    The jobs of a VM share its cores in the best way (a transportation problem solved exactly), not first come first
-    served. The best single move of a job to another VM (or into one), or swap of two jobs, is made until none gains
-    (swaps for at most `SWAPS_UP_TO` jobs); then a few jobs are thrown onto random VMs and the descent is repeated from
-    there, worse results being taken back.
+    The jobs of a VM share its cores in the best way (a transportation problem solved exactly), not
+    first come first served. The best single move of a job to another VM (or into one), or swap of
+    two jobs, is made until none gains (swaps for at most `SWAPS_UP_TO` jobs); then a few jobs are
+    thrown onto random VMs and the descent is repeated from there, worse results being taken back.
 
     Parameters
     ----------
     rng : of the shaking; `default_rng(0)` when not given.
     time_limit : seconds.
-    start : an assignment to begin from; jobs by decreasing threads, each to its fastest VM, when not given.
+    start : an assignment to begin from; jobs by decreasing threads, each to its fastest VM, when
+        not given.
     kicks : how often to shake, at most.
 
     Raises
@@ -66,7 +70,11 @@ def local_search(
 
 
 def improved(
-    instance: Admission, first: Assignment, clock: Clock, rng: np.random.Generator | None, kicks: int
+    instance: Admission,
+    first: Assignment,
+    clock: Clock,
+    rng: np.random.Generator | None,
+    kicks: int,
 ) -> tuple[Assignment, bool]:
     """What `local_search` makes of an assignment, and whether it was interrupted."""
     draw = rng or np.random.default_rng(0)
@@ -91,11 +99,15 @@ def improved(
         interrupted = True
         kept = search.machine if total == -np.inf else kept  # the first descent only ever gains
     found = best_cores(instance, kept)
-    return (found if total_speed(instance, found) >= total_speed(instance, first) else first), interrupted
+    return (
+        found if total_speed(instance, found) >= total_speed(instance, first) else first
+    ), interrupted
 
 
 def start_assignment(instance: Admission, start: Solution | None) -> Assignment:
-    """The start given, checked; else jobs by decreasing threads, each on its fastest VM (serial dictatorship)."""
+    """The start given, checked; else jobs by decreasing threads, each on its fastest VM (serial
+    dictatorship).
+    """
     if start is not None:
         if not isinstance(start, Assignment):
             raise InvalidOption(f"start is {type(start).__name__}; expected an Assignment")
@@ -105,7 +117,9 @@ def start_assignment(instance: Admission, start: Solution | None) -> Assignment:
 
 
 def best_cores(instance: Admission, machine: Integers) -> Assignment:
-    """The assignment of most total speed with each job on the VM given (-1 for none); a job left without a core goes."""
+    """The assignment of most total speed with each job on the VM given (-1 for none); a job left
+    without a core goes.
+    """
     from .kernels import RELATIVE, share
 
     noise = RELATIVE * float(instance.speed.max())
@@ -113,7 +127,15 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
     for v in np.unique(machine[machine >= 0]).tolist():
         here = np.flatnonzero(machine == v)
         held = np.empty((len(here), instance.types), dtype=np.int64)
-        share(instance.speed[here], instance.threads[here], instance.cores[v], held, np.empty_like(held[0]), len(here), noise)
+        share(
+            instance.speed[here],
+            instance.threads[here],
+            instance.cores[v],
+            held,
+            np.empty_like(held[0]),
+            len(here),
+            noise,
+        )
         cores[here] = held
     return Assignment(np.where(cores.any(axis=1), machine, -1), cores)
 
@@ -123,7 +145,8 @@ class _Search:
 
     Attributes
     ----------
-    known : whether `total` is that of the VMs as they are; not when time was up in the middle of working it out.
+    known : whether `total` is that of the VMs as they are; not when time was up in the middle of
+        working it out.
     """
 
     def __init__(self, instance: Admission, clock: Clock) -> None:
@@ -184,7 +207,9 @@ class _Search:
                 self.known = False
                 break
             size = int((self.machine == v).sum())
-            for first in range(0, max(size, 1), _AT_ONCE):  # a crowded VM takes seconds: the clock is looked at in between
+            for first in range(
+                0, max(size, 1), _AT_ONCE
+            ):  # a crowded VM takes seconds: the clock is looked at in between
                 if first and self._clock.over:
                     break
                 self._value[v] = self._changes(

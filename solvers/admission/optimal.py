@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -35,27 +36,31 @@ def optimal(
 ) -> Outcome:
     """Most total speed any assignment can have, cores chosen by type inside each VM.
 
-    Jobs need not take the fastest free cores first, as they do in the paper's schemes: the optimum hands out each VM's
-    cores as is best for all.
+    Jobs need not take the fastest free cores first, as they do in the paper's schemes: the optimum
+    hands out each VM's cores as is best for all.
 
     Parameters
     ----------
     rng : of the local search; `default_rng(0)` when not given.
-    time_limit : seconds; the best assignment so far and a proved bound are returned when they are up.
+    time_limit : seconds; the best assignment so far and a proved bound are returned when they are
+        up.
     start : an assignment to begin from.
     report : progress.
-    then : "jobs": among the assignments of most total speed (to 1e-9, relative), one that serves most jobs.
-    route : "columns": sets of jobs per VM (`columns`), then what is left open by the assignment program; "program": the
-        assignment program alone; "auto": the program for small instances, else columns.
+    then : "jobs": among the assignments of most total speed (to 1e-9, relative), one that serves
+        most jobs.
+    route : "columns": sets of jobs per VM (`columns`), then what is left open by the assignment
+        program; "program": the assignment program alone; "auto": the program for small instances,
+        else columns.
     engine : "highs" or "cp-sat", of the assignment program.
 
     Returns
     -------
     Outcome
-        Its certificate says where the final bound comes from (`bound_from`). By way of the columns it holds `prices`
-        (V, C) of cores that prove `price_bound` (`instances.admission.prices`: anyone can work it out again), the
-        `job_prices` at which sets of jobs prove theirs, and `sets_listed` when all that matter were listed; by way of
-        the program, its size and how many pairs of job and VM the prices had ruled out.
+        Its certificate says where the final bound comes from (`bound_from`). By way of the columns
+        it holds `prices` (V, C) of cores that prove `price_bound` (`instances.admission.prices`:
+        anyone can work it out again), the `job_prices` at which sets of jobs prove theirs, and
+        `sets_listed` when all that matter were listed; by way of the program, its size and how many
+        pairs of job and VM the prices had ruled out.
 
     Raises
     ------
@@ -94,8 +99,8 @@ def most_jobs(
 ) -> Outcome:
     """Most jobs served, and among those assignments most total speed.
 
-    Serving a job takes one core of any VM, so the most is the smaller of the jobs and the cores there are: no search.
-    What is hard is the second level, most total speed while so many jobs run.
+    Serving a job takes one core of any VM, so the most is the smaller of the jobs and the cores
+    there are: no search. What is hard is the second level, most total speed while so many jobs run.
 
     Parameters
     ----------
@@ -123,6 +128,7 @@ def most_jobs(
     first = serve_most(instance, start_assignment(instance, start))
     run = Search(instance, clock, first)
     share = most / instance.jobs
+    known = ((clock.seconds, float(first.assigned.sum()) / instance.jobs, share),)
     if then == "speed":
         with run.keeping():
             run.search_serving(rng, most, engine)
@@ -131,8 +137,19 @@ def most_jobs(
             run.value = total_speed(instance, run.best)
         status = Status.OPTIMAL if run.proved else Status.FEASIBLE
         run.certificate["levels"] = [
-            {"objective": "assigned", "value": share, "bound": share, "status": Status.OPTIMAL.value},
-            {"objective": "total_speed", "value": run.value, "bound": run.bound, "status": status.value},
+            {
+                "objective": "assigned",
+                "value": share,
+                "bound": share,
+                "status": Status.OPTIMAL.value,
+            },
+            {
+                "objective": "total_speed",
+                "value": run.value,
+                "bound": run.bound,
+                "status": status.value,
+            },
         ]
     served = float(run.best.assigned.sum()) / instance.jobs
-    return run.outcome("assigned", served, share)
+    found = run.outcome("assigned", served, share)
+    return replace(found, trace=known)  # what the search notes is of the second level

@@ -27,8 +27,11 @@ _INTERIOR = {
 }
 
 
-def good_prices(instance: Admission, value: float, clock: Clock, *, steps: int = 600) -> tuple[Floats, float]:
-    """Prices (V, C) of cores and the bound on total speed they prove, not far above the linear relaxation's.
+def good_prices(
+    instance: Admission, value: float, clock: Clock, *, steps: int = 600
+) -> tuple[Floats, float]:
+    """Prices (V, C) of cores and the bound on total speed they prove, not far above the linear
+    relaxation's.
 
     Polyak's steps towards the value of an assignment in hand, shortened when they stop helping.
 
@@ -65,9 +68,11 @@ def good_prices(instance: Admission, value: float, clock: Clock, *, steps: int =
 
 
 def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float] | None:
-    """The prices (V, C) of the linear relaxation and the bound they prove; None when there is no time or no answer.
+    """The prices (V, C) of the linear relaxation and the bound they prove; None when there is no
+    time or no answer.
 
-    By an interior point method; the bound is worked out from the prices by us, so it holds however exact they are.
+    By an interior point method; the bound is worked out from the prices by us, so it holds however
+    exact they are.
     """
     if clock.over:
         return None
@@ -77,11 +82,15 @@ def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]
     raise_if_interrupted(answer)
     if answer.row_dual is None:
         return None
-    prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(instance.cores.shape)
+    prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(
+        instance.cores.shape
+    )
     return prices, price_bound(instance, prices)
 
 
 def raise_if_interrupted(answer: EngineAnswer) -> None:
-    """Raise KeyboardInterrupt when an engine was interrupted: it keeps its best answer and says so, the steps after it end."""
+    """Raise KeyboardInterrupt when an engine was interrupted: it keeps its best answer and says so,
+    the steps after it end.
+    """
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt

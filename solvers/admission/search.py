@@ -20,7 +20,9 @@ from .prices import RELAXED_UP_TO, good_prices, raise_if_interrupted, relaxation
 from .serving import most_possible, serve_most
 
 SMALL = 500
-"""Entries of J x V x C up to which the assignment program alone is quicker than everything that prepares it."""
+"""Entries of J x V x C up to which the assignment program alone is quicker than everything that
+prepares it.
+"""
 
 EXACT = 1e-9
 """Relative: a bound this near the value proves it (the engines' own precision)."""
@@ -39,7 +41,9 @@ class Search:
         self.best = start
         self.value = total_speed(instance, start)
         self._scale = scale(instance, "total_speed")
-        self.bound = float(speeds_on(instance, instance.cores).max(axis=1).sum())  # everybody on an empty VM
+        self.bound = float(
+            speeds_on(instance, instance.cores).max(axis=1).sum()
+        )  # everybody on an empty VM
         self.stop = Stop.FINISHED
         self.later = Stop.FINISHED  # of the second level, when there is one
         self.certificate: dict[str, Any] = {}
@@ -78,11 +82,15 @@ class Search:
         self.clock.note(self.value, self.bound, text)
 
     def part(self, share: float, most: float | None = None) -> Clock:
-        """A clock for one step: a share of the time that is left, and no more than `most` seconds."""
+        """A clock for one step: a share of the time that is left, and no more than `most`
+        seconds.
+        """
         return Clock(self.time.share(1 / share, most))
 
     def search(self, rng: np.random.Generator | None, route: str, engine: EngineName) -> None:
-        """Local search, prices, columns, and the assignment program, until one of them proves the best."""
+        """Local search, prices, columns, and the assignment program, until one of them proves the
+        best.
+        """
         self.note("a start")
         small = self.instance.jobs * self.instance.cores.size <= SMALL
         if not self.proved and (route == "columns" or (route == "auto" and not small)):
@@ -95,8 +103,12 @@ class Search:
         elif not self.proved:
             self.stop = Stop.TIME_LIMIT
 
-    def search_serving(self, rng: np.random.Generator | None, most: int, engine: EngineName) -> None:
-        """Most total speed while `most` jobs are served: often the fastest assignment serves them all anyway."""
+    def search_serving(
+        self, rng: np.random.Generator | None, most: int, engine: EngineName
+    ) -> None:
+        """Most total speed while `most` jobs are served: often the fastest assignment serves them
+        all anyway.
+        """
         serving, value = self.best, self.value
         self.time = self.part(0.5)
         self.search(rng, "auto", engine)
@@ -114,7 +126,11 @@ class Search:
 
     def then_jobs(self, engine: EngineName) -> None:
         """Among the assignments as fast as the best, one that serves most jobs."""
-        level: dict[str, Any] = {"objective": "total_speed", "value": self.value, "bound": self.bound}
+        level: dict[str, Any] = {
+            "objective": "total_speed",
+            "value": self.value,
+            "bound": self.bound,
+        }
         level["status"] = (Status.OPTIMAL if self.proved else Status.FEASIBLE).value
         served = int(self.best.assigned.sum())
         most = most_possible(self.instance)
@@ -125,13 +141,17 @@ class Search:
             least = self.value * (1 - EXACT)
             if self.proved:  # the answer of the second level must be proved of the first, too
                 least = max(least, self.bound / (1 + EXACT))
-            program = assignment_program(self.instance, objective="jobs", least_speed=least, whole=True)
+            program = assignment_program(
+                self.instance, objective="jobs", least_speed=least, whole=True
+            )
             answer = self._solved(program, engine, tells=False)
             if answer.bound is not None and answer.status is not Status.UNKNOWN:
                 bound = max(float(served), min(bound, np.floor(-answer.bound + 1e-6)))
             if answer.point is not None:
                 found = program.assignment(answer.point)
-                if found.assigned.sum() > served and total_speed(self.instance, found) >= least * (1 - ROUNDING):
+                if found.assigned.sum() > served and total_speed(self.instance, found) >= least * (
+                    1 - ROUNDING
+                ):
                     check(self.instance, found)
                     self.best, self.value = found, total_speed(self.instance, found)
                     served = int(found.assigned.sum())
@@ -139,22 +159,37 @@ class Search:
             if answer.stop is Stop.INTERRUPTED:
                 self.stop = answer.stop
         status = Status.OPTIMAL if served >= bound else Status.FEASIBLE
-        second = {"objective": "assigned", "value": served / self.instance.jobs, "bound": bound / self.instance.jobs}
+        second = {
+            "objective": "assigned",
+            "value": served / self.instance.jobs,
+            "bound": bound / self.instance.jobs,
+        }
         self.certificate["levels"] = [level, second | {"status": status.value}]
 
     def outcome(self, objective: str, value: float, bound: float) -> Outcome:
         """The checked outcome."""
         check(self.instance, self.best)
         if bound < value - 1e-6 * abs(value):
-            self.certificate["contradiction"] = f"the bound {bound:.12g} is below the value {value:.12g}; neither is trusted"
-            return Outcome(self.best, None, Status.UNKNOWN, self.stop, self.certificate, tuple(self.clock.trace))
+            self.certificate["contradiction"] = (
+                f"the bound {bound:.12g} is below the value {value:.12g}; neither is trusted"
+            )
+            return Outcome(
+                self.best,
+                None,
+                Status.UNKNOWN,
+                self.stop,
+                self.certificate,
+                tuple(self.clock.trace),
+            )
         met = bound <= value or agree(value, bound, scale(self.instance, objective))
         if met and self.stop is not Stop.INTERRUPTED:
             self.stop = self.later  # a first level that is proved says nothing of the second
         self.note("done")
         status = Status.OPTIMAL if met else Status.FEASIBLE
         bound = value if met else bound
-        return Outcome(self.best, bound, status, self.stop, self.certificate, tuple(self.clock.trace))
+        return Outcome(
+            self.best, bound, status, self.stop, self.certificate, tuple(self.clock.trace)
+        )
 
     def _local_search(self, rng: np.random.Generator | None, share: float, kicks: int) -> None:
         found, interrupted = improved(self.instance, self.best, self.part(share), rng, kicks)
@@ -164,14 +199,23 @@ class Search:
         self.note("local search")
 
     def _prices(self) -> None:
-        """Prices of cores, by subgradient steps and, for programs that are not too large, from the relaxation."""
+        """Prices of cores, by subgradient steps and, for programs that are not too large, from the
+        relaxation.
+        """
         prices, bound = good_prices(self.instance, self.value, self.part(0.1))
-        if bound > self.value * (1 + EXACT) and self.instance.jobs * self.instance.cores.size <= RELAXED_UP_TO:
+        if (
+            bound > self.value * (1 + EXACT)
+            and self.instance.jobs * self.instance.cores.size <= RELAXED_UP_TO
+        ):
             found = relaxation_prices(self.instance, self.part(0.3))
             if found is not None and found[1] < bound:
                 prices, bound = found
         self.lower(bound)
-        self.certificate |= {"prices": prices.tolist(), "price_bound": bound, "bound_from": "prices"}
+        self.certificate |= {
+            "prices": prices.tolist(),
+            "price_bound": bound,
+            "bound_from": "prices",
+        }
         self.note("prices of cores")
 
     def _columns(self, rng: np.random.Generator | None) -> None:
@@ -218,11 +262,17 @@ class Search:
         whole = engine == "cp-sat" or least_jobs is not None
         program = assignment_program(self.instance, keep, least_jobs=least_jobs, whole=whole)
         answer = self._solved(program, engine)
-        self.certificate |= {"engine": engine, "columns": program.program.columns, "rows": program.program.rows}
+        self.certificate |= {
+            "engine": engine,
+            "columns": program.program.columns,
+            "rows": program.program.rows,
+        }
         if answer.point is not None:
             self.better(self._read(program, answer.point, engine))
         if answer.bound is not None and answer.status is not Status.UNKNOWN:
-            bound = max(self.value, -answer.bound * program.scale)  # what was ruled out is worth less than the value
+            bound = max(
+                self.value, -answer.bound * program.scale
+            )  # what was ruled out is worth less than the value
             if bound < self.bound:
                 self.certificate["bound_from"] = "assignment program"
             self.lower(bound)
@@ -231,7 +281,9 @@ class Search:
         raise_if_interrupted(answer)
 
     def _read(self, program: AdmissionProgram, point: Floats, engine: EngineName) -> Assignment:
-        """The assignment of a point; should its cores not be whole, they are found again with the VMs fixed."""
+        """The assignment of a point; should its cores not be whole, they are found again with the
+        VMs fixed.
+        """
         found = program.assignment(point)
         if program.whole(point):
             return found
@@ -242,8 +294,12 @@ class Search:
         answer = solve_program(fixed.program, engine=engine, time_limit=self.part(1.0, 60.0).left)
         return found if answer.point is None else fixed.assignment(answer.point)
 
-    def _solved(self, program: AdmissionProgram, engine: EngineName, tells: bool = True) -> EngineAnswer:
-        """What the engine makes of a program, begun at the best answer; it `tells` its bounds when they are on speed."""
+    def _solved(
+        self, program: AdmissionProgram, engine: EngineName, tells: bool = True
+    ) -> EngineAnswer:
+        """What the engine makes of a program, begun at the best answer; it `tells` its bounds when
+        they are on speed.
+        """
         scale = program.scale
 
         def tell(seconds: float, objective: float | None, bound: float | None, words: str) -> None:
@@ -252,4 +308,6 @@ class Search:
 
         begin = program.point(self.best)
         told = tell if tells else None
-        return solve_program(program.program, engine=engine, time_limit=self.time.share(), start=begin, report=told)
+        return solve_program(
+            program.program, engine=engine, time_limit=self.time.share(), start=begin, report=told
+        )

@@ -8,15 +8,17 @@ from ...instances.admission.instance import Admission, Assignment
 
 
 def most_possible(instance: Admission) -> int:
-    """The most jobs any assignment serves: the smaller of the jobs and the cores, since any core serves any job."""
+    """The most jobs any assignment serves: the smaller of the jobs and the cores, since any core
+    serves any job.
+    """
     return min(instance.jobs, int(instance.cores.sum()))
 
 
 def serve_most(instance: Admission, assignment: Assignment) -> Assignment:
     """Serve as many jobs as possible, changing a feasible assignment little.
 
-    Every job that is not assigned gets one core: the free core on which it is fastest, or the core of a job with several
-    where what it gains exceeds what that job loses by most. O(J^2 C).
+    Every job that is not assigned gets one core: the free core on which it is fastest, or the core
+    of a job with several where what it gains exceeds what that job loses by most. O(J^2 C).
     """
     machine, cores = np.array(assignment.machine), np.array(assignment.cores)
     free = instance.cores - assignment.held(instance.machines)
@@ -28,7 +30,9 @@ def serve_most(instance: Admission, assignment: Assignment) -> Assignment:
             best = (float(worth[v, c]), v, c)
         several = cores.sum(axis=1) > 1
         if several.any():
-            worth = np.where((cores > 0) & several[:, None], instance.speed[j] - instance.speed, -np.inf)
+            worth = np.where(
+                (cores > 0) & several[:, None], instance.speed[j] - instance.speed, -np.inf
+            )
             i, c = (int(k) for k in np.unravel_index(int(worth.argmax()), worth.shape))
             if worth[i, c] > best[0]:
                 best, giver = (float(worth[i, c]), int(machine[i]), c), i

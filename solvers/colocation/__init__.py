@@ -1,4 +1,6 @@
-"""Colocation, exactly: least penalty, no blocking pair, fair attribution, and a feasible pairing for any partial one."""
+"""Colocation, exactly: least penalty, no blocking pair, fair attribution, and a feasible pairing
+for any partial one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Instances as stable roommates: lists of agents, with or without ties, and the theory that goes with them."""
+"""Instances as stable roommates: lists of agents, with or without ties, and the theory that goes
+with them.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,27 @@ import numpy as np
 from ...instances.colocation import Colocation, Pairing
 from ...instances.colocation.stability import AlphaMode, better_partners, gains
 from ..outcome import Report, Stop
-from ..roommates import AlmostStable, WeakLists, blocking_pairs, fewest_blocking_pairs, fewest_with_ties, weak_lists
+from ..roommates import (
+    AlmostStable,
+    WeakLists,
+    blocking_pairs,
+    fewest_blocking_pairs,
+    fewest_with_ties,
+    weak_lists,
+)
 from ..roommates.partition import Goal
 from ..roommates.reduced import possible_pairs
 
 
-def lists_of_agents(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> WeakLists | None:
-    """The lists of the agents, numbered type by type; None where jobs may run alone, which are content and block nobody.
+def lists_of_agents(
+    instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+) -> WeakLists | None:
+    """The lists of the agents, numbered type by type; None where jobs may run alone, since such
+    a job never blocks.
 
-    Without a partner an agent is taken to gain by everyone (see `alone_is_worst`). The lists are strict when no two partners
-    are equal to an agent, or too near to each other to gain alpha; agents of one type are equal to all.
+    Without a partner an agent is taken to gain by everyone (see `alone_is_worst`). The lists are
+    strict when no two partners are equal to an agent, or too near to each other to gain alpha;
+    agents of one type are equal to all.
     """
     if instance.singles_allowed > 0 and instance.unpaired is None:
         return None
@@ -29,8 +42,12 @@ def lists_of_agents(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaM
     return weak_lists(cost, partial(better_partners, alpha=alpha, alpha_mode=alpha_mode))
 
 
-def alone_is_worst(instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points") -> bool:
-    """Whether who is left without a partner gains by anyone: else some pairs block in the lists and not in the instance."""
+def alone_is_worst(
+    instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+) -> bool:
+    """Whether who is left without a partner gains by anyone: else some pairs block in the lists and
+    not in the instance.
+    """
     worst = np.where(instance.allowed, instance.penalty, -np.inf).max()
     return instance.unpaired is None or bool(gains(instance.unpaired, worst, alpha, alpha_mode))
 
@@ -51,21 +68,30 @@ class RoommatesAnswer:
     def pairing(self, instance: Colocation) -> Pairing | None:
         """The pairing found; None when no perfect one exists."""
         partner = self.found.partner
-        return None if partner is None else Pairing.from_partners(instance.agent_types(), partner, instance.types)
+        return (
+            None
+            if partner is None
+            else Pairing.from_partners(instance.agent_types(), partner, instance.types)
+        )
 
     def certificate(self, known: str = "") -> dict[str, Any]:
-        """What proves the bound: a stable partition anyone can check, and the numbers of deletions that were exhausted.
+        """What proves the bound: a stable partition anyone can check, and the numbers of deletions
+        that were exhausted.
 
         Parameters
         ----------
-        known : the proof of the bound that the search began with, said where the partition does not prove as much.
+        known : the proof of the bound that the search began with, said where the partition does not
+            prove as much.
         """
         found, partition = self.found, self.found.partition
         if found.value == 0:
             return {"proof": "a pairing without blocking pair is its own proof"}
         begun = found.bound - len(found.finished)
         searched = "deletions" if self.lists.strict else "tie-breakings and deletions"
-        steps = [f"an exhausted search over {searched} shows that {k} are too few" for k in found.finished]
+        steps = [
+            f"an exhausted search over {searched} shows that {k} are too few"
+            for k in found.finished
+        ]
         if begun > partition.bound(self.goal) - len(found.unsettled):
             steps = [known] * (begun > 0) + steps
         else:
@@ -82,13 +108,18 @@ class RoommatesAnswer:
         text = f"the odd parties of a stable partition force at least {bound}"
         if self.lists.strict:
             return text
-        less = f", one less for each of {len(self.found.unsettled)} agents whose ties could unsettle it"
+        less = (
+            f", one less for each of {len(self.found.unsettled)} agents whose ties could "
+            "unsettle it"
+        )
         return f"{text} however ties are broken" + (less if self.found.unsettled else "")
 
     def one_tie_breaking(self, instance: Colocation) -> Colocation:
-        """The instance with only the pairs of matchings that are stable under the tie-breaking in which one has been found.
+        """The instance with only the pairs of matchings that are stable under the tie-breaking in
+        which one has been found.
 
-        Few pairs, mostly; a pairing of them without a blocking pair has none in the full instance, but others have none as well.
+        Few pairs, mostly; a pairing of them without a blocking pair has none in the full instance,
+        but others have none as well.
         """
         rank = self.found.tie_breaking
         assert rank is not None
@@ -98,7 +129,8 @@ class RoommatesAnswer:
 
 
 def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | None:
-    """The instance, of different agents, with only the pairs that a pairing without blocking pairs can use; None for none.
+    """The instance, of different agents, with only the pairs that a pairing without blocking pairs
+    can use; None for none.
 
     A pairing of these has no blocking pair in the full instance if it has none here.
     """
@@ -109,11 +141,17 @@ def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | Non
 
 
 def forgiving(
-    instance: Colocation, lists: WeakLists, pairing: Pairing, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+    instance: Colocation,
+    lists: WeakLists,
+    pairing: Pairing,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
 ) -> Colocation:
-    """The instance, of different agents, with only the pairs that a pairing can use whose blocking pairs are all this one's.
+    """The instance, of different agents, with only the pairs that a pairing can use whose blocking
+    pairs are all this one's.
 
-    Every pairing of it without a blocking pair has no others in the full instance than those this one has.
+    Every pairing of it without a blocking pair has no others in the full instance than those this
+    one has.
     """
     blocking = blocking_pairs(lists.place, pairing.partners(instance), lists.better)
     if len(blocking):
@@ -138,7 +176,8 @@ def solve_roommates(
     known: int = 0,
     report: Report | None = None,
 ) -> RoommatesAnswer:
-    """Fewest blocking pairs by stable partitions and the exact search over deletions, with ties over tie-breakings too.
+    """Fewest blocking pairs by stable partitions and the exact search over deletions, with ties
+    over tie-breakings too.
 
     Parameters
     ----------
@@ -149,7 +188,11 @@ def solve_roommates(
     goal: Goal = "perfect" if instance.unpaired is None else "any"
     mate = start.partners(instance)
     if lists.strict:
-        found = fewest_blocking_pairs(lists.place, goal, time_limit=seconds, rng=rng, start=mate, report=report)
+        found = fewest_blocking_pairs(
+            lists.place, goal, time_limit=seconds, rng=rng, start=mate, report=report
+        )
     else:
-        found = fewest_with_ties(lists, goal, time_limit=seconds, rng=rng, start=mate, known=known, report=report)
+        found = fewest_with_ties(
+            lists, goal, time_limit=seconds, rng=rng, start=mate, known=known, report=report
+        )
     return RoommatesAnswer(found, lists, goal)

@@ -1,4 +1,6 @@
-"""Pairings without a blocking pair, with at most K of them, or with the fewest, by programs over types."""
+"""Pairings without a blocking pair, with at most K of them, or with the fewest, by programs over
+types.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,20 @@ from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.colocation import PairingProgram, blocking_program, fair_program, stable_program
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status
-from .common import NO_PAIRING, NOT_GIVEN, best_of, infeasible, outcome, require_bandwidth, run, size
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .common import (
+    KEEPS_TIME,
+    MOST_PAIRS,
+    NOT_GIVEN,
+    best_of,
+    infeasible,
+    outcome,
+    pairs_of,
+    require_bandwidth,
+    run,
+    size,
+)
+from .feasible import NO_PAIRING
 from .penalty import optimal
 
 
@@ -33,9 +47,10 @@ def zero_blocking(
 ) -> Outcome:
     """Is there a pairing without a blocking pair, and which of them has the least mean penalty?
 
-    One integer program over types decides both (`stable_program`). If every count is even and every type may be paired
-    with itself the answer is always yes (Scarf's lemma on rows = types, columns = pairs and loops; compare Chiappori,
-    Galichon and Salanie, "The roommate problem is more stable than you think").
+    One integer program over types decides both (`stable_program`). If every count is even and every
+    type may be paired with itself the answer is always yes (Scarf's lemma on rows = types, columns
+    = pairs and loops; compare Chiappori, Galichon and Salanie, "The roommate problem is more stable
+    than you think").
 
     Parameters
     ----------
@@ -50,11 +65,22 @@ def zero_blocking(
     Returns
     -------
     Outcome
-        Bound and trace are on the *mean penalty* among the pairings without a blocking pair. Status infeasible: proved
-        that every pairing has a blocking pair (or that there is no pairing). Unknown without a solution: not decided.
+        Bound and trace are on the *mean penalty* among the pairings without a blocking pair. Status
+        infeasible: proved that every pairing has a blocking pair (or that there is no pairing).
+        Unknown without a solution: not decided.
     """
     validate_alpha(alpha, alpha_mode)
-    return _within(instance, stable_program(instance, alpha, alpha_mode), 0, alpha, alpha_mode, time_limit, engine, start, report)
+    return _within(
+        instance,
+        stable_program(instance, alpha, alpha_mode),
+        0,
+        alpha,
+        alpha_mode,
+        time_limit,
+        engine,
+        start,
+        report,
+    )
 
 
 @checked
@@ -75,7 +101,8 @@ def at_most_blocking(
     Parameters
     ----------
     most : K, at least 0.
-    penalty : False asks only whether there is one (no bound then); deciding is much quicker than minimizing.
+    penalty : False asks only whether there is one (no bound then); deciding is much quicker than
+        minimizing.
     engine : "cp-sat", or "highs" where all agents are different; whichever can when not given.
     others : as in `zero_blocking`, whose answer this is for K = 0.
     """
@@ -83,10 +110,14 @@ def at_most_blocking(
     if most == 0:
         program = stable_program(instance, alpha, alpha_mode, objective=penalty)
     else:
-        program = blocking_program(instance, most, alpha, alpha_mode, objective="penalty" if penalty else "none")
+        program = blocking_program(
+            instance, most, alpha, alpha_mode, objective="penalty" if penalty else "none"
+        )
     if engine is None:
         engine = "cp-sat" if len(program.program.products) or not penalty else "highs"
-    return _within(instance, program, most, alpha, alpha_mode, time_limit, engine, start, report, penalty)
+    return _within(
+        instance, program, most, alpha, alpha_mode, time_limit, engine, start, report, penalty
+    )
 
 
 @checked
@@ -101,10 +132,12 @@ def fewest_blocking(
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The fewest blocking pairs by the plain bilinear program over types: the slow, obvious way, for checking others.
+    """The fewest blocking pairs by the plain bilinear program over types: the slow, obvious way,
+    for checking others.
 
-    Bound and trace are on the number of blocking pairs. `most`: only pairings with no more than so many are looked at;
-    infeasible then proves that more are needed. Engines as in `at_most_blocking`.
+    Bound and trace are on the number of blocking pairs. `most`: only pairings with no more than so
+    many are looked at; infeasible then proves that more are needed. Engines as in
+    `at_most_blocking`.
     """
     validate_alpha(alpha, alpha_mode)
     clock = Clock(time_limit, report)
@@ -113,13 +146,18 @@ def fewest_blocking(
     begin = _usable(instance, start, most, alpha, alpha_mode)
     answer = run(program, clock, engine=chosen, start=begin)
     if answer.status is Status.INFEASIBLE and begin is None:
-        return infeasible(clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer")
+        return infeasible(
+            clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer"
+        )
 
     def count(pairing: Pairing) -> float:
         return float(blocking_pairs(instance, pairing, alpha, alpha_mode).count)
 
     best = best_of(instance, program, answer, begin, count)
-    certificate: dict[str, Any] = {"proof": "bilinear integer program over types", **size(program, chosen)}
+    certificate: dict[str, Any] = {
+        "proof": "bilinear integer program over types",
+        **size(program, chosen),
+    }
     bound = None if answer.bound is None else float(np.ceil(answer.bound - 1e-6))
     value = None if best is None else count(best)
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
@@ -138,7 +176,8 @@ def least_penalty_given(
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Least mean penalty under one epsilon-constraint: at most so many blocking pairs, or at most so much slack.
+    """Least mean penalty under one epsilon-constraint: at most so many blocking pairs, or at most
+    so much slack.
 
     Parameters
     ----------
@@ -155,22 +194,44 @@ def least_penalty_given(
         raise InvalidOption("blocking and slack are both given; expected one of them")
     if blocking is not None:
         return at_most_blocking(
-            instance, blocking, alpha, alpha_mode, time_limit=time_limit, engine=engine, start=start, report=report
+            instance,
+            blocking,
+            alpha,
+            alpha_mode,
+            time_limit=time_limit,
+            engine=engine,
+            start=start,
+            report=report,
         )
     if slack is None:
-        return optimal(instance, time_limit=time_limit, engine=engine or "highs", start=start, report=report)
+        return optimal(
+            instance, time_limit=time_limit, engine=engine or "highs", start=start, report=report
+        )
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
-    program = fair_program(instance, slack)
     begin = start if isinstance(start, Pairing) and _feasible(instance, start) else None
     if begin is not None and attribution_slack(instance, begin) > slack:
         begin = None
-    answer = run(program, clock, engine=engine or "highs", scale=instance.agents, start=begin)
+    pairs = pairs_of(instance)
+    if pairs > MOST_PAIRS and clock.left is not None:
+        value = None if begin is None else mean_penalty(instance, begin)
+        certificate = {"proof": f"none: there is no time for a program of {pairs} pairs of types"}
+        return outcome(instance, begin, value, None, Stop.TIME_LIMIT, certificate, clock)
+    program = fair_program(instance, slack)
+    answer = run(
+        program, clock, engine=engine or "highs", scale=instance.agents, start=begin,
+        apart=pairs > KEEPS_TIME
+    )  # fmt: skip
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(clock, f"no pairing has a slack of {slack:g} or less")
-    best = best_of(instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing))
+    best = best_of(
+        instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing)
+    )
     bound = None if answer.bound is None else answer.bound / instance.agents
-    certificate = {"proof": "integer program over types", **size(program, engine or "highs")}
+    certificate = {
+        "proof": NOT_GIVEN if best is None else "integer program over types",
+        **size(program, engine or "highs"),
+    }
     value = None if best is None else mean_penalty(instance, best)
     return outcome(instance, best, value, bound, answer.stop, certificate, clock)
 
@@ -188,32 +249,69 @@ def _within(
     penalty: bool = True,
 ) -> Outcome:
     """Run a program whose pairings have at most `most` blocking pairs, and recount them."""
+    # solve the program, from the given pairing where it keeps the limit
     clock = Clock(time_limit, report)
     begin = _usable(instance, start, most, alpha, alpha_mode)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
-    if answer.point is None and answer.status is Status.UNKNOWN and answer.bound is not None and not clock.over:
-        other: EngineName = "cp-sat" if engine == "highs" else "highs"  # a point was found but broke a row: ask the other engine
+    if (
+        answer.point is None
+        and answer.status is Status.UNKNOWN
+        and answer.bound is not None
+        and not clock.over
+    ):
+        other: EngineName = (
+            "cp-sat" if engine == "highs" else "highs"
+        )  # a point was found but broke a row: ask the other engine
         if other == "cp-sat" or not len(program.program.products):
-            engine, answer = other, run(program, clock, engine=other, scale=instance.agents, start=begin)
+            engine, answer = (
+                other,
+                run(program, clock, engine=other, scale=instance.agents, start=begin),
+            )
+    # infeasible by proof
     if answer.status is Status.INFEASIBLE and begin is None:
         needed = "has a blocking pair" if most == 0 else f"has more than {most} blocking pairs"
         return infeasible(
-            clock, f"every pairing {needed}: the integer program over types has no solution", **size(program, engine)
+            clock,
+            f"every pairing {needed}: the integer program over types has no solution",
+            **size(program, engine),
         )
-    best = best_of(instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing))
-    certificate: dict[str, Any] = {"alpha": alpha, "alpha_mode": alpha_mode, **size(program, engine)}
+    # the better of the engine's pairing and the given one, both checked
+    best = best_of(
+        instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing)
+    )
+    certificate: dict[str, Any] = {
+        "alpha": alpha,
+        "alpha_mode": alpha_mode,
+        **size(program, engine),
+    }
     if best is None:
         certificate["proof"] = NOT_GIVEN
         certificate["engine_message"] = answer.message
-        return outcome(instance, None, None, _mean(instance, answer.bound) if penalty else None, answer.stop, certificate, clock)
+        return outcome(
+            instance,
+            None,
+            None,
+            _mean(instance, answer.bound) if penalty else None,
+            answer.stop,
+            certificate,
+            clock,
+        )
+    # no engine is believed: its pairing's blocking pairs are counted again
     count = blocking_pairs(instance, best, alpha, alpha_mode).count
     if count > most:
-        certificate["contradiction"] = f"recounted {count} blocking pairs where the program allows {most}"
+        certificate["contradiction"] = (
+            f"recounted {count} blocking pairs where the program allows {most}"
+        )
         return outcome(instance, None, None, None, answer.stop, certificate, clock)
     certificate["blocking_pairs"] = count
-    certificate["proof"] = "recount of the blocking pairs; integer program over types for the least penalty among such pairings"
+    certificate["proof"] = (
+        "recount of the blocking pairs; integer program over types for the least penalty "
+        "among such pairings"
+    )
     bound = _mean(instance, answer.bound) if penalty else None
-    return outcome(instance, best, mean_penalty(instance, best), bound, answer.stop, certificate, clock)
+    return outcome(
+        instance, best, mean_penalty(instance, best), bound, answer.stop, certificate, clock
+    )
 
 
 def _mean(instance: Colocation, total: float | None) -> float | None:
@@ -221,7 +319,11 @@ def _mean(instance: Colocation, total: float | None) -> float | None:
 
 
 def _usable(
-    instance: Colocation, start: Solution | None, most: int | None, alpha: float, alpha_mode: AlphaMode
+    instance: Colocation,
+    start: Solution | None,
+    most: int | None,
+    alpha: float,
+    alpha_mode: AlphaMode,
 ) -> Pairing | None:
     """The start, if it is a feasible pairing with no more blocking pairs than allowed."""
     if not isinstance(start, Pairing) or not _feasible(instance, start):

@@ -1,24 +1,33 @@
-"""What the exact methods of colocation share: the start, the bound in the unit of the mean, the checked outcome."""
+"""What the exact methods of colocation share: the start, the bound in the unit of the mean, the
+checked outcome.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...instances.colocation.instance import Colocation, Pairing, check
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
-from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption, NoSolution
+from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...models.colocation import PairingProgram
 from ..engines import EngineAnswer, EngineName, call_apart, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
-from .feasible import complete, feasible_pairing
 
-NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
-"""What proves that an instance has no feasible pairing at all."""
+KEEPS_TIME = 600
+"""Pairs of types up to which an engine keeps its time limit on a whole program (5,000 pairs:
+seconds over it).
+"""
+
+MOST_PAIRS = 100_000
+"""Pairs of types up to which a whole program is made under a time limit."""
 
 INSIDE = 0.7
-"""The part of its time that a process of its own is told: engines on large programs look at no clock for long."""
+"""The part of its time that a process of its own is told: engines on large programs look at no
+clock for long.
+"""
 
 NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
 
@@ -27,27 +36,20 @@ def require_bandwidth(instance: Colocation) -> None:
     """Refuse an instance without bandwidths where fair attribution is asked for."""
     if instance.bandwidth is None:
         raise InvalidOption(
-            "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one number of GB/s per type, "
+            "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one "
+            "number of GB/s per type, "
             "for example instance.replace(bandwidth=...)"
         )
 
 
-def starting_pairing(instance: Colocation, start: Solution | None) -> Pairing | None:
-    """A feasible pairing to begin with: the start given, made feasible if it is not; None when there is none (proved).
-
-    Raises
-    ------
-    InvalidOption
-        The start is no pairing of this instance's types.
-    """
-    try:
-        if start is None:
-            return feasible_pairing(instance)
-        if not isinstance(start, Pairing) or len(start.single) != instance.types:
-            raise InvalidOption(f"start is {type(start).__name__}; expected a Pairing of {instance.types} types")
-        return complete(instance, start)
-    except NoSolution:
-        return None
+def pairs_of(instance: Colocation) -> int:
+    """How many pairs of types a whole program has."""
+    present = instance.count > 0
+    each = [
+        np.triu(instance.allowed[rows] & present & present[rows, None], rows.start)
+        for rows in blocks(instance.types)
+    ]
+    return sum(int(np.count_nonzero(block)) for block in each)
 
 
 def run(
@@ -59,12 +61,15 @@ def run(
     start: Pairing | None = None,
     text: str = "",
     parts: int = 1,
+    most: float | None = None,
     apart: bool = False,
 ) -> EngineAnswer:
-    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, its progress told divided by `scale`.
+    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, or
+    `most` seconds, its progress told divided by `scale`.
 
-    A time that is up gives the start back at once, so that every caller has one path. `apart`: under a time limit in a process of
-    its own, which is ended when the time is up; what it had found by then is lost, and its progress is not told.
+    A time that is up gives the start back at once, so that every caller has one path. `apart`:
+    under a time limit in a process of its own, which is ended when the time is up; what it had
+    found by then is lost, and its progress is not told.
     """
     if clock.over:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
@@ -73,20 +78,29 @@ def run(
         clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
 
     begin = None if start is None else program.point(start)
-    left = clock.share(parts)  # the point took time too
+    left = clock.share(parts, most)  # the point took time too
     if apart and left is not None:
         try:
             found = call_apart(
-                solve_program, program.program, engine=engine, time_limit=INSIDE * left, start=begin, hard_limit=left
+                solve_program, program.program, engine=engine, time_limit=INSIDE * left,
+                start=begin, hard_limit=left
             )  # fmt: skip
         except KeyboardInterrupt:
-            return EngineAnswer(Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own")
-        return found or EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="ended when the time was up")
+            return EngineAnswer(
+                Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own"
+            )
+        return found or EngineAnswer(
+            Status.UNKNOWN, Stop.TIME_LIMIT, message="ended when the time was up"
+        )
     return solve_program(program.program, engine=engine, time_limit=left, start=begin, report=tell)
 
 
 def best_of(
-    instance: Colocation, program: PairingProgram, answer: EngineAnswer, start: Pairing | None, value: Callable[[Pairing], float]
+    instance: Colocation,
+    program: PairingProgram,
+    answer: EngineAnswer,
+    start: Pairing | None,
+    value: Callable[[Pairing], float],
 ) -> Pairing | None:
     """The better of the engine's pairing, when it passes `check`, and the start."""
     if answer.point is None:
@@ -109,7 +123,9 @@ def outcome(
     clock: Clock,
     objective: str = "penalty",
 ) -> Outcome:
-    """The checked outcome: optimal only where the bound meets the recomputed value; a bound above it is a contradiction."""
+    """The checked outcome: optimal only where the bound meets the recomputed value; a bound above
+    it is a contradiction.
+    """
     facts = dict(certificate)
     if pairing is None or value is None:
         return Outcome(None, bound, Status.UNKNOWN, stop, facts, tuple(clock.trace))
@@ -118,7 +134,9 @@ def outcome(
     if bound is not None:
         met = agree(value, bound, scale(instance, objective))
         if bound > value and not met:
-            facts["contradiction"] = f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
+            facts["contradiction"] = (
+                f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
+            )
             clock.note(value, None, "contradiction")
             return Outcome(pairing, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
         bound = min(bound, value)
@@ -131,7 +149,9 @@ def outcome(
 
 def infeasible(clock: Clock, proof: str, **facts: Any) -> Outcome:
     """The outcome that says there is no answer, and what proves it."""
-    return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, {"proof": proof, **facts}, tuple(clock.trace))
+    return Outcome(
+        None, None, Status.INFEASIBLE, Stop.FINISHED, {"proof": proof, **facts}, tuple(clock.trace)
+    )
 
 
 def size(program: PairingProgram, engine: str) -> dict[str, Any]:

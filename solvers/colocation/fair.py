@@ -7,31 +7,41 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.objective import attribution_slack, mean_penalty, scale
+from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, within_slack
 from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
 from ...models.colocation import FairProgram, fair_program
 from ..engines import EngineAnswer, EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
 from .bounds import least_penalty_bound
-from .common import NO_PAIRING, best_of, infeasible, outcome, require_bandwidth, run, size, starting_pairing
+from .common import (
+    KEEPS_TIME,
+    MOST_PAIRS,
+    best_of,
+    outcome,
+    pairs_of,
+    require_bandwidth,
+    run,
+    size,
+)
+from .feasible import starting_pairing
 from .neighborhoods import improve
 from .relaxation import relaxed, rounded
 
 SECOND_LEVEL_SECONDS = 30.0
-"""Time for the least penalty at the least slack when there is no time limit: it is far harder than the first level."""
-
-KEEPS_TIME = 600
-"""Pairs of types up to which an engine keeps its time limit on the whole program (5,000 pairs: seconds over it)."""
-
-MOST_PAIRS = 100_000
-"""Pairs of types up to which the whole program is made under a time limit."""
+"""Time for the least penalty at the least slack when there is no time limit: it is far harder than
+the first level.
+"""
 
 SHORT = 4
-"""What begins gets one part in so many of the time: what it does not find or prove soon, it often does not at all."""
+"""What begins gets one part in so many of the time: what it does not find or prove soon, it often
+does not at all.
+"""
 
 IMPROVING = 2 / 3
-"""The part of the second level's time then left for improving a pairing part by part: it finds more than the program does."""
+"""The part of the second level's time then left for improving a pairing part by part: it finds more
+than the program does.
+"""
 
 IMPROVING_SECONDS = 10.0
 """Time for improving a pairing part by part when there is no limit."""
@@ -49,16 +59,18 @@ def fair(
 ) -> Outcome:
     """The pairing of least slack, and among those the one of least mean penalty.
 
-    Slack is the least s with mean penalty[x] <= mean penalty[y] + s whenever bandwidth[x] < bandwidth[y] strictly: 0
-    means that who presses harder on memory loses at least as much (fair attribution, Cooper section II; thesis 2.1).
-    It can be impossible, so the answer is never a bare "infeasible".
+    Slack is the least s with mean penalty[x] <= mean penalty[y] + s whenever bandwidth[x] <
+    bandwidth[y] strictly: 0 means that who presses harder on memory loses at least as much (fair
+    attribution, Cooper section II; thesis 2.1). It can be impossible, so the answer is never a bare
+    "infeasible".
 
     Parameters
     ----------
     instance : with bandwidths.
-    rng : draws the types that are paired anew together where the program alone would take long; it never changes what is proved.
-    time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and the mean penalty gets
-        30 seconds after it.
+    rng : draws the types that are paired anew together where the program alone would take long; it
+        never changes what is proved.
+    time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and
+        the mean penalty gets 30 seconds after it.
     engine : "highs" or "cp-sat".
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress, in slack.
@@ -82,10 +94,12 @@ def fair(
     """
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
-    begin = starting_pairing(instance, start)
-    if begin is None:
-        return infeasible(clock, NO_PAIRING)
-    search = _Search(instance, begin, clock, engine, np.random.default_rng(0) if rng is None else rng)
+    begin = starting_pairing(instance, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
+    search = _Search(
+        instance, begin, clock, engine, np.random.default_rng(0) if rng is None else rng
+    )
     try:
         search.least_slack()
         if search.least:
@@ -98,15 +112,21 @@ def fair(
 class _Search:
     """The best pairing so far, and what is proved on either level."""
 
-    def __init__(self, instance: Colocation, begin: Pairing, clock: Clock, engine: EngineName, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        instance: Colocation,
+        begin: Pairing,
+        clock: Clock,
+        engine: EngineName,
+        rng: np.random.Generator,
+    ) -> None:
         self.instance, self.clock, self.engine, self.rng = instance, clock, engine, rng
         self.best = begin
         self.bound = 0.0
         self.penalty_bound: float | None = None
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
-        present = instance.count > 0
-        self.pairs = int(np.triu(instance.allowed & present & present[:, None]).sum())
+        self.pairs = pairs_of(instance)
         clock.note(self.slack, 0.0, "start")
 
     @property
@@ -117,13 +137,17 @@ class _Search:
     @property
     def least(self) -> bool:
         """Whether no pairing has less slack: proved."""
-        return self.slack <= self.bound or agree(self.slack, self.bound, scale(self.instance, "slack"))
+        return self.slack <= self.bound or agree(
+            self.slack, self.bound, scale(self.instance, "slack")
+        )
 
     @property
     def cheapest(self) -> bool:
         """Whether no pairing of as little slack has less mean penalty: proved."""
         value = mean_penalty(self.instance, self.best)
-        return self.penalty_bound is not None and agree(value, self.penalty_bound, scale(self.instance, "penalty"))
+        return self.penalty_bound is not None and agree(
+            value, self.penalty_bound, scale(self.instance, "penalty")
+        )
 
     @property
     def large(self) -> bool:
@@ -132,7 +156,9 @@ class _Search:
 
     @property
     def too_large(self) -> bool:
-        """Whether making the whole program, or its relaxation, would take longer than there is time."""
+        """Whether making the whole program, or its relaxation, would take longer than there is
+        time.
+        """
         return self.pairs > MOST_PAIRS and self.clock.left is not None
 
     def least_slack(self) -> None:
@@ -157,7 +183,9 @@ class _Search:
         self._ended(self.least)
 
     def least_penalty(self) -> None:
-        """The second level, no longer than `SECOND_LEVEL_SECONDS` where there is no limit: it is far harder than the first."""
+        """The second level, no longer than `SECOND_LEVEL_SECONDS` where there is no limit: it is
+        far harder than the first.
+        """
         slack, whole = self.slack, self.clock
         if whole.left is None:
             self.clock = Clock(SECOND_LEVEL_SECONDS)
@@ -165,7 +193,11 @@ class _Search:
             self.penalty_bound = least_penalty_bound(self.instance)
             self._improve(slack, self.clock.left)
         else:
-            program = fair_program(self.instance, slack)
+            # Engines round what is near their tolerance: with a little more slack their bound holds
+            # for this slack too.
+            program = fair_program(
+                self.instance, slack + 10 * AGREE * scale(self.instance, "slack")
+            )
             if self.large:
                 bound, _ = relaxed(program.program, self.clock, parts=2)
                 self.penalty_bound = None if bound is None else bound / self.instance.agents
@@ -179,7 +211,9 @@ class _Search:
         self.clock = whole
 
     def _approach(self, program: FairProgram) -> bool:
-        """A bound and a start from the relaxations of both levels: fair fractions of pairs, rounded; False: no time."""
+        """A bound and a start from the relaxations of both levels: fair fractions of pairs,
+        rounded; False: no time.
+        """
         bound, _ = relaxed(program.program, self.clock, parts=2)
         if bound is None:
             return False
@@ -197,28 +231,40 @@ class _Search:
         """Part by part, for so many seconds."""
         seconds = IMPROVING_SECONDS if seconds is None else seconds
         bound = self.bound if slack is None else self.penalty_bound
-        self.best, interrupted = improve(self.instance, self.best, self.clock, seconds, self.rng, slack=slack, bound=bound)
+        self.best, interrupted = improve(
+            self.instance, self.best, self.clock, seconds, self.rng, slack=slack, bound=bound
+        )
         if interrupted:
             raise KeyboardInterrupt
 
     def _run(self, program: FairProgram, slack: float | None, parts: int = 1) -> None:
-        """The whole program, for a part of the time left; its slack, or its mean penalty at no more slack than this."""
-        most = np.inf if slack is None else slack + AGREE * scale(self.instance, "slack")
+        """The whole program, for a part of the time left; its slack, or its mean penalty at no more
+        slack than this.
+        """
 
-        def value(pairing: Pairing) -> float:  # a solver's tolerance must not buy penalty with slack
+        def value(
+            pairing: Pairing,
+        ) -> float:  # a solver's tolerance must not buy penalty with slack
             if slack is None:
                 return attribution_slack(self.instance, pairing)
-            return mean_penalty(self.instance, pairing) if attribution_slack(self.instance, pairing) <= most else np.inf
+            return (
+                mean_penalty(self.instance, pairing)
+                if within_slack(self.instance, pairing, slack)
+                else np.inf
+            )
 
         per = 1.0 if slack is None else self.instance.agents
         answer: EngineAnswer = run(
-            program, self.clock, engine=self.engine, scale=per, start=self.best, parts=parts, apart=self.large
+            program, self.clock, engine=self.engine, scale=per, start=self.best, parts=parts,
+            apart=self.large
         )  # fmt: skip
         self.best = best_of(self.instance, program, answer, self.best, value) or self.best
         if answer.bound is not None and slack is None:
             self._prove(answer.bound)
         elif answer.bound is not None:
-            self.penalty_bound = max(answer.bound / per, -np.inf if self.penalty_bound is None else self.penalty_bound)
+            self.penalty_bound = max(
+                answer.bound / per, -np.inf if self.penalty_bound is None else self.penalty_bound
+            )
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         self.stop = answer.stop
@@ -238,13 +284,40 @@ class _Search:
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels in its certificate."""
         value = mean_penalty(self.instance, self.best)
-        bound = None if self.penalty_bound is None else min(self.penalty_bound, value)
-        statuses = [Status.OPTIMAL if proved else Status.FEASIBLE for proved in (self.least, self.least and self.cheapest)]
+        bound = self.penalty_bound
+        if bound is not None and bound > value:
+            if not self.cheapest:
+                self.certificate["contradiction"] = (
+                    f"the bound {bound:.12g} is above the penalty {value:.12g}; neither is trusted"
+                )
+            bound = value if self.cheapest else None
+        statuses = [
+            Status.OPTIMAL if proved else Status.FEASIBLE
+            for proved in (self.least, self.least and self.cheapest)
+        ]
         self.certificate["levels"] = [
-            {"objective": "slack", "value": self.slack, "bound": min(self.bound, self.slack), "status": statuses[0].value},
+            {
+                "objective": "slack",
+                "value": self.slack,
+                "bound": min(self.bound, self.slack),
+                "status": statuses[0].value,
+            },
             {"objective": "penalty", "value": value, "bound": bound, "status": statuses[1].value},
         ]
-        found = outcome(self.instance, self.best, self.slack, self.bound, self.stop, self.certificate, self.clock, "slack")
-        if self.stop is not Stop.FINISHED and found.stop is Stop.FINISHED:  # the second level ran out of time
-            return Outcome(found.solution, found.bound, found.status, self.stop, found.certificate, found.trace)
+        found = outcome(
+            self.instance,
+            self.best,
+            self.slack,
+            self.bound,
+            self.stop,
+            self.certificate,
+            self.clock,
+            "slack",
+        )
+        if (
+            self.stop is not Stop.FINISHED and found.stop is Stop.FINISHED
+        ):  # the second level ran out of time
+            return Outcome(
+                found.solution, found.bound, found.status, self.stop, found.certificate, found.trace
+            )
         return found

@@ -4,45 +4,82 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Pairing, check
+from ...instances.colocation.instance import Booleans, Colocation, Pairing, blocks, check
+from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...models.colocation import penalty_program, repair_program
-from ..engines import solve_program
-from ..outcome import Clock, Status, Stop
+from ...models.colocation import PairingProgram, penalty_program, repair_program
+from ..engines import EngineAnswer, EngineName
+from ..outcome import Clock, Outcome, Status, Stop
 from ..roommates import ranks_from_cost
 from ..roommates.perfect import largest_matching
+from .common import KEEPS_TIME, infeasible, run
 from .matching import least_penalty_matching
+
+NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
+"""What proves that an instance has no feasible pairing at all."""
 
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
 _PARTNERS = 8  # else so many partners of each type
 _JOB_BY_JOB = 3_000  # up to so many jobs a largest matching is found job by job
-_UNDECIDED = 30.0  # seconds for a program that only improves what is in hand, or decides what nothing else could
+# seconds for a program that only improves what is in hand, or decides what nothing else could
+_UNDECIDED = 30.0
 
 
-def feasible_pairing(instance: Colocation) -> Pairing:
-    """Any feasible pairing.
+class Undecided(NoSolution):
+    """No feasible pairing was found in the time there was, and none was ruled out."""
+
+
+def starting_pairing(
+    instance: Colocation, start: Solution | None, clock: Clock
+) -> Pairing | Outcome:
+    """A feasible pairing to begin with: the start given, made feasible if it is not; where there is
+    none, or none was found within the clock's time, the outcome that says so.
 
     Raises
     ------
-    NoSolution
-        There is none: proved by odd sets of jobs, as many as would have to run alone.
+    InvalidOption
+        The start is no pairing of this instance's types.
     """
+    if start is not None and (
+        not isinstance(start, Pairing) or len(start.single) != instance.types
+    ):
+        raise InvalidOption(
+            f"start is {type(start).__name__}; expected a Pairing of {instance.types} types"
+        )
+    try:
+        return (
+            feasible_pairing(instance, clock) if start is None else complete(instance, start, clock)
+        )
+    except Undecided as error:
+        stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+        facts = {"proof": f"none: {error}"}
+        return Outcome(None, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
+    except NoSolution:
+        return infeasible(clock, NO_PAIRING)
+
+
+def feasible_pairing(instance: Colocation, clock: Clock | None = None) -> Pairing:
+    """Any feasible pairing; `clock` and what is raised are those of `complete`."""
     nothing = np.zeros(0, dtype=np.int64)
-    return complete(instance, Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64)))
+    empty = Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64))
+    return complete(instance, empty, clock)
 
 
-def complete(instance: Colocation, partial: Pairing) -> Pairing:
+def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None) -> Pairing:
     """A feasible pairing that keeps as many agents of a partial one where they are as possible.
 
-    Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are then paired greedily
-    by least penalty; only if that gets stuck are pairs taken apart again, by an integer program over types that keeps
-    the most agents. With more than 20,000 pairs of types simple exchanges are tried first and the program sees a sparse set
-    that holds a pairing, so that for hundreds of different agents a pair more than necessary may change.
+    Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are
+    then paired greedily by least penalty; only if that gets stuck are pairs taken apart again, by
+    an integer program over types that keeps the most agents. With more than 20,000 pairs of types
+    simple exchanges are tried first and the program sees a sparse set that holds a pairing, so that
+    for hundreds of different agents a pair more than necessary may change.
 
     Parameters
     ----------
     instance : what is given.
     partial : pairs and singles of its types, perhaps not everyone placed, or too many alone.
+    clock : whose time the programs keep to; without one, half a minute each where they only
+        improve what is in hand.
 
     Raises
     ------
@@ -50,7 +87,10 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
         The pairing is not over this instance's types.
     NoSolution
         The instance has no feasible pairing: proved by odd sets of jobs.
+    Undecided
+        Time was up before one was found or ruled out; a NoSolution too.
     """
+    clock = Clock() if clock is None else clock
     trimmed = _trimmed(instance, partial)
     whole = greedily_filled(instance, trimmed)
     if (whole.agents_used() == instance.count).all():
@@ -62,21 +102,27 @@ def complete(instance: Colocation, partial: Pairing) -> Pairing:
         if exchanged is not None:
             check(instance, exchanged)
             return exchanged
-    fallback = _any_pairing(instance, whole)
+    fallback = _any_pairing(instance, whole, clock)
     if fallback is not None:
-        repaired = _repaired(instance, trimmed, fallback)
+        repaired = _repaired(instance, trimmed, fallback, clock)
         check(instance, repaired)
         return repaired
     raise NoSolution(
-        "no feasible pairing exists: whoever is paired with whom, some job is left with forbidden co-runners only "
-        "(proved over all pairs of types). Allow more pairs, or give more machines so that jobs may run alone"
+        "no feasible pairing exists: whoever is paired with whom, some job is left with "
+        "forbidden co-runners only "
+        "(proved over all pairs of types). Allow more pairs, or give more machines so that "
+        "jobs may run alone"
     )
 
 
 def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
     """The part of a pairing that breaks no rule."""
-    if len(partial.single) != instance.types or (len(partial.first) and partial.second.max() >= instance.types):
-        raise InvalidOption(f"the pairing has {len(partial.single)} types; the instance has {instance.types}")
+    if len(partial.single) != instance.types or (
+        len(partial.first) and partial.second.max() >= instance.types
+    ):
+        raise InvalidOption(
+            f"the pairing has {len(partial.single)} types; the instance has {instance.types}"
+        )
     left = instance.count.copy()
     pairs = np.zeros(len(partial.pairs), dtype=np.int64)
     for index, (a, b, number) in enumerate(
@@ -97,20 +143,24 @@ def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
 
 
 def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
-    """Pair the agents without a place among themselves, those with fewest possible partners first; the rest alone."""
+    """Pair the agents without a place among themselves, those with fewest possible partners first;
+    the rest alone.
+    """
     left = instance.count - partial.agents_used()
-    together = np.where(instance.allowed, instance.penalty + instance.penalty.T, np.inf)
     first, second, pairs = list(partial.first), list(partial.second), list(partial.pairs)
     waiting = np.flatnonzero(left)
-    choices = instance.allowed[np.ix_(waiting, waiting)].sum(axis=1)
+    choices = np.zeros(len(waiting), dtype=np.int64)
+    for rows in blocks(len(waiting)):
+        choices[rows] = instance.allowed[np.ix_(waiting[rows], waiting)].sum(axis=1)
     for a in waiting[np.argsort(choices, kind="stable")].tolist():
         while left[a]:
             room = left > 0
             room[a] = left[a] >= 2
-            price = np.where(room, together[a], np.inf)
-            b = int(np.argmin(price))
-            if price[b] == np.inf:
+            others = np.flatnonzero(room & instance.allowed[a])
+            if len(others) == 0:
                 break
+            price = instance.penalty[a, others] + instance.penalty[others, a]
+            b = int(others[np.argmin(price)])
             number = left[a] // 2 if a == b else min(left[a], left[b])
             first.append(a)
             second.append(b)
@@ -121,11 +171,18 @@ def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
     spare = instance.singles_allowed - single.sum()
     if left.sum() <= spare:
         single = single + left
-    return Pairing(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(pairs, dtype=np.int64), single)
+    return Pairing(
+        np.array(first, dtype=np.int64),
+        np.array(second, dtype=np.int64),
+        np.array(pairs, dtype=np.int64),
+        single,
+    )
 
 
 def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
-    """Two agents that may not share take one each of a pair that may, cheapest first; None where that does not do."""
+    """Two agents that may not share take one each of a pair that may, cheapest first; None where
+    that does not do.
+    """
     left = np.repeat(np.arange(instance.types), instance.count - stuck.agents_used()).tolist()
     if len(left) % 2:
         return None
@@ -133,13 +190,20 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
     first, second, pairs = stuck.first.copy(), stuck.second.copy(), stuck.pairs.copy()
     added: list[tuple[int, int]] = []
     for a, b in zip(left[::2], left[1::2], strict=True):
-        straight, crossed = together[a, first] + together[b, second], together[a, second] + together[b, first]
+        straight, crossed = (
+            together[a, first] + together[b, second],
+            together[a, second] + together[b, first],
+        )
         price = np.where(pairs > 0, np.minimum(straight, crossed), np.inf)
         at = int(np.argmin(price)) if len(price) else -1
         if at < 0 or price[at] == np.inf:
             return None
         pairs[at] -= 1
-        c, d = (int(first[at]), int(second[at])) if straight[at] <= crossed[at] else (int(second[at]), int(first[at]))
+        c, d = (
+            (int(first[at]), int(second[at]))
+            if straight[at] <= crossed[at]
+            else (int(second[at]), int(first[at]))
+        )
         added += [(a, c), (b, d)]
     more = np.array(added, dtype=np.int64).reshape(-1, 2)
     return Pairing(
@@ -148,12 +212,13 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
     )  # fmt: skip
 
 
-def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
-    """The pairing that leaves fewest jobs single, if those few may run alone; None when too many must (proved).
+def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing | None:
+    """The pairing that leaves fewest jobs single, if those few may run alone; None when too many
+    must (proved).
 
-    Job by job where there are few enough (Edmonds's augmenting paths). Else over types: least-penalty matching with pairs
-    for nothing and singles at 1, whose odd sets see at once what branching would not, two groups of an odd number of jobs
-    that may not mix.
+    Job by job where there are few enough (Edmonds's augmenting paths). Else over types:
+    least-penalty matching with pairs for nothing and singles at 1, whose odd sets see at once what
+    branching would not, two groups of an odd number of jobs that may not mix.
     """
     if instance.agents <= _JOB_BY_JOB:
         types = instance.agent_types()
@@ -164,33 +229,59 @@ def _any_pairing(instance: Colocation, start: Pairing) -> Pairing | None:
         return largest if largest.single.sum() <= instance.singles_allowed else None
     alone = start.replace(single=start.single + instance.count - start.agents_used())
     count = Colocation(np.where(instance.allowed, 0.0, np.inf), instance.count, unpaired=1.0)
-    found = least_penalty_matching(count, alone, Clock())
+    found = least_penalty_matching(count, alone, clock)
     if found.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if found.pairing.single.sum() <= instance.singles_allowed:
         return found.pairing
     if found.bound > instance.singles_allowed + 1e-6:
         return None
-    for engine in ("highs", "cp-sat"):  # the bound stuck in between
-        program = penalty_program(instance)
-        answer = solve_program(program.program, engine=engine, time_limit=_UNDECIDED)
+    program = None if clock.over else penalty_program(instance)
+    engines: tuple[EngineName, ...] = () if program is None else ("highs", "cp-sat")
+    for engine in engines:  # the bound stuck in between
+        assert program is not None
+        answer = _run(program, clock, engine=engine)
         if answer.point is not None:
             return program.pairing(answer.point)
         if answer.status is Status.INFEASIBLE:
             return None
-    raise NoSolution("no feasible pairing was found, and none was ruled out")
+    raise Undecided(
+        "no feasible pairing was found, and none was ruled out, in the time there was. Give more "
+        "time, or more machines so that jobs may run alone"
+    )
 
 
-def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing) -> Pairing:
-    """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a feasible pairing."""
+def _run(
+    program: PairingProgram,
+    clock: Clock,
+    *,
+    engine: EngineName = "highs",
+    start: Pairing | None = None,
+) -> EngineAnswer:
+    """A program within the clock's time, and `_UNDECIDED` seconds; Ctrl-C is raised."""
+    large = program.program.columns > KEEPS_TIME
+    answer = run(program, clock, engine=engine, start=start, most=_UNDECIDED, apart=large)
+    if answer.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return answer
+
+
+def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing, clock: Clock) -> Pairing:
+    """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a
+    feasible pairing.
+    """
     present = instance.count > 0
     types = int(present.sum())
     keep: Booleans | None = None
     if types * (types + 1) // 2 > _ALL_PAIRS:
-        together = np.where(instance.allowed & present, instance.penalty + instance.penalty.T, np.inf)
+        together = np.where(
+            instance.allowed & present, instance.penalty + instance.penalty.T, np.inf
+        )
         unplaced = instance.count > partial.agents_used()
         keep = np.zeros_like(instance.allowed)
-        np.put_along_axis(keep, np.argpartition(together, _PARTNERS, axis=1)[:, :_PARTNERS], True, axis=1)
+        np.put_along_axis(
+            keep, np.argpartition(together, _PARTNERS, axis=1)[:, :_PARTNERS], True, axis=1
+        )
         if unplaced.sum() * types <= _ALL_PAIRS * 5:
             keep[unplaced] = True
         keep |= keep.T
@@ -198,5 +289,5 @@ def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing) -> Pair
             keep[known.first, known.second] = True
         keep = np.triu(keep)
     program = repair_program(instance, partial, keep)
-    answer = solve_program(program.program, time_limit=_UNDECIDED, start=program.point(fallback))
+    answer = _run(program, clock, start=fallback)
     return fallback if answer.point is None else program.pairing(answer.point)

@@ -1,15 +1,19 @@
-"""Least total penalty over very many pairs of types: pricing, odd-set cuts, and a small integer program at the end.
+"""Least total penalty over very many pairs of types: pricing, odd-set cuts, and a small integer
+program at the end.
 
-The program of `models.colocation.penalty_program` has a column for each of the T (T + 1) / 2 pairs of types: half a
-million for a thousand different agents, nearly all useless. Three exact steps avoid them:
+The program of `models.colocation.penalty_program` has a column for each of the T (T + 1) / 2 pairs
+of types: half a million for a thousand different agents, nearly all useless. Three exact steps
+avoid them:
 
-1. Linear relaxation by column generation: a sparse set of pairs, joined by those of negative reduced cost until there
-   are none. The multipliers bound the optimum from below over *all* pairs, whatever the set.
-2. Odd-set (blossom) cuts: for types S with an odd number of agents, at least one of them is paired outside or single:
-   x(edges leaving S) + single(S) >= 1 (Edmonds 1965; for b-matchings Padberg and Rao 1982). Found as components of the
-   support, which is where half-integral odd cycles live.
-3. Whoever uses a pair of reduced cost r costs at least bound + r. So an integer program over the pairs with r up to
-   delta proves min(its own bound, bound + delta), and with delta = best known - bound it proves the optimum.
+1. Linear relaxation by column generation: a sparse set of pairs, joined by those of negative
+   reduced cost until there are none. The multipliers bound the optimum from below over *all* pairs,
+   whatever the set.
+2. Odd-set (blossom) cuts: for types S with an odd number of agents, at least one of them is paired
+   outside or single: x(edges leaving S) + single(S) >= 1 (Edmonds 1965; for b-matchings Padberg and
+   Rao 1982). Found as components of the support, which is where half-integral odd cycles live.
+3. Whoever uses a pair of reduced cost r costs at least bound + r. So an integer program over the
+   pairs with r up to delta proves min(its own bound, bound + delta), and with delta = best known -
+   bound it proves the optimum.
 """
 
 from __future__ import annotations
@@ -52,8 +56,10 @@ class Multipliers:
     ----------
     prices : (T,) of the agents of each type.
     rent : of a job that runs alone, at least 0.
-    sets : types with an odd number of agents together, each (T,), with the price of each, at least 0.
-    program : the relaxation over the pairs of small reduced cost, with these sets as rows behind the others.
+    sets : types with an odd number of agents together, each (T,), with the price of each, at least
+        0.
+    program : the relaxation over the pairs of small reduced cost, with these sets as rows behind
+        the others.
     """
 
     prices: Floats
@@ -63,7 +69,9 @@ class Multipliers:
 
 
 def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multipliers | None:
-    """The multipliers of the relaxation with the odd sets that are found, from a feasible start; None when time is up first."""
+    """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
+    None when time is up first.
+    """
     search = _Search(instance, start, clock)
     search.relax()
     if not np.isfinite(search.bound):
@@ -76,8 +84,12 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
         full = np.zeros(instance.types, dtype=bool)
         full[search.present] = members
         sets.append((price, full))
-    keep = np.triu(search.reduced <= search.delta_for(20 * len(search.present))) & np.isfinite(search.cost)
-    return Multipliers(prices, search.rent, sets, search.with_cuts(penalty_program(instance, search.spread(keep))))
+    keep = np.triu(search.reduced <= search.delta_for(20 * len(search.present))) & np.isfinite(
+        search.cost
+    )
+    return Multipliers(
+        prices, search.rent, sets, search.with_cuts(penalty_program(instance, search.spread(keep)))
+    )
 
 
 def least_penalty_matching(instance: Colocation, start: Pairing, clock: Clock) -> Matched:
@@ -105,8 +117,8 @@ class _Search:
         self.present = np.flatnonzero(instance.count > 0)
         self.count = instance.count[self.present].astype(float)
         around = np.ix_(self.present, self.present)
-        together = instance.penalty + instance.penalty.T
-        self.cost: Floats = np.where(instance.allowed, together, np.inf)[around]
+        penalty = instance.penalty[around]
+        self.cost: Floats = np.where(instance.allowed[around], penalty + penalty.T, np.inf)
         self.most = np.minimum(self.count[:, None], self.count[None, :])
         np.fill_diagonal(self.most, self.count // 2)
         self.sets: list[Booleans] = []  # odd sets cut off, over the present types
@@ -116,7 +128,9 @@ class _Search:
     # Step 1 and 2
 
     def relax(self) -> None:
-        """The relaxation over all pairs with the odd-set cuts that are found; leaves `bound` and `reduced`."""
+        """The relaxation over all pairs with the odd-set cuts that are found; leaves `bound` and
+        `reduced`.
+        """
         chosen = self._first_pairs()
         place = np.full(self.instance.types, -1)
         place[self.present] = np.arange(len(self.present))
@@ -130,7 +144,9 @@ class _Search:
             np.full(program.columns, np.inf), np.zeros(program.columns, dtype=bool),
         )  # fmt: skip
         self.plain_rows = program.rows
-        self.order = np.concatenate([np.arange(len(self.first)), -1 - np.arange(len(self.alone))])  # by LP column
+        self.order = np.concatenate(
+            [np.arange(len(self.first)), -1 - np.arange(len(self.alone))]
+        )  # by LP column
         living = LivingProgram(relaxed)
         in_set = np.zeros_like(self.cost, dtype=bool)
         in_set[self.first, self.second] = True
@@ -140,7 +156,11 @@ class _Search:
             answer = living.solve(self.clock.left)
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
-            if answer.row_dual is None or answer.point is None or answer.status is not Status.OPTIMAL:
+            if (
+                answer.row_dual is None
+                or answer.point is None
+                or answer.status is not Status.OPTIMAL
+            ):
                 return
             self.rounds += 1
             self._price(answer.row_dual)
@@ -150,18 +170,24 @@ class _Search:
                 in_set[wanted] = True
                 continue
             sets = self._odd_sets(answer.point)
-            self.clock.note(self.value / self.instance.agents, self.bound / self.instance.agents, "pricing")
+            self.clock.note(
+                self.value / self.instance.agents, self.bound / self.instance.agents, "pricing"
+            )
             if not sets or self.value - self.bound <= 1e-12 * (1 + abs(self.value)):
                 return
             self._add_cuts(living, sets)
 
     def _first_pairs(self) -> Booleans:
-        """The cheapest partners of each type, judged after each type's own cheapest is taken off."""
+        """The cheapest partners of each type, judged after each type's own cheapest is taken
+        off.
+        """
         finite = np.where(np.isfinite(self.cost), self.cost, np.nan)
         with np.errstate(all="ignore"):
             typical = np.nan_to_num(np.sort(finite, axis=1)[:, 0], nan=0.0) / 2
         adjusted = self.cost - typical[:, None] - typical[None, :]
-        adjusted += 1e-9 * np.random.default_rng(0).random(adjusted.shape)  # equals must not all choose the same few
+        adjusted += 1e-9 * np.random.default_rng(0).random(
+            adjusted.shape
+        )  # equals must not all choose the same few
         number = min(_NEAREST, len(adjusted))
         nearest = np.argpartition(adjusted, number - 1, axis=1)[:, :number]
         chosen = np.zeros_like(self.cost, dtype=bool)
@@ -177,11 +203,17 @@ class _Search:
     def _price(self, dual: Floats) -> None:
         """Reduced costs of all pairs, and the bound they prove together with the multipliers."""
         y = dual[: len(self.present)]
-        capacity = min(0.0, float(dual[len(self.present)])) if self.plain_rows > len(self.present) else 0.0
+        capacity = (
+            min(0.0, float(dual[len(self.present)])) if self.plain_rows > len(self.present) else 0.0
+        )
         pi = np.maximum(dual[self.plain_rows :], 0.0)
         reduced = self.cost - y[:, None] - y[None, :]
         alone = self.instance.single_penalty - y - capacity
-        total = float(y @ self.count) + capacity * self.instance.singles_allowed if capacity else float(y @ self.count)
+        total = (
+            float(y @ self.count) + capacity * self.instance.singles_allowed
+            if capacity
+            else float(y @ self.count)
+        )
         if len(pi):
             member = np.array(self.sets, dtype=float)
             inside = pi @ member
@@ -219,13 +251,22 @@ class _Search:
             values += [2.0 if a == b else 1.0, *([1.0] if b != a else []), *([1.0] * len(crossing))]
             starts.append(len(rows))
         living.add_columns(
-            self.cost[first, second], np.full(len(first), np.inf), np.array(starts[:-1]), np.array(rows), np.array(values)
+            self.cost[first, second],
+            np.full(len(first), np.inf),
+            np.array(starts[:-1]),
+            np.array(rows),
+            np.array(values),
         )
         self.order = np.concatenate([self.order, len(self.first) + np.arange(len(first))])
-        self.first, self.second = np.concatenate([self.first, first]), np.concatenate([self.second, second])
+        self.first, self.second = (
+            np.concatenate([self.first, first]),
+            np.concatenate([self.second, second]),
+        )
 
     def _odd_sets(self, point: Floats) -> list[Booleans]:
-        """Components of the support at several thresholds that hold an odd number of agents and are violated."""
+        """Components of the support at several thresholds that hold an odd number of agents and are
+        violated.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -240,7 +281,9 @@ class _Search:
         apart = self.first != self.second
         for threshold in (1e-6, 0.1, 0.25, 0.4, 0.49, 0.6, 0.75):
             strong = (x > threshold) & apart
-            graph = coo_array((x[strong], (self.first[strong], self.second[strong])), shape=(size, size))
+            graph = coo_array(
+                (x[strong], (self.first[strong], self.second[strong])), shape=(size, size)
+            )
             number, label = connected_components(graph, directed=False)
             agents = np.bincount(label, self.count, number)
             leaving = np.bincount(label, single, number)
@@ -255,7 +298,9 @@ class _Search:
         return found
 
     def _odd_groups(self) -> list[Booleans]:
-        """Groups of an odd number of agents that may share with nobody outside: one of each runs alone."""
+        """Groups of an odd number of agents that may not share with agents outside: one of each
+        runs alone.
+        """
         from scipy.sparse.csgraph import connected_components
 
         number, label = connected_components(np.isfinite(self.cost), directed=False)
@@ -273,12 +318,16 @@ class _Search:
             columns.append(np.flatnonzero(where))
             starts.append(starts[-1] + len(columns[-1]))
         self.sets += sets
-        living.add_rows(np.ones(len(sets)), np.array(starts[:-1]), np.concatenate(columns), np.ones(starts[-1]))
+        living.add_rows(
+            np.ones(len(sets)), np.array(starts[:-1]), np.concatenate(columns), np.ones(starts[-1])
+        )
 
     # Step 3
 
     def close(self) -> None:
-        """Integer programs over the pairs of small reduced cost, until the bound meets the value or time is up."""
+        """Integer programs over the pairs of small reduced cost, until the bound meets the value or
+        time is up.
+        """
         self.relaxation = self.bound
         delta = self.delta_for(8 * len(self.present))
         while not self._proved() and not self.clock.over:
@@ -287,7 +336,9 @@ class _Search:
                 self.stop = Stop.ITERATION_LIMIT
                 return
             program = self.with_cuts(penalty_program(self.instance, self.spread(keep)))
-            answer = solve_program(program.program, time_limit=self.clock.share(), start=self._start(program))
+            answer = solve_program(
+                program.program, time_limit=self.clock.share(), start=self._start(program)
+            )
             if answer.point is not None:
                 pairing = program.pairing(answer.point)
                 value = mean_penalty(self.instance, pairing) * self.instance.agents
@@ -296,11 +347,18 @@ class _Search:
             proved = np.inf if answer.status is Status.INFEASIBLE else answer.bound
             if proved is not None:
                 self.bound = max(self.bound, min(proved, self.relaxation + delta, self.value))
-            self.clock.note(self.value / self.instance.agents, self.bound / self.instance.agents, "integer program")
+            self.clock.note(
+                self.value / self.instance.agents,
+                self.bound / self.instance.agents,
+                "integer program",
+            )
             if answer.stop is not Stop.FINISHED:
                 self.stop = answer.stop
                 return
-            if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or delta > self.value - self.relaxation:
+            if (
+                answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
+                or delta > self.value - self.relaxation
+            ):
                 return
             delta = max(2 * delta, (self.value - self.relaxation) * (1 + 1e-9) + 1e-12)
             if self.delta_for(_MOST_PAIRS // 4) > self.value - self.relaxation:
@@ -317,14 +375,18 @@ class _Search:
         return max(1e-9, float(np.partition(values, number)[number]))
 
     def with_cuts(self, program: PairingProgram) -> PairingProgram:
-        """The integer program with the odd sets as rows, which its own cuts would take long to find."""
+        """The integer program with the odd sets as rows, which its own cuts would take long to
+        find.
+        """
         if not self.sets:
             return program
         from scipy.sparse import csr_array, vstack
 
         member = np.zeros((len(self.sets), self.instance.types), dtype=bool)
         member[:, self.present] = np.array(self.sets)
-        crossing = np.hstack([member[:, program.first] != member[:, program.second], member[:, program.alone]])
+        crossing = np.hstack(
+            [member[:, program.first] != member[:, program.second], member[:, program.alone]]
+        )
         base = program.program
         rows = LinearProgram(
             vstack([base.matrix, csr_array(crossing.astype(float))]).tocsr(),
@@ -339,12 +401,16 @@ class _Search:
         return point if program.program.holds(point) else None
 
     def _proved(self) -> bool:
-        return self.value - self.bound <= 0.1 * AGREE * scale(self.instance, "penalty") * self.instance.agents
+        return (
+            self.value - self.bound
+            <= 0.1 * AGREE * scale(self.instance, "penalty") * self.instance.agents
+        )
 
     def result(self) -> Matched:
         status = Status.OPTIMAL if self._proved() else Status.FEASIBLE
         certificate: dict[str, object] = {
-            "proof": "linear relaxation priced over all pairs, odd-set cuts, integer program over the pairs left",
+            "proof": "linear relaxation priced over all pairs, odd-set cuts, integer program "
+            "over the pairs left",
             "pricing_rounds": self.rounds,
             "odd_sets": len(self.sets),
         }

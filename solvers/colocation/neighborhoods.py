@@ -1,15 +1,22 @@
-"""Fair attribution improved part by part: a few types are paired anew, by a program, while all others stay as they are."""
+"""Fair attribution improved part by part: a few types are paired anew, by a program, while all
+others stay as they are.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, check
-from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, type_penalties
+from ...instances.colocation.objective import (
+    attribution_slack,
+    mean_penalty,
+    type_penalties,
+    within_slack,
+)
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.colocation import Surroundings, fair_program
 from ..engines import solve_program
-from ..outcome import AGREE, LEAST_SECONDS, Clock, Stop
+from ..outcome import LEAST_SECONDS, Clock, Stop
 
 FEWEST = 4
 """Types in the first parts."""
@@ -37,7 +44,8 @@ def improve(
     slack: float | None = None,
     bound: float | None = None,
 ) -> tuple[Pairing, bool]:
-    """Less slack, or less mean penalty with no more than the slack given, until time is up or the largest parts bring nothing.
+    """Less slack, or less mean penalty with no more than the slack given, until time is up or the
+    largest parts bring nothing.
 
     Parameters
     ----------
@@ -50,12 +58,15 @@ def improve(
     -------
     The pairing, and whether the search was interrupted.
     """
-    most = np.inf if slack is None else slack + AGREE * scale(instance, "slack")
     level = 0 if slack is None else 1
 
     def value(pairing: Pairing) -> tuple[float, float]:
-        reached = attribution_slack(instance, pairing)
-        return (reached if slack is None else float(reached > most), mean_penalty(instance, pairing))
+        first = (
+            attribution_slack(instance, pairing)
+            if slack is None
+            else float(not within_slack(instance, pairing, slack))
+        )
+        return (first, mean_penalty(instance, pairing))
 
     present = int((instance.count > 0).sum())
     best, reached, size, failures = begin, value(begin), min(FEWEST, present), 0
@@ -66,7 +77,9 @@ def improve(
                 break
             began = clock.seconds
             left = min(PART_SECONDS, max(LEAST_SECONDS, until - began))
-            found, stop = _paired_anew(instance, best, _part(instance, best, rng, size, slack is None), slack, left)
+            found, stop = _paired_anew(
+                instance, best, _part(instance, best, rng, size, slack is None), slack, left
+            )
             failures += 1
             if stop is not Stop.FINISHED:
                 size, failures = max(min(FEWEST, present), size - 2), 0
@@ -82,8 +95,12 @@ def improve(
     return best, False
 
 
-def _part(instance: Colocation, pairing: Pairing, rng: np.random.Generator, size: int, worst: bool) -> Integers:
-    """Types around one, or around the two that make the slack: their co-runners, and their neighbors in bandwidth."""
+def _part(
+    instance: Colocation, pairing: Pairing, rng: np.random.Generator, size: int, worst: bool
+) -> Integers:
+    """Types around one, or around the two that make the slack: their co-runners, and their
+    neighbors in bandwidth.
+    """
     assert instance.bandwidth is not None
     mean = type_penalties(instance, pairing)
     present = np.flatnonzero(instance.count > 0)
@@ -99,7 +116,9 @@ def _part(instance: Colocation, pairing: Pairing, rng: np.random.Generator, size
         at = chosen[int(rng.integers(len(chosen)))]
         kind = rng.random()
         if kind < 0.5:
-            near = np.concatenate([pairing.second[pairing.first == at], pairing.first[pairing.second == at]])
+            near = np.concatenate(
+                [pairing.second[pairing.first == at], pairing.first[pairing.second == at]]
+            )
         elif kind < 0.8:
             near = order[max(0, place[at] - 2) : place[at] + 3]
         else:
@@ -111,12 +130,16 @@ def _part(instance: Colocation, pairing: Pairing, rng: np.random.Generator, size
 
 
 def _limits(bandwidth: Floats, mean: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """At each bandwidth, the highest mean of those strictly below it and the lowest of those strictly above it."""
+    """At each bandwidth, the highest mean of those strictly below it and the lowest of those
+    strictly above it.
+    """
     order = np.argsort(bandwidth, kind="stable")
     highest = np.append(-np.inf, np.maximum.accumulate(mean[order]))
     lowest = np.append(np.minimum.accumulate(mean[order][::-1])[::-1], np.inf)
     ascending = bandwidth[order]
-    return highest[np.searchsorted(ascending, at, "left")], lowest[np.searchsorted(ascending, at, "right")]
+    return highest[np.searchsorted(ascending, at, "left")], lowest[
+        np.searchsorted(ascending, at, "right")
+    ]
 
 
 def _paired_anew(
@@ -124,43 +147,66 @@ def _paired_anew(
 ) -> tuple[Pairing | None, Stop]:
     """The agents of these types that share with each other, or run alone, paired anew."""
     assert instance.bandwidth is not None
+    # take the pairs within these types apart; everybody else stays as paired now
     member = np.zeros(instance.types, dtype=bool)
     member[part] = True
     inside = member[pairing.first] & member[pairing.second]
     outside = Pairing(
-        pairing.first[~inside], pairing.second[~inside], pairing.pairs[~inside], np.where(member, 0, pairing.single)
+        pairing.first[~inside],
+        pairing.second[~inside],
+        pairing.pairs[~inside],
+        np.where(member, 0, pairing.single),
     )
     free = instance.count - outside.agents_used()
     part = np.flatnonzero(free > 0)
     if len(part) == 0:
         return None, Stop.FINISHED
+    # what the types outside ask of the means inside, and the slack that they have by themselves
     rest = np.setdiff1d(np.flatnonzero(instance.count > 0), part)
     mean = type_penalties(instance, pairing)
     least, most = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[part])
     among = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[rest])[0] - mean[rest]
     loss = type_penalties(instance, outside)[part] * instance.count[part]
-    around = Surroundings(instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0))))
+    around = Surroundings(
+        instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0)))
+    )
+    # no slack to be won here
     if slack is None and around.slack >= attribution_slack(instance, pairing):
         return None, Stop.FINISHED
+    # the free agents as an instance of their own, with the machines that are left
     alone = instance.singles_allowed - outside.single.sum()
-    machines = None if instance.machines is None else np.inf if np.isinf(alone) else (free.sum() + min(alone, free.sum())) / 2
-    small = Colocation(
-        instance.penalty[np.ix_(part, part)], free[part], instance.bandwidth[part], machines=machines, unpaired=instance.unpaired
+    machines = (
+        None
+        if instance.machines is None
+        else np.inf
+        if np.isinf(alone)
+        else (free.sum() + min(alone, free.sum())) / 2
     )
+    small = Colocation(
+        instance.penalty[np.ix_(part, part)],
+        free[part],
+        instance.bandwidth[part],
+        machines=machines,
+        unpaired=instance.unpaired,
+    )
+    # solve it, from how they are paired now
     program = fair_program(small, slack, around=around)
     place = np.full(instance.types, -1)
     place[part] = np.arange(len(part))
     now = Pairing(
-        place[pairing.first[inside]], place[pairing.second[inside]], pairing.pairs[inside], pairing.single[part]
+        place[pairing.first[inside]], place[pairing.second[inside]], pairing.pairs[inside],
+        pairing.single[part]
     )  # fmt: skip
     answer = solve_program(program.program, time_limit=seconds, start=program.point(now))
     if answer.point is None:
         return None, answer.stop
+    # put the new pairs back beside the others'
     new = program.pairing(answer.point)
     single = outside.single.copy()
     single[part] = new.single
     whole = Pairing(
-        np.concatenate([outside.first, part[new.first]]), np.concatenate([outside.second, part[new.second]]),
+        np.concatenate([outside.first, part[new.first]]),
+        np.concatenate([outside.second, part[new.second]]),
         np.concatenate([outside.pairs, new.pairs]), single,
     )  # fmt: skip
     try:

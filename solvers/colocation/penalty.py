@@ -10,9 +10,21 @@ from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
 from ...models.colocation import penalty_program
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status
-from .common import NO_PAIRING, best_of, infeasible, mean_of, outcome, run, size, starting_pairing
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .bounds import least_penalty_bound
+from .common import MOST_PAIRS, best_of, mean_of, outcome, pairs_of, run, size
+from .feasible import starting_pairing
 from .matching import least_penalty_matching
+
+A_PAIR = 1.5e-7
+"""Seconds that a round of pricing takes for a type beside another, with what is made before the
+first.
+"""
+
+TOO_LARGE = (
+    "every agent beside the partner it likes best; making the tables of all pairs takes longer "
+    "than there is time"
+)
 
 
 @checked
@@ -25,25 +37,28 @@ def optimal(
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper section V).
+    """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper
+    section V).
 
-    An integer program over types: its size does not depend on the number of agents. HiGHS gets it by pricing pairs in
-    and odd-set cuts (`solvers.colocation.matching`), so that a thousand different agents take a second or two; CP-SAT
-    gets it whole, as an independent second route.
+    An integer program over types: its size does not depend on the number of agents. HiGHS gets it
+    by pricing pairs in and odd-set cuts (`solvers.colocation.matching`), so that a thousand
+    different agents take a second or two; CP-SAT gets it whole, as an independent second route.
 
     Parameters
     ----------
     instance : what is given.
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
-    engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for odd sets).
+    engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for
+        odd sets).
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress.
 
     Returns
     -------
     Outcome
-        Solution, bound on the mean penalty, certificate. Status infeasible without a solution when no pairing exists.
+        Solution, bound on the mean penalty, certificate. Status infeasible without a solution when
+        no pairing exists.
 
     Raises
     ------
@@ -58,25 +73,42 @@ def optimal(
     (<Status.OPTIMAL: 'optimal'>, 0.25)
     """
     clock = Clock(time_limit, report)
-    begin = starting_pairing(instance, start)
-    if begin is None:
-        return infeasible(clock, NO_PAIRING)
+    begin = starting_pairing(instance, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
     value = mean_penalty(instance, begin)
     clock.note(value, None, "start")
+    if _too_large(instance, engine, clock.left):
+        known, why = least_penalty_bound(instance), {"proof": TOO_LARGE}
+        return outcome(instance, begin, value, known, Stop.TIME_LIMIT, why, clock)
     if engine == "highs":
         return _priced(instance, begin, clock)
     program = penalty_program(instance)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     best = best_of(instance, program, answer, begin, mean_of(instance))
-    certificate = {"proof": "integer program over types, solved to optimality", **size(program, engine)}
+    certificate = {
+        "proof": "integer program over types, solved to optimality",
+        **size(program, engine),
+    }
     if answer.status is Status.INFEASIBLE:  # against the start in hand
-        certificate["contradiction"] = "the engine calls a program infeasible that the start satisfies"
+        certificate["contradiction"] = (
+            "the engine calls a program infeasible that the start satisfies"
+        )
     if answer.status is not Status.OPTIMAL:
         certificate["proof"] = "bound of the integer program over types when it stopped"
         certificate["engine_message"] = answer.message
     bound = None if answer.bound is None else answer.bound / instance.agents
     reached = None if best is None else mean_penalty(instance, best)
     return outcome(instance, best, reached, bound, answer.stop, certificate, clock)
+
+
+def _too_large(instance: Colocation, engine: EngineName, left: float | None) -> bool:
+    """Whether the time would be up, and with it the memory, before the first bound."""
+    if left is None:
+        return False
+    if engine == "highs":
+        return A_PAIR * instance.types**2 > left
+    return pairs_of(instance) > MOST_PAIRS
 
 
 def _priced(instance: Colocation, begin: Pairing, clock: Clock) -> Outcome:

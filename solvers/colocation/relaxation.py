@@ -1,4 +1,6 @@
-"""The continuous relaxation of a pairing program: a bound that rests on its multipliers alone, and a pairing near its point."""
+"""The continuous relaxation of a pairing program: a bound that rests on its multipliers alone, and
+a pairing near its point.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,14 @@ WHOLE = 1e-6
 """What is this near to a whole number is one."""
 
 
-def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> tuple[float | None, Floats | None]:
-    """A lower bound on the program, all of whose columns have finite bounds, and the point of its relaxation.
+def relaxed(
+    program: LinearProgram, clock: Clock, parts: int = 1
+) -> tuple[float | None, Floats | None]:
+    """A lower bound on the program, all of whose columns have finite bounds, and the point of its
+    relaxation.
 
-    Both None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS fails. Ctrl-C is raised.
+    Both None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS
+    fails. Ctrl-C is raised.
     """
     if clock.over:
         return None, None
@@ -34,7 +40,9 @@ def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> tuple[float
 
 
 def _bound(program: LinearProgram, dual: Floats) -> float:
-    """What these multipliers prove, whatever they are: every row and every column at the end that is worth least."""
+    """What these multipliers prove, whatever they are: every row and every column at the end that
+    is worth least.
+    """
     open_end = np.where(dual > 0, np.isinf(program.row_lower), np.isinf(program.row_upper))
     dual = np.where(open_end, 0.0, dual)
     price = program.cost - program.matrix.T @ dual
@@ -44,9 +52,15 @@ def _bound(program: LinearProgram, dual: Floats) -> float:
 
 
 def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pairing | None:
-    """The whole part of a point's pairs, everyone else paired greedily; None where some are left over."""
-    whole = np.floor(np.maximum(point[: len(program.first) + len(program.alone)], 0.0) + WHOLE).astype(np.int64)
+    """The whole part of a point's pairs, everyone else paired greedily; None where some are left
+    over.
+    """
+    whole = np.floor(
+        np.maximum(point[: len(program.first) + len(program.alone)], 0.0) + WHOLE
+    ).astype(np.int64)
     single = np.zeros(instance.types, dtype=np.int64)
     single[program.alone] = whole[len(program.first) :]
-    near = greedily_filled(instance, Pairing(program.first, program.second, whole[: len(program.first)], single))
+    near = greedily_filled(
+        instance, Pairing(program.first, program.second, whole[: len(program.first)], single)
+    )
     return near if (near.agents_used() == instance.count).all() else None

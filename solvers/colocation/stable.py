@@ -10,24 +10,37 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import Alpha, AlphaMode, validate_alpha
 from ...instances.problem.base import Solution
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
 from ..engines import EngineName, call_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from ..roommates import WeakLists
-from .as_roommates import RoommatesAnswer, alone_is_worst, forgiving, lists_of_agents, solve_roommates, without_blocking
+from .as_roommates import (
+    RoommatesAnswer,
+    alone_is_worst,
+    forgiving,
+    lists_of_agents,
+    solve_roommates,
+    without_blocking,
+)
 from .blocking import at_most_blocking, zero_blocking
 from .bounds import least_penalty_bound
-from .common import INSIDE, NO_PAIRING, infeasible, outcome, starting_pairing
+from .common import INSIDE, outcome
+from .feasible import starting_pairing
 from .starts import set_aside
 
 FEW_TYPES = 30
-"""Types up to which one program over types says at once whether zero is possible, and at what least penalty."""
+"""Types up to which one program over types says at once whether zero is possible, and at what least
+penalty.
+"""
 
 LISTS_UP_TO = 1500
 """Agents of types up to which they are looked at one by one: their lists are n x n matrices."""
 
 CHEAP_LISTS = 300
-"""Agents up to which that is done although there are few types: beyond, the decision programs are quicker."""
+"""Agents up to which that is done although there are few types: beyond, the decision programs are
+quicker.
+"""
 
 AT_ONCE_SECONDS = 1.0
 """Time for the first search over tie-breakings: what it can tell, it mostly tells far sooner."""
@@ -39,23 +52,37 @@ TIE_SECONDS = 10.0
 """Time for the second when there is no limit."""
 
 DECIDED_AGENTS = 200
-"""Agents up to which half of that time is left to decision programs: beyond, they hardly ever prove anything."""
+"""Agents up to which half of that time is left to decision programs: beyond, they hardly ever prove
+anything.
+"""
 
 APART_FROM = 60
-"""Types from which a decision under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's presolve of
-them look at no clock (400 types: a minute)."""
+"""Types from which a decision under a time limit runs in a process of its own: making its T^2/2
+products and CP-SAT's presolve of them look at no clock (400 types: a minute).
+"""
 
 EXACT_SECOND_LEVEL = 60
-"""Agents (or types) up to which the least penalty among all optima is asked for when the fewest is not zero."""
+"""Agents (or types) up to which the least penalty among all optima is asked for when the fewest is
+not zero.
+"""
 
 GRACE = 0.5
 """Seconds such a process may pass the limit before it is ended."""
 
 MOST_PAIRS = 25_000
-"""Ordered pairs of different agents up to which the program without blocking pairs keeps its time limit."""
+"""Ordered pairs of different agents up to which the program without blocking pairs keeps its time
+limit.
+"""
+
+MOST_TYPES = 5000
+"""Types beyond which the method refuses: n x n lists, ranks and what is looked up in them take ten
+times the memory of the penalties, which for 5,000 types is 2 GB.
+"""
 
 SECOND_LEVEL_SECONDS = 30.0
-"""Time for the least penalty among the optima when there is no time limit and the fewest is not zero."""
+"""Time for the least penalty among the optima when there is no time limit and the fewest is not
+zero.
+"""
 
 
 @checked
@@ -72,37 +99,43 @@ def stable(
 ) -> Outcome:
     """Fewest blocking pairs at `alpha`, then least mean penalty among them.
 
-    Layered: when all agents differ, stable partitions and an exact search over deletions (the stable roommates problem), and
-    over the ways to break the ties that matter where agents are indifferent, or alpha makes them so. Otherwise a program over
-    types says whether zero is possible, and if it is not, decision programs for K = 1, 2, ... are set against the best
-    pairing found by setting agents aside and by the search over deletions.
+    Layered: when all agents differ, stable partitions and an exact search over deletions (the
+    stable roommates problem), and over the ways to break the ties that matter where agents are
+    indifferent, or alpha makes them so. Otherwise a program over types says whether zero is
+    possible, and if it is not, decision programs for K = 1, 2, ... are set against the best pairing
+    found by setting agents aside and by the search over deletions.
 
     Parameters
     ----------
     instance : what is given.
     rng : for tie-breakings and random orders; it never changes what is proved.
     time_limit : seconds; the best pairing so far is returned when they are up.
-    alpha : least gain for which an agent breaks away, in points of penalty (0.05 is five percentage points).
+    alpha : least gain for which an agent breaks away, in points of penalty (0.05 is five percentage
+        points).
     alpha_mode : how alpha is read, see `gains`.
-    engine : "highs" or "cp-sat" for the program over types; the decision programs always go to CP-SAT.
+    engine : "highs" or "cp-sat" for the program over types; the decision programs always go to
+        CP-SAT.
     start : a pairing to begin with.
     report : called with (seconds, blocking pairs, bound, text).
 
     Returns
     -------
     Outcome
-        `bound` and `status` are those of the number of blocking pairs; `certificate["levels"]` holds both levels, the mean
-        penalty's with its own bound. `certificate["blocking_pairs"]` lists them by type: empty is a proof anyone can check.
+        `bound` and `status` are those of the number of blocking pairs; `certificate["levels"]`
+        holds both levels, the mean penalty's with its own bound. `certificate["blocking_pairs"]`
+        lists them by type: empty is a proof anyone can check.
 
     Raises
     ------
     InvalidOption
-        alpha below 0, an unknown reading or engine, a time limit of 0 or less.
+        alpha below 0, an unknown reading or engine, a time limit of 0 or less, or more
+        types than `MOST_TYPES`.
 
     Notes
     -----
-    Source: Cooper (HPCA 2017) section III.B, fig. 10. The paper finds that stable assignments "rarely exist": true of
-    strict lists with ties broken by index, not of the game as defined, in which agents of one type are equal.
+    Source: Cooper (HPCA 2017) section III.B, fig. 10. The paper finds that stable assignments
+    "rarely exist": true of strict lists with ties broken by index, not of the game as defined, in
+    which agents of one type are equal.
 
     Examples
     --------
@@ -112,10 +145,19 @@ def stable(
     """
     validate_alpha(alpha, alpha_mode)
     clock = Clock(time_limit, report)
-    begin = starting_pairing(instance, start)
-    if begin is None:
-        return infeasible(clock, NO_PAIRING)
-    search = _Search(instance, alpha, alpha_mode, engine, clock, np.random.default_rng(0) if rng is None else rng, begin)
+    _require_room(instance)
+    begin = starting_pairing(instance, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
+    search = _Search(
+        instance,
+        alpha,
+        alpha_mode,
+        engine,
+        clock,
+        np.random.default_rng(0) if rng is None else rng,
+        begin,
+    )
     try:
         different = instance.distinct and alone_is_worst(instance, alpha, alpha_mode)
         lists = lists_of_agents(instance, alpha, alpha_mode) if different else None
@@ -191,8 +233,12 @@ class _Search:
         self._cheapest_of_different(answer)
 
     def _with_ties(self, lists: WeakLists) -> RoommatesAnswer:
-        """A short search mostly tells. Else: is zero possible? Then a longer search, and decision programs."""
-        answer = self._by_deletions(lists, min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS))
+        """A short search mostly tells. Else: is zero possible? Then a longer search, and decision
+        programs.
+        """
+        answer = self._by_deletions(
+            lists, min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS)
+        )
         if not self.proved and self.bound == 0 and not self.clock.over:
             self._zero_of_different(lists)
         if not self.proved and not self.clock.over:
@@ -210,7 +256,8 @@ class _Search:
             self.clock.note(value, bound if all_said else float(self.bound), text)
 
         answer = solve_roommates(
-            self.instance, lists, seconds=seconds, rng=self.rng, start=self.best, known=known, report=report
+            self.instance, lists, seconds=seconds, rng=self.rng, start=self.best, known=known,
+            report=report
         )  # fmt: skip
         self.stop = answer.stop
         self.offer(answer.pairing(self.instance), "search over deletions")
@@ -222,26 +269,42 @@ class _Search:
         return answer
 
     def _zero_of_different(self, lists: WeakLists) -> None:
-        """Is zero possible? The program over the few pairs that could be in an answer then tells soon, and the least penalty."""
+        """Is zero possible? The program over the few pairs that could be in an answer then tells
+        soon, and the least penalty.
+        """
         possible = without_blocking(self.instance, lists)
-        found = None if possible is None else self._zero_of(possible, self.clock.share(2) or ZERO_SECONDS)
+        found = (
+            None
+            if possible is None
+            else self._zero_of(possible, self.clock.share(2) or ZERO_SECONDS)
+        )
         if possible is None or (found is not None and found.status is Status.INFEASIBLE):
-            self.certificate["proof"] = "zero is impossible: a program over the pairs that no first proposals rule out shows it"
+            self.certificate["proof"] = (
+                "zero is impossible: a program over the pairs that no first proposals rule "
+                "out shows it"
+            )
             self.prove(1, "zero is impossible")
         elif found is not None and self.value == 0:
             self.penalty_bound = found.bound
-            self.certificate["second_level"] = "least penalty among the pairings without blocking pairs"
+            self.certificate["second_level"] = (
+                "least penalty among the pairings without blocking pairs"
+            )
 
     def _share_of_ties(self) -> float:
         """Seconds for the search over tie-breakings.
 
-        Decision programs prove the rest when agents are few; the more so those over types, which know equal agents as equal.
+        Decision programs prove the rest when agents are few; the more so those over types, which
+        know equal agents as equal.
         """
-        parts = (1 if self.instance.distinct else 2) * (2 if self.instance.agents <= DECIDED_AGENTS else 1)
+        parts = (1 if self.instance.distinct else 2) * (
+            2 if self.instance.agents <= DECIDED_AGENTS else 1
+        )
         return self.clock.share(parts) or TIE_SECONDS
 
     def general(self) -> None:
-        """Types of several agents, surplus machines, agents that would as soon be left without a partner."""
+        """Types of several agents, surplus machines, agents that would as soon be left without a
+        partner.
+        """
         few = self.instance.types <= FEW_TYPES
         listed = self.instance.agents <= LISTS_UP_TO and self._everyone_matters
         if few:
@@ -258,18 +321,26 @@ class _Search:
 
     @property
     def _everyone_matters(self) -> bool:
-        """Whether no job may run alone, content on its own machine: then the game is roommates with ties."""
+        """Whether no job may run alone, content on its own machine: then the game is roommates with
+        ties.
+        """
         return self.instance.singles_allowed == 0 or self.instance.unpaired is not None
 
     def _zero_over_types(self) -> None:
-        """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair is needed."""
-        found = self._zero(self.instance, self.clock.share(1 / 0.6), self.best if self.value == 0 else None)
+        """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair
+        is needed.
+        """
+        found = self._zero(
+            self.instance, self.clock.share(1 / 0.6), self.best if self.value == 0 else None
+        )
         if found is None:
             self.stop = Stop.TIME_LIMIT
             return
         self._took(found, "program over types")
         if found.status is Status.INFEASIBLE:
-            self.certificate["proof"] = "the program over types shows that zero blocking pairs are impossible"
+            self.certificate["proof"] = (
+                "the program over types shows that zero blocking pairs are impossible"
+            )
             self.prove(1, "zero is impossible")
         elif found.solution is not None and self.value == 0:
             self.certificate["proof"] = "a pairing without blocking pair is its own proof"
@@ -288,7 +359,8 @@ class _Search:
             self.certificate["set_aside"] = {
                 "types": [self.instance.names[place] for place in types],
                 "blocking_pairs": self.count(pairing),
-                "why": "a start, not the answer: without one agent of each of these types of odd count no pair blocks, "
+                "why": "a start, not the answer: without one agent of each of these types of "
+                "odd count no pair blocks, "
                 "so every blocking pair of that start contains one of them",
             }
             self.offer(pairing, "one agent of each odd type set aside")
@@ -300,20 +372,32 @@ class _Search:
             self._by_deletions(lists, self._share_of_ties())
 
     def _decide(self, most: int) -> bool:
-        """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not tell."""
+        """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not
+        tell.
+        """
         given = (self.instance, most, self.alpha, self.alpha_mode)
         found: Outcome | None
         left = self.clock.share()
         if self.instance.types < APART_FROM or left is None:
             found = at_most_blocking(*given, penalty=False, engine="cp-sat", time_limit=left)
         else:
-            found = call_apart(at_most_blocking, *given, penalty=False, engine="cp-sat", time_limit=left, hard_limit=left + GRACE)
+            found = call_apart(
+                at_most_blocking,
+                *given,
+                penalty=False,
+                engine="cp-sat",
+                time_limit=left,
+                hard_limit=left + GRACE,
+            )
         if found is None:
             self.stop = Stop.TIME_LIMIT
             return False
         self._took(found, f"a pairing with at most {most}")
         if found.status is Status.INFEASIBLE:
-            self.certificate["proof"] = f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program over types"
+            self.certificate["proof"] = (
+                f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program "
+                "over types"
+            )
             self.prove(most + 1, f"{most} blocking pairs are too few")
             return True
         return self.proved
@@ -328,12 +412,19 @@ class _Search:
             self.stop = found.stop
 
     def _cheapest_of_different(self, answer: RoommatesAnswer) -> None:
-        """Least penalty: among all stable matchings when there are any, else among those that forgive the same pairs."""
+        """Least penalty: among all stable matchings when there are any, else among those that
+        forgive the same pairs.
+        """
         if self.clock.over or self.penalty_bound is not None:
             return
         possible = forgiving(self.instance, answer.lists, self.best, self.alpha, self.alpha_mode)
         left = self._second_level_time()
-        if left is not None and _large(possible) and answer.found.value == 0 and answer.found.tie_breaking is not None:
+        if (
+            left is not None
+            and _large(possible)
+            and answer.found.value == 0
+            and answer.found.tie_breaking is not None
+        ):
             self._zero_of(answer.one_tie_breaking(self.instance), left / 3)
             left = self.clock.share() or left
         cheapest = self._zero_of(possible, left)
@@ -341,11 +432,17 @@ class _Search:
             self.penalty_bound = None if cheapest is None else cheapest.bound
         elif self.proved and self.instance.agents <= EXACT_SECOND_LEVEL:
             self._cheapest_exact()
-        same = "without blocking pairs" if self.value == 0 else "whose blocking pairs are among the same"
+        same = (
+            "without blocking pairs"
+            if self.value == 0
+            else "whose blocking pairs are among the same"
+        )
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
 
     def _zero_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
-        """The least penalty without blocking pair of an instance of few pairs; None when it was not known by the time limit."""
+        """The least penalty without blocking pair of an instance of few pairs; None when it was not
+        known by the time limit.
+        """
         found = self._zero(possible, seconds, self.best)
         if found is None:
             self.stop = Stop.TIME_LIMIT
@@ -353,21 +450,29 @@ class _Search:
             self._took(found, "program over the pairs that could be stable")
         return found
 
-    def _zero(self, instance: Colocation, seconds: float | None, start: Pairing | None = None) -> Outcome | None:
+    def _zero(
+        self, instance: Colocation, seconds: float | None, start: Pairing | None = None
+    ) -> Outcome | None:
         """What `zero_blocking` finds; None when it was not known by the time limit.
 
-        On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a process of its own, which is
-        ended.
+        On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
+        process of its own, which is ended.
         """
         given = (instance, self.alpha, self.alpha_mode)
         if seconds is None or not _large(instance):
             return zero_blocking(*given, engine=self.engine, time_limit=seconds, start=start)
         return call_apart(
-            zero_blocking, *given, engine=self.engine, time_limit=INSIDE * seconds, start=start, hard_limit=seconds
+            zero_blocking, *given, engine=self.engine, time_limit=INSIDE * seconds, start=start,
+            hard_limit=seconds
         )  # fmt: skip
 
     def _cheapest_general(self) -> None:
-        if self.proved and self.value > 0 and self.instance.types <= EXACT_SECOND_LEVEL and not self.clock.over:
+        if (
+            self.proved
+            and self.value > 0
+            and self.instance.types <= EXACT_SECOND_LEVEL
+            and not self.clock.over
+        ):
             self._cheapest_exact()
         elif self.value == 0 and self.penalty_bound is None and not self.clock.over:
             self._zero_over_types()
@@ -388,13 +493,17 @@ class _Search:
         self.stop = stop
         if found.bound is not None:
             self.penalty_bound = found.bound
-            self.certificate["second_level"] = "least penalty among all pairings with as few blocking pairs"
+            self.certificate["second_level"] = (
+                "least penalty among all pairings with as few blocking pairs"
+            )
 
     def _second_level_time(self) -> float | None:
         return self.clock.share() or (None if self.value == 0 else SECOND_LEVEL_SECONDS)
 
     def outcome(self) -> Outcome:
-        """The checked outcome, with both levels and the list of blocking pairs in its certificate."""
+        """The checked outcome, with both levels and the list of blocking pairs in its
+        certificate.
+        """
         blocking = blocking_pairs(self.instance, self.best, self.alpha, self.alpha_mode)
         names = self.instance.names
         facts = {
@@ -404,7 +513,11 @@ class _Search:
             "blocking_pairs": [
                 {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
                 for a, c, left, right in zip(
-                    blocking.first, blocking.second, blocking.willing_first, blocking.willing_second, strict=True
+                    blocking.first,
+                    blocking.second,
+                    blocking.willing_first,
+                    blocking.willing_second,
+                    strict=True,
                 )
             ],
             "levels": self._levels(),
@@ -413,19 +526,42 @@ class _Search:
             facts.setdefault("proof", "a pairing without blocking pair is its own proof")
         stop = Stop.FINISHED if self.proved and self.stop is Stop.TIME_LIMIT else self.stop
         return outcome(
-            self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)), stop, facts, self.clock,
+            self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)),
+            stop, facts, self.clock,
             "blocking_pairs",
         )  # fmt: skip
 
     def _levels(self) -> list[dict[str, Any]]:
         first = Status.OPTIMAL if self.proved else Status.FEASIBLE
-        bound = least_penalty_bound(self.instance) if self.penalty_bound is None else self.penalty_bound
+        bound = (
+            least_penalty_bound(self.instance) if self.penalty_bound is None else self.penalty_bound
+        )
         met = self.proved and agree(self.penalty, bound, scale(self.instance, "penalty"))
         second = Status.OPTIMAL if met else Status.FEASIBLE
         return [
-            {"objective": "blocking_pairs", "value": self.value, "bound": min(self.bound, self.value), "status": first.value},
-            {"objective": "penalty", "value": self.penalty, "bound": min(bound, self.penalty), "status": second.value},
+            {
+                "objective": "blocking_pairs",
+                "value": self.value,
+                "bound": min(self.bound, self.value),
+                "status": first.value,
+            },
+            {
+                "objective": "penalty",
+                "value": self.penalty,
+                "bound": min(bound, self.penalty),
+                "status": second.value,
+            },
         ]
+
+
+def _require_room(instance: Colocation) -> None:
+    """Refuse what would take gigabytes before anything is known of it."""
+    if instance.types > MOST_TYPES:
+        raise InvalidOption(
+            f"stable takes at most {MOST_TYPES} types of agents; {instance.name or 'the instance'} "
+            f"has {instance.types}, and lists of each over all would take many GB. Group agents "
+            "into fewer types, or use SMR or SMP, which ask for no proof"
+        )
 
 
 def _large(instance: Colocation) -> bool:

@@ -14,13 +14,17 @@ from .penalty import optimal
 
 
 def set_aside(
-    instance: Colocation, zero: Callable[[Colocation], Outcome | None], time_limit: float | None = 10.0
+    instance: Colocation,
+    zero: Callable[[Colocation], Outcome | None],
+    time_limit: float | None = 10.0,
 ) -> tuple[Pairing, list[int]] | None:
-    """Set one agent of each odd type aside; the rest has no blocking pair, so every one contains an agent set aside.
+    """Set one agent of each odd type aside; the rest has no blocking pair, so every one contains an
+    agent set aside.
 
-    That the rest can always be paired without a blocking pair is a theorem when types may be paired with themselves (Scarf's
-    lemma with types as rows and pairs and loops as columns gives a half-integral solution, and even counts make it whole; cf.
-    Chiappori, Galichon and Salanie, The roommate problem is more stable than you think).
+    That the rest can always be paired without a blocking pair is a theorem when types may be paired
+    with themselves (Scarf's lemma with types as rows and pairs and loops as columns gives a
+    half-integral solution, and even counts make it whole; cf. Chiappori, Galichon and Salanie, The
+    roommate problem is more stable than you think).
 
     Parameters
     ----------
@@ -29,8 +33,9 @@ def set_aside(
 
     Returns
     -------
-    The pairing and the types that had an agent set aside; None where the theorem does not apply (jobs may go without
-    co-runner, a type may not be paired with itself, or the agents set aside cannot be paired among themselves).
+    The pairing and the types that had an agent set aside; None where the theorem does not apply
+    (jobs may go without co-runner, a type may not be paired with itself, or the agents set aside
+    cannot be paired among themselves).
     """
     odd = np.flatnonzero(instance.count % 2)
     rest = instance.count - instance.count % 2

@@ -1,6 +1,10 @@
-"""The one seam to HiGHS, CP-SAT and CVXPY; nothing else in the package imports them to solve anything."""
+"""The one seam to HiGHS, CP-SAT and CVXPY; nothing else in the package imports them to solve
+anything.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy.typing as npt
 
@@ -35,7 +39,9 @@ __all__ = [
 
 
 _LARGE = 10**5
-"""Nonzeros from which loading and presolving take tenths of a second, in which an engine looks at no clock."""
+"""Nonzeros from which loading and presolving take tenths of a second, in which an engine looks at
+no clock.
+"""
 
 
 @checked
@@ -52,16 +58,20 @@ def solve_program(
     Parameters
     ----------
     program : the arrays.
-    engine : "highs", or "cp-sat" (columns with finite bounds; numbers become whole ones, see `WholeProgram`).
+    engine : "highs", or "cp-sat" (columns with finite bounds; numbers become whole ones, see
+        `WholeProgram`).
     time_limit : seconds, more than 0.
-    start : (columns,) a point to begin with; ignored when it breaks a row. When no time is left (`LEAST_SECONDS`, as from
-        `Clock.share`) for a program that an engine takes long to load, it is the answer.
-    report : progress; may raise KeyboardInterrupt, which like Ctrl-C ends the run with its best answer.
+    start : (columns,) a point to begin with; ignored when it breaks a row. When no time is left
+        (`LEAST_SECONDS`, as from `Clock.share`) for a program that an engine takes long to load, it
+        is the answer.
+    report : progress; may raise KeyboardInterrupt, which like Ctrl-C ends the run with its best
+        answer.
 
     Returns
     -------
     EngineAnswer
-        Its point has been rounded and checked, its objective recomputed, and its bound never passes the objective.
+        Its point has been rounded and checked, its objective recomputed, and its bound never passes
+        the objective.
 
     Raises
     ------
@@ -72,9 +82,17 @@ def solve_program(
     """
     if time_limit is not None and time_limit <= LEAST_SECONDS and program.matrix.nnz > _LARGE:
         out_of_time = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time was left")
-        return settle(program, out_of_time, None if start is None or not program.holds(program.rounded(start)) else start)
-    if engine == "cp-sat":
-        return solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
-    if len(program.products):
-        raise InvalidOption("engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'")
-    return solve_with_highs(program, time_limit=time_limit, start=start, report=report)
+        answer = settle(
+            program,
+            out_of_time,
+            None if start is None or not program.holds(program.rounded(start)) else start,
+        )
+    elif engine == "cp-sat":
+        answer = solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
+    elif len(program.products):
+        raise InvalidOption(
+            "engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'"
+        )
+    else:
+        answer = solve_with_highs(program, time_limit=time_limit, start=start, report=report)
+    return replace(answer, names=program.names)

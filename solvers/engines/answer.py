@@ -1,4 +1,6 @@
-"""What an engine answers, and how every engine is run: one at a time, interruptible, its point checked by us."""
+"""What an engine answers, and how every engine is run: one at a time, interruptible, its point
+checked by us.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import EngineError, ShortOfMemory
+from ...instances.problem.errors import EngineError, InvalidOption, ShortOfMemory
 from ...models.program import LinearProgram
 from ..interrupts import deferred
 from ..memory import sentence
@@ -20,12 +22,16 @@ from ..outcome import Report, Status, Stop
 Floats = npt.NDArray[np.float64]
 
 LOCK = threading.RLock()
-"""One solver call at a time in a process: Pyomo is not thread-safe, and a user's cluster may have threaded workers."""
+"""One solver call at a time in a process: Pyomo is not thread-safe, and a user's cluster may have
+threaded workers.
+"""
 
 EngineName = Literal["highs", "cp-sat"]
 
 NOISE = 1e-6
-"""A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a contradiction."""
+"""A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a
+contradiction.
+"""
 
 _POLL = 0.05  # seconds between two looks at a running solver
 _GRACE = 0.5  # seconds a solver may pass its own time limit before it is told to stop
@@ -38,12 +44,15 @@ class EngineAnswer:
     Attributes
     ----------
     status, stop : how good the answer is, and why the engine stopped.
-    point : (columns,) the best point, integer columns rounded, checked against the rows; None when there is none.
+    point : (columns,) the best point, integer columns rounded, checked against the rows; None when
+        there is none.
     objective : its value, recomputed by us.
     bound : a proved lower bound on the objective; None without one; inf never.
     message : the engine's own words, and whatever had to be corrected.
     trace : (seconds, objective, bound) as they improved.
-    row_dual : (rows,) multipliers of a continuous program, else None; row_dual @ row is what a row's bound is worth.
+    row_dual : (rows,) multipliers of a continuous program, else None; row_dual @ row is what a
+        row's bound is worth.
+    names : (columns,) the program's, if it has any.
     """
 
     status: Status
@@ -54,23 +63,66 @@ class EngineAnswer:
     message: str = ""
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
     row_dual: Floats | None = field(default=None, repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+
+    def load(self, model: Any) -> None:
+        """Give the variables of a Pyomo model the values of the point, by name.
+
+        Parameters
+        ----------
+        model : the model that `from_pyomo` took. A variable that stands in no row and no objective
+            is in no program: it gets 0, or the bound nearest to it.
+
+        Raises
+        ------
+        InvalidOption
+            There is no point, or the program came from another model.
+        """
+        import pyomo.environ as pyo
+
+        if self.point is None:
+            raise InvalidOption(f"the answer is {self.status}: it has no point to load")
+        values = dict(zip(self.names, self.point.tolist(), strict=False))
+        variables = list(model.component_data_objects(pyo.Var))
+        known = {variable.name for variable in variables}
+        if not values or not set(values) <= known:
+            odd = next((name for name in self.names if name not in known), "none")
+            raise InvalidOption(
+                f"the answer's columns ({odd}, ...) are no variables of this model; load it into "
+                "the model that from_pyomo took"
+            )
+        for variable in variables:
+            if not variable.fixed:
+                value = values.get(variable.name)
+                if value is None:
+                    value = min(
+                        max(0.0, variable.lb or 0.0), np.inf if variable.ub is None else variable.ub
+                    )
+                variable.set_value(value, skip_validation=True)
 
 
 def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | None) -> EngineAnswer:
     """Round and check the engine's point, recompute its objective, and let the bound never pass it.
 
-    A claim that does not survive is lowered: a point that breaks a row is dropped and the status becomes unknown; a
-    point in hand after a solver error is kept as feasible; a bound above the value by more than noise makes the whole
-    answer unknown, for one of the two must be wrong.
+    A claim that does not survive is lowered: a point that breaks a row is dropped and the status
+    becomes unknown; a point in hand after a solver error is kept as feasible; a bound above the
+    value by more than noise makes the whole answer unknown, for one of the two must be wrong.
     """
     status, message = answer.status, answer.message
     if status is Status.INFEASIBLE or raw is None:
         lowered = Status.UNKNOWN if status in (Status.OPTIMAL, Status.FEASIBLE) else status
-        return replace(answer, status=lowered, point=None, objective=None, bound=_finite(answer.bound))
+        return replace(
+            answer, status=lowered, point=None, objective=None, bound=_finite(answer.bound)
+        )
     point = program.rounded(raw)
     if not program.holds(point):
         worst = f"its point breaks the program by {program.violation(point):.1e}"
-        return replace(answer, status=Status.UNKNOWN, bound=_finite(answer.bound), message=_joined(message, worst))
+        return replace(
+            answer,
+            status=Status.UNKNOWN,
+            bound=_finite(answer.bound),
+            message=_joined(message, worst),
+        )
     objective, bound = program.objective(point), _finite(answer.bound)
     if bound is not None:
         excess = bound - objective
@@ -87,11 +139,14 @@ def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | No
         status = Status.FEASIBLE
     if status is Status.UNKNOWN:
         status = Status.FEASIBLE
-    return replace(answer, status=status, point=point, objective=objective, bound=bound, message=message)
+    return replace(
+        answer, status=status, point=point, objective=objective, bound=bound, message=message
+    )
 
 
 def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
-    """Start a thread that ends with the process; an interrupt comes before or after, not in between.
+    """Start a thread that ends with the process; an interrupt comes before or after, not in
+    between.
 
     Raises
     ------
@@ -114,10 +169,12 @@ def run_interruptibly(
     time_limit: float | None = None,
     poll: Callable[[], None] | None = None,
 ) -> bool:
-    """Run `work` in a thread while this one waits; Ctrl-C here asks it to `stop` and waits for its best answer.
+    """Run `work` in a thread while this one waits; Ctrl-C here asks it to `stop` and waits for its
+    best answer.
 
-    A solver's own C++ loop never sees Python's signals, and a handler that raises inside its callback would tear it
-    down half-way. A second Ctrl-C gives up at once. Returns whether the run was interrupted.
+    A solver's own C++ loop never sees Python's signals, and a handler that raises inside its
+    callback would tear it down half-way. A second Ctrl-C gives up at once. Returns whether the run
+    was interrupted.
     """
     failure: list[BaseException] = []
     done = threading.Event()
@@ -131,7 +188,7 @@ def run_interruptibly(
             done.set()
 
     interrupted = False
-    with LOCK, deferred() as came:
+    with LOCK, deferred() as put_off:
         deadline = None if time_limit is None else time.perf_counter() + time_limit + _GRACE
         thread = start_thread(guarded, "cotenant-engine")
         waiting = True
@@ -139,7 +196,7 @@ def run_interruptibly(
         while waiting:
             waiting = not done.wait(_POLL)
             try:
-                came.deliver()
+                put_off.deliver()
                 if poll is not None and not interrupted:
                     poll()
             except KeyboardInterrupt:
@@ -148,13 +205,18 @@ def run_interruptibly(
                 interrupted = True
             except BaseException as error:  # the solver is not left running behind it
                 interrupted, abandoned = True, error
-            if waiting and (interrupted or (deadline is not None and time.perf_counter() > deadline)):
-                stop()  # asked again and again, since a solver that has not begun yet does not hear it
+            if waiting and (
+                interrupted or (deadline is not None and time.perf_counter() > deadline)
+            ):
+                # asked again and again, since a solver that has not begun yet does not hear it
+                stop()
         thread.join()
         if abandoned is not None:
             raise abandoned
     if failure:
-        raise EngineError(f"{type(failure[0]).__name__} in the solver library: {failure[0]}") from failure[0]
+        raise EngineError(
+            f"{type(failure[0]).__name__} in the solver library: {failure[0]}"
+        ) from failure[0]
     return interrupted
 
 
@@ -175,7 +237,9 @@ class Progress:
             self.trace.append((time.perf_counter() - self._start, *entry))
 
     def tell(self) -> None:
-        """Called by the waiting thread: report what is new; the report may raise KeyboardInterrupt."""
+        """Called by the waiting thread: report what is new; the report may raise
+        KeyboardInterrupt.
+        """
         while self._told < len(self.trace):
             entry = self.trace[self._told]
             self._told += 1

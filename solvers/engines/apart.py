@@ -1,4 +1,6 @@
-"""A solver in a process of its own, ended when it overruns its time: the only limit that always holds."""
+"""A solver in a process of its own, ended when it overruns its time: the only limit that always
+holds.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +20,40 @@ GRACE = 1.0
 """Seconds a process may pass its time limit before it is ended."""
 
 
-def solve_apart(program: LinearProgram, *, time_limit: float | None = None, grace: float = GRACE) -> EngineAnswer:
+def solve_apart(
+    program: LinearProgram, *, time_limit: float | None = None, grace: float = GRACE
+) -> EngineAnswer:
     """Minimize a program with HiGHS in a process of its own; see `solve_program`.
 
-    HiGHS looks at its clock too rarely on some large programs. What a process that had to be ended knew is lost: the
-    answer is then unknown. Ctrl-C ends it too.
+    HiGHS looks at its clock too rarely on some large programs. What a process that had to be ended
+    knew is lost: the answer is then unknown. Ctrl-C ends it too.
     """
     validate_time_limit(time_limit)
     hard = None if time_limit is None else time_limit + grace
     try:
         answer = call_apart(solve_with_highs, program, time_limit=time_limit, hard_limit=hard)
     except KeyboardInterrupt:
-        return EngineAnswer(Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own")
+        return EngineAnswer(
+            Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own"
+        )
     if answer is None:
-        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message=f"ended {grace:g} s after its time limit")
+        return EngineAnswer(
+            Status.UNKNOWN, Stop.TIME_LIMIT, message=f"ended {grace:g} s after its time limit"
+        )
     return answer
 
 
 def call_apart(
-    function: Callable[..., Answer], *arguments: Any, hard_limit: float | None = None, **keywords: Any
+    function: Callable[..., Answer],
+    *arguments: Any,
+    hard_limit: float | None = None,
+    **keywords: Any,
 ) -> Answer | None:
-    """Call a function of this package in a fresh interpreter; None when `hard_limit` seconds pass first.
+    """Call a function of this package in a fresh interpreter; None when `hard_limit` seconds pass
+    first.
 
-    Function, arguments and answer are pickled. The process ignores Ctrl-C and is ended by this one, which hears it.
+    Function, arguments and answer are pickled. The process ignores Ctrl-C and is ended by this one,
+    which hears it.
 
     Raises
     ------
@@ -58,4 +71,6 @@ def call_apart(
         return answer
     if reply.kind == "overran":
         return None
-    raise EngineError(f"the solver's process {end if reply.kind == 'died' else f'raised {reply.value}'}")
+    raise EngineError(
+        f"the solver's process {end if reply.kind == 'died' else f'raised {reply.value}'}"
+    )

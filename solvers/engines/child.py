@@ -1,7 +1,8 @@
-"""A fresh interpreter that calls functions for this one: the only way to end what does not end by itself.
+"""A fresh interpreter that calls functions for this one: the only way to end what does not end by
+itself.
 
-A fresh interpreter and not multiprocessing's spawn, which would run the caller's own script again when that has no main
-guard, and which is refused inside a daemonic process (a Dask worker).
+A fresh interpreter and not multiprocessing's spawn, which would run the caller's own script again
+when that has no main guard, and which is refused inside a daemonic process (a Dask worker).
 """
 
 from __future__ import annotations
@@ -31,20 +32,28 @@ START_LIMIT = 120.0
 """Seconds an interpreter may take to start; a loaded machine needs several."""
 
 PAUSE_LIMIT = 600.0
-"""Seconds a call may take at once to load a library or to compile a kernel, which count in no other limit."""
+"""Seconds a call may take at once to load a library or to compile a kernel, which count in no other
+limit.
+"""
 
 IDLE_LIMIT = 600.0
-"""Seconds after which a child that is asked nothing leaves: whoever started it may have forgotten it."""
+"""Seconds after which a child that is asked nothing leaves: whoever started it may have forgotten
+it.
+"""
 
 ORPHAN_GRACE = 60.0
-"""Seconds past its limit after which a child ends itself: its parent is gone, and its own threads may not get to see that."""
+"""Seconds past its limit after which a child ends itself: its parent is gone, and its own threads
+may not get to see that.
+"""
 
 _PATH = "PYTHONPATH"
 _POLL = 0.2
 _LEAVE = 2.0
 
-# Requests and answers keep the pipes for themselves: what a method or a library prints goes to the file of last words.
-# Neither the current folder (-P) nor the user's site (-s) nor PYTHONPATH is looked at before the parent's own path has come,
+# Requests and answers keep the pipes for themselves: what a method or a library prints goes to the
+# file of last words.
+# Neither the current folder (-P) nor the user's site (-s) nor PYTHONPATH is looked at before the
+# parent's own path has come,
 # and that holds only what the parent imports from too.
 _BOOT = """
 import os, pickle, signal, sys
@@ -68,9 +77,10 @@ class Reply:
 
     Attributes
     ----------
-    kind : "done" (`value` is what the function returned), "raised" (`value` says what), "interrupted", "died" (the
-        process ended in the middle; `Child.end` says how), or "overran" (its time is up and it must be ended). On the way
-        there: "ready" when it takes calls, "paused" and "resumed" around what is not counted (see `stopwatch`).
+    kind : "done" (`value` is what the function returned), "raised" (`value` says what),
+        "interrupted", "died" (the process ended in the middle; `Child.end` says how), or "overran"
+        (its time is up and it must be ended). On the way there: "ready" when it takes calls,
+        "paused" and "resumed" around what is not counted (see `stopwatch`).
     value : as above.
     """
 
@@ -83,9 +93,10 @@ class Child:
 
     Parameters
     ----------
-    leads : whether it begins a process group of its own: it is then ended with every process it started, the terminal's
-        Ctrl-C does not reach it, and `interrupt` raises KeyboardInterrupt in its call, as does a batch system's SIGTERM to
-        every process of a job. Otherwise it belongs to the group of this process and ignores both.
+    leads : whether it begins a process group of its own: it is then ended with every process it
+        started, the terminal's Ctrl-C does not reach it, and `interrupt` raises KeyboardInterrupt
+        in its call, as does a batch system's SIGTERM to every process of a job. Otherwise it
+        belongs to the group of this process and ignores both.
     processes : among how many like it the cores of this process are divided.
 
     Raises
@@ -118,7 +129,8 @@ class Child:
         self._ended: str | None = None
         self._ending = threading.Lock()
         self._since = time.monotonic()
-        # A pipe has no time limit of its own: a thread waits at it, and this one waits for the thread.
+        # A pipe has no time limit of its own: a thread waits at it, and this one waits for the
+        # thread.
         try:
             self._thread = start_thread(self._talk, "cotenant-child")
         except BaseException:
@@ -131,8 +143,16 @@ class Child:
         """Whether it can be relied on to be there for another call."""
         return self._ended is None and time.monotonic() - self._since < IDLE_LIMIT / 2
 
-    def ask(self, function: Callable[..., Any], *arguments: Any, limit: float | None = None, **keywords: Any) -> None:
-        """Have it call a function; function, arguments and answer are pickled. `limit`: as for `answer`."""
+    def ask(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        limit: float | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Have it call a function; function, arguments and answer are pickled. `limit`: as for
+        `answer`.
+        """
         frame = pickle.dumps((limit, function, arguments, keywords))
         self._asked = True
         self._requests.put(frame)
@@ -140,8 +160,8 @@ class Child:
     def answer(self, limit: float | None = None) -> Reply:
         """What came of the call; after `limit` seconds, or the patience of `interrupt`, "overran".
 
-        Its start is not counted, nor what it takes to load libraries and to compile kernels; nor are they by the clock of
-        the thread that waits.
+        Its start is not counted, nor what it takes to load libraries and to compile kernels; nor
+        are they by the clock of the thread that waits.
         """
         left = float("inf") if limit is None else limit
         with ExitStack() as pause:
@@ -157,12 +177,16 @@ class Child:
                     ends = time.monotonic() + left
                     pause.close()
                 self._ready = True
-        self._asked = reply.kind == "overran"  # it is still at it, and will not leave when told that nothing more is asked
+        self._asked = (
+            reply.kind == "overran"
+        )  # it is still at it, and will not leave when told that nothing more is asked
         self._since = time.monotonic()
         return reply
 
     def _reply(self, ends: float) -> Reply:
-        """What it says next; "overran" at `ends`, of the monotonic clock, or when the patience of `interrupt` is."""
+        """What it says next; "overran" at `ends`, of the monotonic clock, or when the patience of
+        `interrupt` is.
+        """
         while True:
             last = ends if self._patience is None else min(ends, self._patience)
             left = last - time.monotonic()
@@ -183,7 +207,8 @@ class Child:
         return self._ready
 
     def interrupt(self, patience: float) -> None:
-        """Raise KeyboardInterrupt in its call, once; it then has `patience` seconds to answer. From any thread.
+        """Raise KeyboardInterrupt in its call, once; it then has `patience` seconds to answer. From
+        any thread.
 
         A child that does not take calls yet has nothing to answer.
         """
@@ -193,7 +218,9 @@ class Child:
                 self._process.send_signal(signal.SIGINT)
 
     def end(self) -> str:
-        """End it, with its process group when it leads one; says how it ended. Twice is once, from any thread."""
+        """End it, with its process group when it leads one; says how it ended. Twice is once, from
+        any thread.
+        """
         with self._ending:
             if self._ended is None:
                 self._ended = self._end()
@@ -225,7 +252,9 @@ class Child:
         assert requests is not None
         assert answers is not None
         try:
-            given = {_PATH: os.environ[_PATH]} if _PATH in os.environ else {}  # for what a method starts
+            given = (
+                {_PATH: os.environ[_PATH]} if _PATH in os.environ else {}
+            )  # for what a method starts
             pickle.dump(([entry for entry in sys.path if isinstance(entry, str)], given), requests)
             requests.flush()
             self._replies.put(_understood(_receive(answers)))
@@ -273,7 +302,9 @@ class _State:
         self.heard = False
 
     def hear(self, number: int, frame: object) -> None:
-        """An interrupt, once: for the call that is going on, or the next; the second of a job's and its parent's is the same."""
+        """An interrupt, once: for the call that is going on, or the next; the second of a job's and
+        its parent's is the same.
+        """
         if not self.heard:
             self.heard = True
             if self.calling:
@@ -281,7 +312,9 @@ class _State:
 
 
 def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State) -> None:
-    """Wait for requests beside the call; a parent that is gone takes a call that nobody waits for with it."""
+    """Wait for requests beside the call; when the parent is gone the process ends, and the call
+    with it.
+    """
     try:
         while True:
             frame = _receive(requests)
@@ -296,12 +329,16 @@ def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State
 
 
 def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -> bytes:
-    """The pickled reply to a request. While nothing counts the parent is told, and the last resort against an orphan waits."""
+    """The pickled reply to a request. While nothing counts the parent is told, and the last resort
+    against an orphan waits.
+    """
 
     def watch(stopped: bool) -> None:
         if stopped:
             faulthandler.cancel_dump_traceback_later()
-        elif limit is not None:  # compiled code may keep every Python thread from running, this timer it cannot
+        elif (
+            limit is not None
+        ):  # compiled code may keep every Python thread from running, this timer it cannot
             faulthandler.dump_traceback_later(limit + ORPHAN_GRACE, exit=True, file=nowhere)
         with suppress(BrokenPipeError):
             _send(answers, pickle.dumps(Reply("paused" if stopped else "resumed")))
@@ -322,7 +359,9 @@ def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -
         packed = pickle.dumps(Reply("interrupted"))
     except BaseException as error:
         state.calling = False
-        packed = pickle.dumps(Reply("raised", short_of_memory(error) or f"{type(error).__name__}: {error}"))
+        packed = pickle.dumps(
+            Reply("raised", short_of_memory(error) or f"{type(error).__name__}: {error}")
+        )
     finally:
         state.calling = state.heard = False
         watch_here.watcher = None

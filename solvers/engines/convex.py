@@ -16,7 +16,8 @@ class ConvexAnswer:
 
     Attributes
     ----------
-    status, stop : how good, and why it stopped. `optimal` is to the solver's tolerance: check your own residuals.
+    status, stop : how good, and why it stopped. `optimal` is to the solver's tolerance: check your
+        own residuals.
     objective : the problem's value; None without one.
     message : CVXPY's own word.
     """
@@ -27,7 +28,9 @@ class ConvexAnswer:
     message: str
 
 
-def solve_convex(problem: Any, *, time_limit: float | None = None, solver: str = "CLARABEL", **options: Any) -> ConvexAnswer:
+def solve_convex(
+    problem: Any, *, time_limit: float | None = None, solver: str = "CLARABEL", **options: Any
+) -> ConvexAnswer:
     """Solve a `cvxpy.Problem`.
 
     Parameters
@@ -47,14 +50,18 @@ def solve_convex(problem: Any, *, time_limit: float | None = None, solver: str =
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # log(0) at a point it stopped at
-                warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": the status says it too
+                warnings.simplefilter(
+                    "ignore", UserWarning
+                )  # "may be inaccurate": the status says it too
                 problem.solve(solver=solver, verbose=False, **options)
         except cvxpy.error.SolverError as error:
             failure.append(str(error))
 
     interrupted = run_interruptibly(work, lambda: None)
     if failure:
-        return ConvexAnswer(Status.UNKNOWN, Stop.INTERRUPTED if interrupted else Stop.FINISHED, None, failure[0])
+        return ConvexAnswer(
+            Status.UNKNOWN, Stop.INTERRUPTED if interrupted else Stop.FINISHED, None, failure[0]
+        )
     word = str(problem.status)
     status, stop = {
         cvxpy.OPTIMAL: (Status.OPTIMAL, Stop.FINISHED),
@@ -62,5 +69,9 @@ def solve_convex(problem: Any, *, time_limit: float | None = None, solver: str =
         cvxpy.INFEASIBLE: (Status.INFEASIBLE, Stop.FINISHED),
         cvxpy.USER_LIMIT: (Status.UNKNOWN, Stop.TIME_LIMIT),
     }.get(word, (Status.UNKNOWN, Stop.FINISHED))
-    value = float(problem.value) if status in (Status.OPTIMAL, Status.FEASIBLE) and problem.value is not None else None
+    value = (
+        float(problem.value)
+        if status in (Status.OPTIMAL, Status.FEASIBLE) and problem.value is not None
+        else None
+    )
     return ConvexAnswer(status, Stop.INTERRUPTED if interrupted else stop, value, word)

@@ -1,4 +1,6 @@
-"""The seam to CP-SAT: hand-made models, and linear programs translated to whole numbers with a valid bound."""
+"""The seam to CP-SAT: hand-made models, and linear programs translated to whole numbers with a
+valid bound.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,18 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 LARGEST_SCALE, FINEST_OBJECTIVE = 10**9, 10**12
-"""Coefficients of rows, and of the objective, are multiplied by about this at most to become whole numbers, by more where all of
-them are below 1. The objective's rounding is what the bound is loose by: below the 1e-9 of a value that proofs are held to."""
+"""Coefficients of rows, and of the objective, are multiplied by about this at most to become whole
+numbers, by more where all of them are below 1. The objective's rounding is what the bound is loose
+by: below the 1e-9 of a value that proofs are held to.
+"""
 
 MOST_WORKERS = 8
 """Search threads when nothing else is said, where there are as many cores."""
 
-_ROOM = 2**60  # the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
-_ULPS = 4.0  # so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
+# the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
+_ROOM = 2**60
+# so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
+_ULPS = 4.0
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,10 @@ def solve_cp_sat(
     ----------
     model : a `CpModel` with a minimization, a maximization, or no objective.
     time_limit : seconds.
-    workers : search threads; as many as this process may use cores, at most `MOST_WORKERS`, when not given.
-    seed : of the search. With several workers the optimum is the same, the optimal point may differ.
+    workers : search threads; as many as this process may use cores, at most `MOST_WORKERS`, when
+        not given.
+    seed : of the search. With several workers the optimum is the same, the optimal point may
+        differ.
     report : progress.
     hints : variable index -> value, a start that need not be complete.
     """
@@ -80,7 +88,9 @@ def solve_cp_sat(
     settings = solver.parameters
     settings.num_workers = workers or min(MOST_WORKERS, cores())
     settings.random_seed = seed
-    settings.catch_sigint_signal = False  # Ctrl-C is heard by the waiting thread, for every engine alike
+    settings.catch_sigint_signal = (
+        False  # Ctrl-C is heard by the waiting thread, for every engine alike
+    )
     settings.log_search_progress = False
     settings.relative_gap_limit = 0.0
     settings.absolute_gap_limit = 0.0
@@ -98,7 +108,9 @@ def solve_cp_sat(
     def work() -> None:
         solver.solve(model, watcher)
 
-    interrupted = run_interruptibly(work, solver.stop_search, time_limit=time_limit, poll=progress.tell)
+    interrupted = run_interruptibly(
+        work, solver.stop_search, time_limit=time_limit, poll=progress.tell
+    )
     return _read(solver, has_objective, interrupted, progress)
 
 
@@ -115,22 +127,32 @@ def solve_with_cp_sat(
     translated = WholeProgram(program)
     hints = None if start is None else translated.hints(start)
     report = translated.report(report)
-    answer = solve_cp_sat(translated.model, time_limit=clock.share(), workers=workers, report=report, hints=hints)
+    answer = solve_cp_sat(
+        translated.model, time_limit=clock.share(), workers=workers, report=report, hints=hints
+    )
     bound = None if answer.bound is None else translated.true_bound(answer.bound)
     raw = None if answer.values is None else answer.values / translated.grid
-    trace = tuple((seconds, translated.value(o), translated.value(b)) for seconds, o, b in answer.trace)
-    return settle(program, EngineAnswer(answer.status, answer.stop, None, None, bound, answer.message, trace), raw)
+    trace = tuple(
+        (seconds, translated.value(o), translated.value(b)) for seconds, o, b in answer.trace
+    )
+    return settle(
+        program,
+        EngineAnswer(answer.status, answer.stop, None, None, bound, answer.message, trace),
+        raw,
+    )
 
 
 class WholeProgram:
     """A linear program over whole numbers whose optimum is never above the given program's.
 
-    Every feasible point of the given program is feasible here at no higher cost, so CP-SAT's bound holds for it too:
+    Every feasible point of the given program is feasible here at no higher cost, so CP-SAT's bound
+    holds for it too:
 
-    - a column that is not integer becomes multiples of 1/grid; its rows are widened by the half step lost in rounding;
-    - a row is multiplied by the smallest power of ten that makes its coefficients whole, at most by `LARGEST_SCALE` (over
-      its largest coefficient, if that is below 1) and as much as int64 holds; what is left over is rounded and the row
-      widened by what that can amount to;
+    - a column that is not integer becomes multiples of 1/grid; its rows are widened by the half
+      step lost in rounding;
+    - a row is multiplied by the smallest power of ten that makes its coefficients whole, at most by
+      `LARGEST_SCALE` (over its largest coefficient, if that is below 1) and as much as int64 holds;
+      what is left over is rounded and the row widened by what that can amount to;
     - the objective likewise, up to `FINEST_OBJECTIVE`, with what is left over rounded down.
 
     A point found here is checked against the given program before it counts.
@@ -146,18 +168,26 @@ class WholeProgram:
 
         if not (np.isfinite(program.lower).all() and np.isfinite(program.upper).all()):
             place = int(np.argmin(np.isfinite(program.lower) & np.isfinite(program.upper)))
-            raise EngineError(f"column {place} has no finite bounds, which CP-SAT needs; use engine='highs'")
+            raise EngineError(
+                f"column {place} has no finite bounds, which CP-SAT needs; use engine='highs'"
+            )
         if not program.integer[program.products].all():
             raise EngineError("a product has a column that is not integer")
         self.program = program
         reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
         self.grid = np.where(program.integer, 1.0, _grid(program, reach))
         self._step = np.where(program.integer, 0.0, 0.5 / self.grid)
-        self._low = np.where(program.integer, np.ceil(program.lower), np.floor(program.lower * self.grid)).astype(np.int64)
-        self._high = np.where(program.integer, np.floor(program.upper), np.ceil(program.upper * self.grid)).astype(np.int64)
+        self._low = np.where(
+            program.integer, np.ceil(program.lower), np.floor(program.lower * self.grid)
+        ).astype(np.int64)
+        self._high = np.where(
+            program.integer, np.floor(program.upper), np.ceil(program.upper * self.grid)
+        ).astype(np.int64)
         self.model: Any = library.CpModel()
         for low, high in zip(self._low.tolist(), self._high.tolist(), strict=True):
-            self.model.proto.variables.add().domain.extend((low, high) if low <= high else (low, low))
+            self.model.proto.variables.add().domain.extend(
+                (low, high) if low <= high else (low, low)
+            )
         if (self._low > self._high).any():  # a column without a whole number between its bounds
             self.model.proto.constraints.add().bool_or.SetInParent()
         self._rows()
@@ -183,7 +213,9 @@ class WholeProgram:
         """A report that takes translated objectives and tells them in the given program's unit."""
         if report is None:
             return None
-        return lambda seconds, objective, bound, text: report(seconds, self.value(objective), self.value(bound), text)
+        return lambda seconds, objective, bound, text: report(
+            seconds, self.value(objective), self.value(bound), text
+        )
 
     def hints(self, start: npt.ArrayLike) -> dict[int, int]:
         """A start point of the given program as whole numbers."""
@@ -202,10 +234,16 @@ class WholeProgram:
             scale = _scale(exact, extent[where], self.grid[where], f"row {row}")
             whole = np.round(exact * scale)
             widen = widen * scale + float(np.abs(_leftover(exact * scale, whole)) @ extent[where])
-            widen += 1e-9 * (1 + abs(scale * lower if np.isfinite(lower) else 0.0))  # float noise of the bounds themselves
-            least, most = _outward(np.ceil(lower * scale - widen)), _outward(np.floor(upper * scale + widen))
+            widen += 1e-9 * (
+                1 + abs(scale * lower if np.isfinite(lower) else 0.0)
+            )  # float noise of the bounds themselves
+            least, most = (
+                _outward(np.ceil(lower * scale - widen)),
+                _outward(np.floor(upper * scale + widen)),
+            )
             constraint = self.model.proto.constraints.add()
-            if least > most:  # no whole number in between: CP-SAT calls an empty domain invalid, an empty clause false
+            # no whole number in between: an empty clause is false (CP-SAT refuses empty domains)
+            if least > most:
                 constraint.bool_or.SetInParent()
                 continue
             constraint.linear.vars.extend(where.tolist())
@@ -221,7 +259,9 @@ class WholeProgram:
         scaled = exact * self.scale
         nearest = np.round(scaled)
         whole = np.where(_leftover(scaled, nearest) == 0.0, nearest, np.floor(scaled))
-        leftover = _leftover(scaled, whole)  # at least 0, so only a negative column can make it worth less than nothing
+        leftover = _leftover(
+            scaled, whole
+        )  # at least 0, so only a negative column can make it worth less than nothing
         self._slack = float(leftover @ np.minimum(0.0, self._low[where].astype(float)))
         self._slack -= float(np.abs(program.cost) @ self._step) * self.scale
         if len(where):
@@ -230,17 +270,27 @@ class WholeProgram:
             objective.coeffs.extend(whole.astype(np.int64).tolist())
 
 
-def _scale(coefficients: Floats, extent: Floats, grid: Floats, what: str, most: int = LARGEST_SCALE) -> float:
-    """The smallest power of ten that makes the coefficients whole, at most about `most` steps and within int64."""
+def _scale(
+    coefficients: Floats, extent: Floats, grid: Floats, what: str, most: int = LARGEST_SCALE
+) -> float:
+    """The smallest power of ten that makes the coefficients whole, at most about `most` steps and
+    within int64.
+    """
     total = float(np.abs(coefficients) @ extent)
-    largest = most * float(np.max(grid, initial=1.0)) / min(1.0, float(np.abs(coefficients).max(initial=0.0)) or 1.0)
+    largest = (
+        most
+        * float(np.max(grid, initial=1.0))
+        / min(1.0, float(np.abs(coefficients).max(initial=0.0)) or 1.0)
+    )
     scale = 1.0
     while scale < largest and _leftover(coefficients * scale, np.round(coefficients * scale)).any():
         scale *= 10.0
     while scale > 1.0 and total * scale > _ROOM:
         scale /= 10.0
     if total * scale > _ROOM:
-        raise EngineError(f"{what} reaches {total:.1e}, beyond CP-SAT's 64-bit numbers; use engine='highs'")
+        raise EngineError(
+            f"{what} reaches {total:.1e}, beyond CP-SAT's 64-bit numbers; use engine='highs'"
+        )
     return scale
 
 
@@ -254,11 +304,14 @@ def _leftover(scaled: Floats, whole: Floats) -> Floats:
 def _grid(program: LinearProgram, reach: Floats) -> Floats:
     """Steps per unit for columns that are not integer: a power of ten, finer for smaller ranges.
 
-    A column with decimals for coefficients gets coarser steps, for the digits of both have to share 64 bits.
+    A column with decimals for coefficients gets coarser steps, for the digits of both have to share
+    64 bits.
     """
     decimal = np.zeros(program.columns, dtype=bool)
     decimal[program.matrix.indices[program.matrix.data != np.round(program.matrix.data)]] = True
-    return np.asarray(10.0 ** np.clip(12 - np.ceil(np.log10(np.maximum(reach, 1.0))), 3, np.where(decimal, 8, 10)))
+    return np.asarray(
+        10.0 ** np.clip(12 - np.ceil(np.log10(np.maximum(reach, 1.0))), 3, np.where(decimal, 8, 10))
+    )
 
 
 def _outward(bound: float) -> int:
@@ -283,7 +336,9 @@ def _read(solver: Any, has_objective: bool, interrupted: bool, progress: Progres
     else:
         stop = Stop.TIME_LIMIT
     objective = bound = None
-    if has_objective and found:  # a run cut before its first point reports the bound 0, whatever the objective
+    if (
+        has_objective and found
+    ):  # a run cut before its first point reports the bound 0, whatever the objective
         objective, bound = float(response.objective_value), float(response.best_objective_bound)
     elif found:
         objective = bound = 0.0

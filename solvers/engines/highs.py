@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import highspy
 
 THREADS = 1
-"""The one number of threads HiGHS gets: a second value in one process makes it fail without a word."""
+"""The one number of threads HiGHS gets: a second value in one process makes it fail without a
+word.
+"""
 
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
@@ -25,7 +27,8 @@ _OPTIONS: dict[str, Any] = {
     "random_seed": 0,
     "mip_rel_gap": 0.0,  # the default 1e-4 would call "optimal" what is not
     "mip_abs_gap": 1e-9,
-    "mip_feasibility_tolerance": 1e-9,  # a 0/1 column at 1e-6 times a million agents would let one agent through
+    # a 0/1 column at 1e-6 times a million agents would let one agent through
+    "mip_feasibility_tolerance": 1e-9,
     "primal_feasibility_tolerance": 1e-9,
     "dual_feasibility_tolerance": 1e-9,
 }
@@ -40,7 +43,9 @@ _MEANING: dict[str, tuple[Status, Stop]] = {
     "kInterrupt": (Status.UNKNOWN, Stop.INTERRUPTED),
     "kHighsInterrupt": (Status.UNKNOWN, Stop.INTERRUPTED),
 }
-"""Everything else (solve error, unbounded, memory limit, unknown) stays unknown, with HiGHS's own word as message."""
+"""Everything else (solve error, unbounded, memory limit, unknown) stays unknown, with HiGHS's own
+word as message.
+"""
 
 
 def solve_with_highs(
@@ -71,24 +76,37 @@ def solve_with_highs(
 class LivingProgram:
     """A continuous program that grows by rows and columns and is solved again from its last basis.
 
-    For column generation and cutting planes; `solve` answers with row multipliers. `options` are HiGHS's own, such as an
-    interior point method for a program solved once.
+    For column generation and cutting planes; `solve` answers with row multipliers. `options` are
+    HiGHS's own, such as an interior point method for a program solved once.
     """
 
     def __init__(self, program: LinearProgram, *, options: dict[str, Any] | None = None) -> None:
         self._solver = _solver(options)
         self._solver.passModel(_model(program))
 
-    def add_columns(self, cost: Floats, upper: Floats, starts: npt.ArrayLike, rows: npt.ArrayLike, values: Floats) -> None:
-        """Append columns with lower bound 0, given column by column (compressed: starts, rows, values)."""
+    def add_columns(
+        self,
+        cost: Floats,
+        upper: Floats,
+        starts: npt.ArrayLike,
+        rows: npt.ArrayLike,
+        values: Floats,
+    ) -> None:
+        """Append columns with lower bound 0, given column by column (compressed: starts, rows,
+        values).
+        """
         number = len(cost)
         self._solver.addCols(
             number, cost, np.zeros(number), upper, len(values),
             np.asarray(starts, dtype=np.int32), np.asarray(rows, dtype=np.int32), values,
         )  # fmt: skip
 
-    def add_rows(self, lower: Floats, starts: npt.ArrayLike, columns: npt.ArrayLike, values: Floats) -> None:
-        """Append rows with no upper bound, given row by row (compressed: starts, columns, values)."""
+    def add_rows(
+        self, lower: Floats, starts: npt.ArrayLike, columns: npt.ArrayLike, values: Floats
+    ) -> None:
+        """Append rows with no upper bound, given row by row (compressed: starts, columns,
+        values).
+        """
         number = len(lower)
         self._solver.addRows(
             number, lower, np.full(number, np.inf), len(values),
@@ -104,14 +122,17 @@ class LivingProgram:
         return self.solve(time_limit)
 
     def solve(self, time_limit: float | None = None) -> EngineAnswer:
-        """Solve again; the point is HiGHS's own (the caller's bound rests on `row_dual`, not on it)."""
+        """Solve again; the point is HiGHS's own (the caller's bound rests on `row_dual`, not on
+        it).
+        """
         answer = _run(self._solver, time_limit, None)
         found = self._solver.getSolution()
         if not found.value_valid or not found.dual_valid:
             return answer
         value = float(self._solver.getInfo().objective_function_value)
         return EngineAnswer(
-            answer.status, answer.stop, np.array(found.col_value), value, answer.bound, answer.message,
+            answer.status, answer.stop, np.array(found.col_value), value, answer.bound,
+            answer.message,
             row_dual=np.array(found.row_dual),
         )  # fmt: skip
 
@@ -148,7 +169,9 @@ def _model(program: LinearProgram) -> highspy.HighsLp:
 
 
 def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -> None:
-    """Give HiGHS a starting point when it holds; HiGHS itself takes a broken one without complaint."""
+    """Give HiGHS a starting point when it holds; HiGHS itself takes a broken one without
+    complaint.
+    """
     import highspy
 
     values = program.rounded(start)
@@ -159,7 +182,9 @@ def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -
 
 
 def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None) -> EngineAnswer:
-    """Run and translate; both the run's status and the model's status are read (either alone can lie)."""
+    """Run and translate; both the run's status and the model's status are read, since either alone
+    may be wrong.
+    """
     import highspy
 
     progress = Progress(report, "HiGHS")
@@ -172,13 +197,18 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
         solver.cbMipImprovingSolution.subscribe(improved)
 
     # HiGHS counts from the first run of a solver.
-    solver.setOptionValue("time_limit", np.inf if time_limit is None else solver.getRunTime() + max(time_limit, LEAST_SECONDS))
+    solver.setOptionValue(
+        "time_limit",
+        np.inf if time_limit is None else solver.getRunTime() + max(time_limit, LEAST_SECONDS),
+    )
 
     def work() -> None:
         with c_output_nowhere():
             outcome.append(solver.run())
 
-    interrupted = run_interruptibly(work, solver.cancelSolve, time_limit=time_limit, poll=progress.tell)
+    interrupted = run_interruptibly(
+        work, solver.cancelSolve, time_limit=time_limit, poll=progress.tell
+    )
     if report is not None:
         solver.cbMipImprovingSolution.unsubscribe(improved)
     word = str(solver.getModelStatus().name)
@@ -186,15 +216,21 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
     if outcome and outcome[0] == highspy.HighsStatus.kError:
         status = Status.UNKNOWN
         word = f"{word} with an error from run()"
-    if interrupted:  # it may have ended by itself at the same moment: the interrupt is for the whole method all the same
+    # it may have ended by itself at the same moment: the interrupt is for the whole method all the
+    # same
+    if interrupted:
         stop = Stop.INTERRUPTED
     elif stop is Stop.INTERRUPTED:
         stop = Stop.TIME_LIMIT  # only our own watch asks it to stop
-    return EngineAnswer(status, stop, bound=_bound(solver, status), message=word, trace=tuple(progress.trace))
+    return EngineAnswer(
+        status, stop, bound=_bound(solver, status), message=word, trace=tuple(progress.trace)
+    )
 
 
 def _bound(solver: highspy.Highs, status: Status) -> float | None:
-    """The proved lower bound: the tree's for an integer program, the value of a solved continuous one."""
+    """The proved lower bound: the tree's for an integer program, the value of a solved continuous
+    one.
+    """
     info = solver.getInfo()
     if status is Status.INFEASIBLE:
         return None

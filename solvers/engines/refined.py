@@ -1,8 +1,9 @@
 """Linear programs solved to the last digits of a float, beyond the tolerances of HiGHS.
 
-Iterative refinement (Gleixner, Steffy and Wolter 2016, "Iterative refinement for linear programming"): what an answer misses,
-in its rows, bounds and reduced costs, is measured with more digits, magnified, and solved for as a program of its own from the
-last basis; a few rounds, each worth about nine digits.
+Iterative refinement (Gleixner, Steffy and Wolter 2016, "Iterative refinement for linear
+programming"): what an answer misses, in its rows, bounds and reduced costs, is measured with more
+digits, magnified, and solved for as a program of its own from the last basis; a few rounds, each
+worth about nine digits.
 """
 
 from __future__ import annotations
@@ -26,15 +27,19 @@ LARGEST = 1e12
 """A miss is magnified at most by this in a round, beyond the round before."""
 
 DEAREST = 1e9
-"""A magnified reduced cost above this is cut: the column stays away all the same, and HiGHS fails on much larger ones."""
+"""A magnified reduced cost above this is cut: the column stays away all the same, and HiGHS fails
+on much larger ones.
+"""
 
 _Wide = npt.NDArray[np.longdouble]
 
 
 def solve_refined(program: LinearProgram, *, time_limit: float | None = None) -> EngineAnswer:
-    """Solve a continuous program whose rows are equalities; the point and the multipliers are right beyond 1e-9.
+    """Solve a continuous program whose rows are equalities; the point and the multipliers are right
+    beyond 1e-9.
 
-    `time_limit` is for all rounds together; what the last round that was finished found is the answer.
+    `time_limit` is for all rounds together; what the last round that was finished found is the
+    answer.
     """
     clock = Clock(time_limit)
     living = LivingProgram(program)
@@ -47,16 +52,31 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
     previous = (1.0, 1.0)
     for _ in range(ROUNDS):
         row, low, high, cost = _residuals(program, point, dual)
-        primal = max(float(np.abs(row).max(initial=0.0)), float(low.max(initial=0.0)), float((-high).max(initial=0.0)))
+        primal = max(
+            float(np.abs(row).max(initial=0.0)),
+            float(low.max(initial=0.0)),
+            float((-high).max(initial=0.0)),
+        )
         against = np.maximum(np.where(low < 0, cost, 0), np.where(high > 0, -cost, 0))
         misses = (primal, float(against.max(initial=0.0)))
         if max(misses) <= EXACT or clock.over:
             break
-        times = [min(1 / max(miss, EXACT), LARGEST * last) for miss, last in zip(misses, previous, strict=True)]
+        times = [
+            min(1 / max(miss, EXACT), LARGEST * last)
+            for miss, last in zip(misses, previous, strict=True)
+        ]
         previous = (times[0], times[1])
         right, lower, upper = ((value * times[0]).astype(float) for value in (row, low, high))
         magnified = np.clip(cost * times[1], -DEAREST, DEAREST).astype(float)
-        correction = replace(program, cost=magnified, lower=lower, upper=upper, row_lower=right, row_upper=right, offset=0.0)
+        correction = replace(
+            program,
+            cost=magnified,
+            lower=lower,
+            upper=upper,
+            row_lower=right,
+            row_upper=right,
+            offset=0.0,
+        )
         further = living.again(correction, clock.share())
         if not _solved(further):
             break
@@ -64,15 +84,26 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
         assert further.row_dual is not None
         point, dual = point + further.point / times[0], dual + further.row_dual / times[1]
     point = np.clip(point, program.lower, program.upper)
-    return replace(answer, point=point.astype(float), objective=program.objective(point), row_dual=dual.astype(float))
+    return replace(
+        answer,
+        point=point.astype(float),
+        objective=program.objective(point),
+        row_dual=dual.astype(float),
+    )
 
 
 def _solved(answer: EngineAnswer) -> bool:
-    return answer.status is Status.OPTIMAL and answer.point is not None and answer.row_dual is not None
+    return (
+        answer.status is Status.OPTIMAL and answer.point is not None and answer.row_dual is not None
+    )
 
 
-def _residuals(program: LinearProgram, point: _Wide, dual: _Wide) -> tuple[_Wide, _Wide, _Wide, _Wide]:
-    """What is missing in rows, what is left to the bounds below (<= 0) and above (>= 0), and the reduced costs."""
+def _residuals(
+    program: LinearProgram, point: _Wide, dual: _Wide
+) -> tuple[_Wide, _Wide, _Wide, _Wide]:
+    """What is missing in rows, what is left to the bounds below (<= 0) and above (>= 0), and the
+    reduced costs.
+    """
     matrix = program.matrix.tocoo()
     row = program.row_upper.astype(np.longdouble)
     np.subtract.at(row, matrix.row, matrix.data.astype(np.longdouble) * point[matrix.col])

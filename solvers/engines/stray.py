@@ -1,8 +1,9 @@
 """Keep what HiGHS prints past its own switch off the terminal.
 
-HiGHS 1.12 prints "HighsMipSolverData::transformNewIntegerFeasibleSolution tmpSolver.run();" with C's printf whenever it
-solves an integer program again with its whole numbers fixed, whatever `output_flag` says: about once in a thousand small
-programs, more often without presolve. It says nothing to anybody, in a pipe or beside a progress bar.
+HiGHS 1.12 prints "HighsMipSolverData::transformNewIntegerFeasibleSolution tmpSolver.run();" with
+C's printf whenever it solves an integer program again with its whole numbers fixed, whatever
+`output_flag` says: about once in a thousand small programs, more often without presolve. It says
+nothing to anybody, in a pipe or beside a progress bar.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ class _Streams(NamedTuple):
 def c_output_nowhere() -> Iterator[None]:
     """Let C's printf write to the null device meanwhile.
 
-    C's own variable `stdout` is pointed elsewhere, not the descriptor: what Python prints, in this thread or another, goes
-    where it always went. glibc and macOS allow it; elsewhere nothing is done.
+    C's own variable `stdout` is pointed elsewhere, not the descriptor: what Python prints, in this
+    thread or another, goes where it always went. glibc and macOS allow it; elsewhere nothing is
+    done.
     """
     streams = _streams()
     if streams is None:
         yield
         return
-    with _lock:  # runs may overlap when Ctrl-C gave one up: the first saves the stream, the last puts it back
+    # runs may overlap when Ctrl-C gave one up: the first saves the stream, the last puts it back
+    with _lock:
         _inside.append(streams.out.value)
         streams.out.value = streams.nowhere
     try:
@@ -50,10 +53,14 @@ def c_output_nowhere() -> Iterator[None]:
 
 @cache
 def _streams() -> _Streams | None:
-    """C's variable `stdout` and a stream to the null device; None with a C library that may hold `stdout` constant."""
+    """C's variable `stdout` and a stream to the null device; None with a C library that may hold
+    `stdout` constant.
+    """
     try:
         library = ctypes.CDLL(None)
-        name = "stdout" if hasattr(library, "gnu_get_libc_version") else "__stdoutp"  # glibc's, macOS's
+        name = (
+            "stdout" if hasattr(library, "gnu_get_libc_version") else "__stdoutp"
+        )  # glibc's, macOS's
         out = ctypes.c_void_p.in_dll(library, name)
         library.fopen.restype = ctypes.c_void_p
         nowhere = library.fopen(os.devnull.encode(), b"w")

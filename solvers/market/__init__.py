@@ -7,4 +7,12 @@ from .leximin import leximin
 from .rounding import round_cores
 from .utilitarian import utilitarian
 
-__all__ = ["fisher", "fisher_convex", "least_envy", "leximin", "nash_welfare", "round_cores", "utilitarian"]
+__all__ = [
+    "fisher",
+    "fisher_convex",
+    "least_envy",
+    "leximin",
+    "nash_welfare",
+    "round_cores",
+    "utilitarian",
+]

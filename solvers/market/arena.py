@@ -1,8 +1,10 @@
-"""The part of a market that moves prices: jobs that can use a second core, scaled, and how an answer is put together.
+"""The part of a market that moves prices: jobs that can use a second core, scaled, and how an
+answer is put together.
 
-Jobs of work 0 get nothing. Jobs of f = 0 run at full speed on any core at all, so each user that has some spends the
-fraction `SLIVER` of its budget on them, equally, whatever the prices: enough for a positive amount of a core, too little to
-be felt (a user without other jobs keeps the rest of its money). A server whose tenants are all of work 0 has price 0.
+Jobs of work 0 get nothing. Jobs of f = 0 run at full speed on any core at all, so each user that
+has some spends the fraction `SLIVER` of its budget on them, equally, whatever the prices: enough
+for a positive amount of a core, too little to be felt (a user without other jobs keeps the rest of
+its money). A server whose tenants are all of work 0 has price 0.
 """
 
 from __future__ import annotations
@@ -12,14 +14,24 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Booleans, Floats, Integers, Market, ratio, total_by
+from ...instances.market.instance import (
+    Allocation,
+    Booleans,
+    Floats,
+    Integers,
+    Market,
+    ratio,
+    total_by,
+)
 from ...instances.market.memory import require_memory
 from ...instances.problem.rules import Above
 
 SLIVER = 1e-10
 """Share of a user's budget that goes to its jobs with f = 0."""
 
-_BYTES_PER_JOB = 400  # arrays of eight bytes alive at the widest point of the Newton method, counted generously
+_BYTES_PER_JOB = (
+    400  # arrays of eight bytes alive at the widest point of the Newton method, counted generously
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +42,8 @@ class Arena:
     ----------
     market : the whole of it.
     job : (j,) which of its jobs these are.
-    user, server, fraction, work : (j,) theirs; work scaled so that a user's largest is 1 (only ratios within a user matter).
+    user, server, fraction, work : (j,) theirs; work scaled so that a user's largest is 1 (only
+        ratios within a user matter).
     budget : (n,) money for these jobs, in units of the mean budget; 0 for a user without such jobs.
     unit : the mean budget.
     fixed : (m,) money spent on slivers.
@@ -61,10 +74,24 @@ class Arena:
         unit = float(market.budget.mean())
         number = np.bincount(market.user[serial], minlength=market.users)
         sliver = SLIVER * (market.budget / unit / np.maximum(number, 1))[market.user[serial]]
-        budget = np.where(largest > 0, market.budget / unit * np.where(number > 0, 1 - SLIVER, 1.0), 0.0)
+        budget = np.where(
+            largest > 0, market.budget / unit * np.where(number > 0, 1 - SLIVER, 1.0), 0.0
+        )
         fixed = total_by(market.server[serial], sliver, market.servers)
         fraction = market.parallel_fraction[job]
-        return cls(market, job, user, server, fraction, work / largest[user], budget, unit, fixed, serial, sliver)
+        return cls(
+            market,
+            job,
+            user,
+            server,
+            fraction,
+            work / largest[user],
+            budget,
+            unit,
+            fixed,
+            serial,
+            sliver,
+        )
 
     @property
     def traded(self) -> Booleans:
@@ -77,7 +104,9 @@ class Arena:
         return total / self.market.capacity
 
     def allocation(self, cores: Floats, price: Floats) -> Allocation:
-        """The whole market's allocation from the arena's cores; every traded server then gives exactly all it has."""
+        """The whole market's allocation from the arena's cores; every traded server then gives
+        exactly all it has.
+        """
         market = self.market
         whole = np.zeros(market.jobs)
         whole[self.job] = cores

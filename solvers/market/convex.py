@@ -1,4 +1,6 @@
-"""The convex route: the Eisenberg-Gale program, and the equilibrium by solving it again with corrected budgets."""
+"""The convex route: the Eisenberg-Gale program, and the equilibrium by solving it again with
+corrected budgets.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,16 @@ from .welfare_path import most_welfare
 Answer = TypeVar("Answer")
 
 APART = 5_000
-"""Jobs beyond which, when time is limited, programs go to a process of their own: CVXPY translates them without a look at a
-clock (tens of seconds for 30,000 jobs), and only a process can be ended."""
+"""Jobs beyond which, when time is limited, programs go to a process of their own: CVXPY translates
+them without a look at a clock (tens of seconds for 30,000 jobs), and only a process can be ended.
+"""
 
 _GRACE = 0.75  # seconds such a process may pass its limit; its start is not counted
 
 MOST_JOBS = 30_000
-"""Jobs beyond which programs are refused: CVXPY and Clarabel then take more than 2 GB, and a quarter of a minute each."""
+"""Jobs beyond which programs are refused: CVXPY and Clarabel then take more than 2 GB, and a
+quarter of a minute each.
+"""
 
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -48,12 +53,14 @@ def fisher_convex(
     tolerance: Tolerance = 1e-4,
     solves: Annotated[int, AtLeast(1)] = 40,
 ) -> Outcome:
-    """Find the market equilibrium by convex programs: Eisenberg-Gale with budgets corrected until everybody spends its own.
+    """Find the market equilibrium by convex programs: Eisenberg-Gale with budgets corrected until
+    everybody spends its own.
 
-    With weights beta the program's answer has user i spend beta_i (grad u_i . x_i) / u_i at the servers' multipliers, and
-    is a best reply to that budget. Solving again with beta_i x B_i / spent_i leads to spent_i = B_i: an equilibrium. The
-    thesis gives no convex program; the textbooks' Eisenberg-Gale alone is another allocation, see `nash_welfare`. The error
-    falls by a factor of two to four a solve.
+    With weights beta the program's answer has user i spend beta_i (grad u_i . x_i) / u_i at the
+    servers' multipliers, and is a best reply to that budget. Solving again with beta_i x B_i /
+    spent_i leads to spent_i = B_i: an equilibrium. The thesis gives no convex program; the
+    textbooks' Eisenberg-Gale alone is another allocation, see `nash_welfare`. The error falls by a
+    factor of two to four a solve.
 
     Parameters
     ----------
@@ -63,7 +70,8 @@ def fisher_convex(
     Returns
     -------
     Outcome
-        As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second, independent route.
+        As of `fisher`, whose certificate it is; seconds a solve at a thousand jobs: a second,
+        independent route.
 
     Raises
     ------
@@ -87,9 +95,13 @@ def fisher_convex(
 
 
 def _require_few(market: Market, what: str, cure: str) -> None:
-    """Refuse a market whose program CVXPY could not translate in the time and memory there are, before any work."""
+    """Refuse a market whose program CVXPY could not translate in the time and memory there are,
+    before any work.
+    """
     if market.jobs > MOST_JOBS:
-        raise InvalidOption(f"{what} solves programs of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}")
+        raise InvalidOption(
+            f"{what} solves programs of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}"
+        )
 
 
 def _corrected_apart(instance: Market, seconds: float, tolerance: float, solves: int) -> Outcome:
@@ -103,7 +115,8 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
     stop, done, word = Stop.ITERATION_LIMIT, 0, "nothing to solve"
     try:
         if len(arena.job):
-            # Best replies do not know what jobs of f = 0 are worth: left out, no constant dwarfs what the others gain.
+            # Best replies do not know what jobs of f = 0 are worth: left out, no constant dwarfs
+            # what the others gain.
             moving = np.where(instance.parallel_fraction > 0, instance.work, 0.0)
             program = eisenberg_gale(instance.replace(work=moving))
             correction = _Correction()
@@ -116,11 +129,15 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
                 allocation = _priced(arena, program, "amdahl")
                 error = residuals(instance, allocation)
                 assert error is not None
-                before, now = np.inf if best is None else _rank(best[0], tolerance), _rank(error, tolerance)
+                before, now = (
+                    np.inf if best is None else _rank(best[0], tolerance),
+                    _rank(error, tolerance),
+                )
                 if now < before:
                     best = error, allocation
                     clock.note(error.worst, None, f"program {done}")
-                # Regret does not see money left over by a user whose jobs of f = 0 are worth far more than the others.
+                # Regret does not see money left over by a user whose jobs of f = 0 are worth far
+                # more than the others.
                 if error.worst <= tolerance and (error.unspent <= tolerance or now > 0.5 * before):
                     stop = Stop.FINISHED
                     break
@@ -146,14 +163,16 @@ def nash_welfare(
 ) -> Outcome:
     """Maximize the Nash welfare: the Eisenberg-Gale program itself.
 
-    For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is our own: log u is concave,
-    so log welfare is at most its value here plus (max sum_i (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a
-    `utilitarian` problem whose dual is a closed form. The other families go to CVXPY, and on from there (`sharpened`).
+    For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is
+    our own: log u is concave, so log welfare is at most its value here plus (max sum_i (B_i / u_i)
+    u_i(x) - sum B) / sum B, and the maximum is a `utilitarian` problem whose dual is a closed form.
+    The other families go to CVXPY, and on from there (`sharpened`).
 
     Parameters
     ----------
-    utility : "amdahl", or "linear", "ces", "cobb-douglas", "leontief" with `work` as weights, for which the answer is the
-        market equilibrium at the multipliers: the certificate then says how near. The bound is then the Lagrangian dual.
+    utility : "amdahl", or "linear", "ces", "cobb-douglas", "leontief" with `work` as weights, for
+        which the answer is the market equilibrium at the multipliers: the certificate then says how
+        near. The bound is then the Lagrangian dual.
     rho : exponent of "ces", from -20 to below 1 and at least 0.05 from 0.
     whole : whole cores, by a MIP with tangent cuts (small cases; "amdahl" only).
 
@@ -175,14 +194,18 @@ def nash_welfare(
     optimal 4.448
     """
     family = family_named(utility, rho)
+    # what is refused, and whole cores, which are another algorithm
     if family is not None:
-        _require_few(instance, f"utility={utility}", "use fewer users or jobs, or leave utility at amdahl")
+        _require_few(
+            instance, f"utility={utility}", "use fewer users or jobs, or leave utility at amdahl"
+        )
     if whole:
         if family is not None:
             raise InvalidOption("whole=True is for Amdahl utilities; leave utility at amdahl")
         from .whole import whole_nash_welfare
 
         return whole_nash_welfare(instance, time_limit=time_limit, report=report)
+    # an arena without jobs that can move has one allocation
     clock = Clock(time_limit, report)
     arena = _moving(instance, utility)
     if len(arena.job) == 0:
@@ -190,11 +213,13 @@ def nash_welfare(
         value = welfare_of(instance, user_utilities(instance, empty.cores))
         return Outcome(Allocation(empty.cores), value, Status.OPTIMAL)
     certificate: dict[str, Any]
+    # Amdahl: Newton steps along the path, with a bound of our own
     if family is None:
         allocation, value, bound, stop, steps = most_welfare(instance, clock)
         certificate = {"steps": steps, **_spending(arena, allocation)}
         allocation = Allocation(allocation.cores)
     else:
+        # others: CVXPY, in a process that can be ended where it may take long
         if time_limit is None or instance.jobs <= APART:
             solved, stop, word = _program(instance, clock.left, utility, rho)
         else:
@@ -202,12 +227,16 @@ def nash_welfare(
             solved, stop, word = run or (None, stop, "its process was ended")
         allocation = _equal_bids(arena) if solved is None else solved
         value, bound = _between(instance, family, allocation)
+        # sharpen what it found beyond its tolerance; kept where the gap shrinks
         if stop is Stop.FINISHED and not clock.over:
             try:
                 finer = sharpened(arena, utility, rho, allocation, lambda: clock.over)
             except KeyboardInterrupt:
                 finer, stop = None, Stop.INTERRUPTED
-            if finer is not None and (near := _between(instance, family, finer))[1] - near[0] < bound - value:
+            if (
+                finer is not None
+                and (near := _between(instance, family, finer))[1] - near[0] < bound - value
+            ):
                 allocation, (value, bound) = finer, near
         error = family.residuals(instance, allocation)
         assert error is not None
@@ -230,9 +259,14 @@ def _between(market: Market, family: Homogeneous, allocation: Allocation) -> tup
     return value, family_bound(market, family, allocation)
 
 
-def _program(market: Market, seconds: float | None, utility: Family, rho: float) -> tuple[Allocation | None, Stop, str]:
-    """The Eisenberg-Gale program's cores and prices, None when the engine gave none; why it stopped, and its word."""
-    # In units near 1, which an engine's tolerances are meant for: only ratios within a user, and of budgets, matter.
+def _program(
+    market: Market, seconds: float | None, utility: Family, rho: float
+) -> tuple[Allocation | None, Stop, str]:
+    """The Eisenberg-Gale program's cores and prices, None when the engine gave none; why it
+    stopped, and its word.
+    """
+    # In units near 1, which an engine's tolerances are meant for: only ratios within a user, and of
+    # budgets, matter.
     largest = np.zeros(market.users)
     np.maximum.at(largest, market.user, market.work)
     unit = float(market.budget.mean())
@@ -250,11 +284,17 @@ def _program(market: Market, seconds: float | None, utility: Family, rho: float)
 
 def _moving(market: Market, utility: Family) -> Arena:
     """The jobs that take part; for families of degree one the parallel fractions mean nothing."""
-    return Arena.of(market if utility == "amdahl" else market.replace(parallel_fraction=np.ones(market.jobs)))
+    return Arena.of(
+        market if utility == "amdahl" else market.replace(parallel_fraction=np.ones(market.jobs))
+    )
 
 
-def _in_time(function: Callable[..., Answer], market: Market, clock: Clock, *arguments: Any) -> tuple[Answer | None, Stop]:
-    """`function(market, seconds, *arguments)` in a process of its own; None when its time, or Ctrl-C, ended it, and which."""
+def _in_time(
+    function: Callable[..., Answer], market: Market, clock: Clock, *arguments: Any
+) -> tuple[Answer | None, Stop]:
+    """`function(market, seconds, *arguments)` in a process of its own; None when its time, or
+    Ctrl-C, ended it, and which.
+    """
     seconds = clock.share() or LEAST_SECONDS
     try:
         found = call_apart(function, market, seconds, *arguments, hard_limit=seconds + _GRACE)
@@ -266,15 +306,17 @@ def _in_time(function: Callable[..., Answer], market: Market, clock: Clock, *arg
 def _priced(arena: Arena, program: EisenbergGale, utility: Family) -> Allocation:
     """The program's cores and multipliers as an allocation of the market.
 
-    Under Amdahl utilities every core is given: a job of f > 0 has use for all there are, and a server whose tenants all have
-    f = 0 is theirs at next to no price. Elsewhere a server that is not scarce keeps what the program left: cores nobody
-    asked for are not forced on anyone.
+    Under Amdahl utilities every core is given: a job of f > 0 has use for all there are, and a
+    server whose tenants all have f = 0 is theirs at next to no price. Elsewhere a server that is
+    not scarce keeps what the program left: cores nobody asked for are not forced on anyone.
     """
     market = arena.market
     share = np.maximum(np.asarray(program.share.value, dtype=float), 0.0)
     cores = np.zeros(market.jobs)
     cores[program.job] = share * market.capacity[market.server[program.job]]
-    cores /= np.maximum(total_by(market.server, cores, market.servers) / market.capacity, 1.0)[market.server]
+    cores /= np.maximum(total_by(market.server, cores, market.servers) / market.capacity, 1.0)[
+        market.server
+    ]
     worth = np.maximum(np.asarray(program.capacity_row.dual_value, dtype=float), 0.0)
     price = worth / market.capacity / arena.unit
     price = np.where(arena.traded, np.maximum(price, arena.fixed / market.capacity), 0.0)
@@ -289,15 +331,19 @@ def _scarce(arena: Arena, price: Floats) -> bool:
 
 
 def _rank(error: Residuals, tolerance: float) -> float:
-    """First the certificate, as far as the tolerance asks; then money left over (at most 1, so below any such error)."""
+    """First the certificate, as far as the tolerance asks; then money left over (at most 1, so
+    below any such error).
+    """
     return error.unspent if error.worst <= tolerance else 1.0 + error.worst
 
 
 class _Correction:
-    """The next weights: each times its user's budget over what it spent, extrapolated from the last few solves.
+    """The next weights: each times its user's budget over what it spent, extrapolated from the last
+    few solves.
 
-    On logarithms the plain correction is a fixed-point iteration; Anderson's combination of its last steps is what makes it
-    quick when users spend little (small f). Weights are kept within a factor e of the plain correction.
+    On logarithms the plain correction is a fixed-point iteration; Anderson's combination of its
+    last steps is what makes it quick when users spend little (small f). Weights are kept within a
+    factor e of the plain correction.
     """
 
     def __init__(self, memory: int = 5) -> None:
@@ -324,10 +370,14 @@ class _Correction:
 
 
 def _spending(arena: Arena, allocation: Allocation) -> dict[str, float]:
-    """How much of its budget each user would spend at the multipliers: all of it only if utilities were homogeneous."""
+    """How much of its budget each user would spend at the multipliers: all of it only if utilities
+    were homogeneous.
+    """
     assert allocation.price is not None
     active = np.unique(arena.user)
-    part = (money_spent(arena.market, allocation.cores, allocation.price) / arena.market.budget)[active]
+    part = (money_spent(arena.market, allocation.cores, allocation.price) / arena.market.budget)[
+        active
+    ]
     return {"least_spent": float(part.min()), "most_spent": float(part.max())}
 
 

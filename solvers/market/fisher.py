@@ -1,4 +1,6 @@
-"""The Fisher market equilibrium for Amdahl utilities: a ladder of methods, and one certificate that decides."""
+"""The Fisher market equilibrium for Amdahl utilities: a ladder of methods, and one certificate that
+decides.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from .rounding import Rounding, round_until, validate_rounding
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
 
-_GOAL = 0.1  # the methods aim below the tolerance by this factor, since the certificate measures other things than they do
+# the methods aim below the tolerance by this factor, since the certificate measures other things
+# than they do
+_GOAL = 0.1
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
@@ -41,20 +45,25 @@ def fisher(
     rounds: Annotated[int, AtLeast(1)] = 5000,
     rounding: Rounding = "none",
 ) -> Outcome:
-    """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly all cores.
+    """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly
+    all cores.
 
-    A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best reply give; the thesis
-    prints another, see `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log prices;
-    if the certificate is not met, the regularized Newton method (`interior`) and a polish; then proportional response for
-    `rounds` more. Each rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
-    `optimal` only when clearing, overspending and regret are all within `tolerance` for the allocation returned.
+    A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best
+    reply give; the thesis prints another, see `proportional.respond`); where all f = 1, the exact
+    end by pivots (`forest`); Newton on log prices; if the certificate is not met, the regularized
+    Newton method (`interior`) and a polish; then proportional response for `rounds` more. Each
+    rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
+    `optimal` only when clearing, overspending and regret are all within `tolerance` for the
+    allocation returned.
 
     Parameters
     ----------
     rng : draws the first bids when `bids` is "random".
-    time_limit : seconds; the best allocation so far is returned when they are up, with the certificate it has.
+    time_limit : seconds; the best allocation so far is returned when they are up, with the
+        certificate it has.
     start : an allocation with prices to begin from (a market that changed a little).
-    tolerance : largest clearing error, overspending and regret that may be called an equilibrium, all relative.
+    tolerance : largest clearing error, overspending and regret that may be called an equilibrium,
+        all relative.
     route : "auto" for the ladder, or one rung after the warm-up.
     bids : first bids, "equal" money on each job or "random".
     warm_rounds : rounds of proportional response before Newton.
@@ -64,13 +73,14 @@ def fisher(
     Returns
     -------
     Outcome
-        Its bound is 0, what `equilibrium_error` is at an equilibrium, when the certificate is met; else None.
+        Its bound is 0, what `equilibrium_error` is at an equilibrium, when the certificate is met;
+        else None.
 
     Notes
     -----
-    Jobs with f = 0 get a sliver of a core, jobs of work 0 nothing, a server without useful tenants the price 0. O(jobs)
-    per round and per iteration of the linear solver. Prices are unique when all f < 1 (see `instances.market.equilibrium`).
-    Source: thesis section 3.3.2.
+    Jobs with f = 0 get a sliver of a core, jobs of work 0 nothing, a server without useful tenants
+    the price 0. O(jobs) per round and per iteration of the linear solver. Prices are unique when
+    all f < 1 (see `instances.market.equilibrium`). Source: thesis section 3.3.2.
 
     Examples
     --------
@@ -80,14 +90,20 @@ def fisher(
     optimal 0.0
     """
     if start is not None and start.price is None:
-        raise InvalidOption("start has no prices; give an allocation of fisher, PRD or another market method")
+        raise InvalidOption(
+            "start has no prices; give an allocation of fisher, PRD or another market method"
+        )
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     arena = Arena.of(instance)
     ladder = _Ladder(arena, tolerance, clock)
     stop = Stop.FINISHED
     try:
-        first = random_bids(arena, rng or np.random.default_rng(0)) if bids == "random" else equal_bids(arena)
+        first = (
+            random_bids(arena, rng or np.random.default_rng(0))
+            if bids == "random"
+            else equal_bids(arena)
+        )
         if start is not None and start.price is not None:
             first = bids_at(arena, start.price / arena.unit, start.cores[arena.job])
         _climb(ladder, first, route, warm_rounds, rounds)
@@ -118,7 +134,9 @@ class _Ladder:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to improve: the certificate is met, and best replies too ask for what there is."""
+        """Whether nothing is left to improve: the certificate is met, and best replies too ask for
+        what there is.
+        """
         return self.met and self.error is not None and self.error.excess_demand <= self.tolerance
 
     def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
@@ -126,8 +144,17 @@ class _Ladder:
         allocation = self.arena.allocation(cores, price)
         error = residuals(self.arena.market, allocation)
         assert error is not None
-        self.rungs.append({"rung": rung, "steps": steps, "error": error.worst, "excess_demand": error.excess_demand})
-        better = self.error is None or _rank(error, self.tolerance) < _rank(self.error, self.tolerance)
+        self.rungs.append(
+            {
+                "rung": rung,
+                "steps": steps,
+                "error": error.worst,
+                "excess_demand": error.excess_demand,
+            }
+        )
+        better = self.error is None or _rank(error, self.tolerance) < _rank(
+            self.error, self.tolerance
+        )
         if better:
             self.best, self.error = allocation, error
             self.clock.note(error.worst, None, rung)
@@ -146,17 +173,23 @@ class _Ladder:
         certificate: dict[str, Any] = {
             **self.error.document(),
             "tolerance": self.tolerance,
-            "prices": "unique up to the tolerance" if not linear else "not known to be unique (f = 1)",
+            "prices": "unique up to the tolerance"
+            if not linear
+            else "not known to be unique (f = 1)",
             "rungs": self.rungs,
         }
         trace = tuple(self.clock.trace)
         if rounding != "none":
             whole, stop = round_until(market, self.best, rounding, self.clock.left, stop)
-            certificate["rounded"] = "the certificate is that of the fractional equilibrium before rounding"
+            certificate["rounded"] = (
+                "the certificate is that of the fractional equilibrium before rounding"
+            )
             return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
         if not self.met:
             return Outcome(self.best, None, Status.FEASIBLE, stop, certificate, trace)
-        return Outcome(self.best, 0.0, Status.OPTIMAL, stop, certificate, trace, tolerance=self.tolerance)
+        return Outcome(
+            self.best, 0.0, Status.OPTIMAL, stop, certificate, trace, tolerance=self.tolerance
+        )
 
 
 def _climb(ladder: _Ladder, bids: Floats, route: Route, warm_rounds: int, rounds: int) -> None:
@@ -173,11 +206,19 @@ def _climb(ladder: _Ladder, bids: Floats, route: Route, warm_rounds: int, rounds
         run = newton(arena, price, goal, over=lambda: clock.over)
         ladder.judge("newton", run.steps, run.best.cores, run.best.price)
     if route == "interior" or (route == "auto" and not ladder.settled and not clock.over):
-        point, steps = follow(arena, starting_point(arena, price, bids), tolerance=0.1 * goal, over=lambda: clock.over)
+        point, steps = follow(
+            arena, starting_point(arena, price, bids), tolerance=0.1 * goal, over=lambda: clock.over
+        )
         if ladder.judge("interior", steps, point.cores, np.where(arena.traded, point.price, 0.0)):
             bids = bids_at(arena, point.price, point.cores)  # what is left to do begins from here
         if smooth and not ladder.settled:
-            run = newton(arena, np.where(arena.traded, point.price, 0.0), goal, most=10, over=lambda: clock.over)
+            run = newton(
+                arena,
+                np.where(arena.traded, point.price, 0.0),
+                goal,
+                most=10,
+                over=lambda: clock.over,
+            )
             ladder.judge("polish", run.steps, run.best.cores, run.best.price)
     if route == "proportional" or (route == "auto" and not ladder.met):
         for _ in range(-(-rounds // _BATCH)):
@@ -201,5 +242,7 @@ def _proportional(ladder: _Ladder, bids: Floats, rounds: int) -> tuple[Floats, F
 
 
 def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:
-    """First the certificate, as far as the tolerance asks; then what best replies ask for beyond what there is."""
+    """First the certificate, as far as the tolerance asks; then what best replies ask for beyond
+    what there is.
+    """
     return max(error.worst, tolerance), error.excess_demand

@@ -1,13 +1,16 @@
-"""The end of a linear market (all f = 1): its equilibrium worked out from a forest of jobs, by pivots where that is wrong.
+"""The end of a linear market (all f = 1): its equilibrium worked out from a forest of jobs, by
+pivots where that is wrong.
 
-Where users pay for several servers, each is worth the same to them for their money: w_k / p_j = w_l / p_i. On a forest of jobs
-such equations say what all prices of a tree are relative to one, the tree's money says how high they are, and what is paid for
-each job follows from the leaves inwards: exact up to rounding, whatever approximation the forest was taken from.
+Where users pay for several servers, each is worth the same to them for their money: w_k / p_j = w_l
+/ p_i. On a forest of jobs such equations say what all prices of a tree are relative to one, the
+tree's money says how high they are, and what is paid for each job follows from the leaves inwards:
+exact up to rounding, whatever approximation the forest was taken from.
 
-A forest may be the wrong one. Then it is changed as by a primal active-set method on Shmyrev's program: least
-sum q_j log q_j - sum b_k log(w_k C_j) over bids b >= 0 that spend all budgets, q_j the money on server j. What a forest says is
-the optimum over the bids on its jobs; bids go there as far as none falls below 0, where a job leaves; at an optimum a job that is
-better for its user's money enters. Either step lowers the sum. Sources: Shmyrev 2009; Birnbaum, Devanur and Xiao 2011.
+A forest may be the wrong one. Then it is changed as by a primal active-set method on Shmyrev's
+program: least sum q_j log q_j - sum b_k log(w_k C_j) over bids b >= 0 that spend all budgets, q_j
+the money on server j. What a forest says is the optimum over the bids on its jobs; bids go there as
+far as none falls below 0, where a job leaves; at an optimum a job that is better for its user's
+money enters. Either step lowers the sum. Sources: Shmyrev 2009; Birnbaum, Devanur and Xiao 2011.
 """
 
 from __future__ import annotations
@@ -25,13 +28,19 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import SuperLU
 
 TIGHT = 1e-12
-"""Jobs whose value for money differs by less than this, relatively, are equally good for their user."""
+"""Jobs whose value for money differs by less than this, relatively, are equally good for their
+user.
+"""
 
 _ROUNDING = 1e-14  # a bid so far below 0, relative to the money of its tree, is a sum's rounding
-_LEAST_BID = 1e-30  # of its user's budget: on a server worth next to nothing any bid at all takes the cores
+_LEAST_BID = (
+    1e-30  # of its user's budget: on a server worth next to nothing any bid at all takes the cores
+)
 
 MOST_ROUNDS = 1000
-"""Rounds of pivots after which the forest is given up: the approximation it came from was too far off."""
+"""Rounds of pivots after which the forest is given up: the approximation it came from was too far
+off.
+"""
 
 
 @dataclass
@@ -40,7 +49,8 @@ class _State:
 
     Attributes
     ----------
-    user, server, worth : (e,) the best job of each user on each server, and the logarithm of its work.
+    user, server, worth : (e,) the best job of each user on each server, and the logarithm of its
+        work.
     tree : which of them are in the forest; bids : (e,) money on each.
     """
 
@@ -84,22 +94,30 @@ class _Forest:
     factors: SuperLU
 
     def flow(self, wanted: Floats) -> Floats:
-        """(jobs of the forest,) money on them that adds up to `wanted` (n + m,) at every user and server."""
+        """(jobs of the forest,) money on them that adds up to `wanted` (n + m,) at every user and
+        server.
+        """
         result: Floats = self.factors.solve(wanted, trans="T")[: len(self.target)]
         return result
 
 
-def forest_end(arena: Arena, price: Floats, cores: Floats, over: Callable[[], bool]) -> tuple[Floats, Floats, int] | None:
-    """Cores (j,) and prices (m,) of an equilibrium, and the rounds of pivots it took; None when time or rounds were up.
+def forest_end(
+    arena: Arena, price: Floats, cores: Floats, over: Callable[[], bool]
+) -> tuple[Floats, Floats, int] | None:
+    """Cores (j,) and prices (m,) of an equilibrium, and the rounds of pivots it took; None when
+    time or rounds were up.
 
     Parameters
     ----------
     arena : all of whose jobs have f = 1.
-    price, cores : (m,), (j,) an approximate equilibrium: the better, the fewer rounds. A round is O(jobs).
+    price, cores : (m,), (j,) an approximate equilibrium: the better, the fewer rounds. A round is
+        O(jobs).
     """
     best, place = _best_jobs(arena)
     paid = total_by(place, price[arena.server] * cores, len(best))
-    state = _State(arena, arena.user[best], arena.server[best], np.log(arena.work[best]), best[:0], paid)
+    state = _State(
+        arena, arena.user[best], arena.server[best], np.log(arena.work[best]), best[:0], paid
+    )
     state.spend()
     _plant(state, price)
     for rounds in range(MOST_ROUNDS):
@@ -114,7 +132,9 @@ def forest_end(arena: Arena, price: Floats, cores: Floats, over: Callable[[], bo
             state.bids = np.where(loose, 0.0, state.bids)
             state.spend()
         elif not _entered(state, forest, better):
-            state.bids[state.tree] = np.maximum(state.bids, _LEAST_BID * arena.budget[state.user])[state.tree]
+            state.bids[state.tree] = np.maximum(state.bids, _LEAST_BID * arena.budget[state.user])[
+                state.tree
+            ]
             worth = np.exp(forest.price)
             given = np.zeros(len(arena.job))
             given[best] = ratio(state.bids, worth[state.server])
@@ -123,7 +143,9 @@ def forest_end(arena: Arena, price: Floats, cores: Floats, over: Callable[[], bo
 
 
 def _best_jobs(arena: Arena) -> tuple[Integers, Integers]:
-    """The job of most work of each user on each server, and for every job which of those stands for it."""
+    """The job of most work of each user on each server, and for every job which of those stands for
+    it.
+    """
     order = np.lexsort((-arena.work, arena.server, arena.user))
     user, server = arena.user[order], arena.server[order]
     first = np.ones(len(order), dtype=bool)
@@ -134,7 +156,9 @@ def _best_jobs(arena: Arena) -> tuple[Integers, Integers]:
 
 
 def _plant(state: _State, price: Floats) -> None:
-    """Choose the forest: the jobs with the most money of those whose share of it says more than their price against them."""
+    """Choose the forest: the jobs with the most money of those whose share of it says more than
+    their price against them.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -155,7 +179,9 @@ def _plant(state: _State, price: Floats) -> None:
     state.bids = np.where(kept, state.bids, 0.0)
     state.spend()
     chosen = np.flatnonzero(kept)
-    graph = csr_array((rank[chosen] + 1.0, (user[chosen], users + server[chosen])), shape=(nodes, nodes))
+    graph = csr_array(
+        (rank[chosen] + 1.0, (user[chosen], users + server[chosen])), shape=(nodes, nodes)
+    )
     state.tree = order[minimum_spanning_tree(graph).data.astype(np.int64) - 1]
 
 
@@ -169,22 +195,37 @@ def _worked_out(state: _State) -> _Forest:
     users, nodes = market.users, market.users + market.servers
     user, server = state.user[state.tree], users + state.server[state.tree]
     number = len(user)
-    trees, label = connected_components(csr_array((np.ones(number), (user, server)), shape=(nodes, nodes)), directed=False)
+    trees, label = connected_components(
+        csr_array((np.ones(number), (user, server)), shape=(nodes, nodes)), directed=False
+    )
     root = np.unique(label, return_index=True)[1]
-    # A row for every job of the forest, log price + log value = log work, and one for every root, whose logarithm is 0.
+    # A row for every job of the forest, log price + log value = log work, and one for every root,
+    # whose logarithm is 0.
     row = np.concatenate([np.arange(number), np.arange(number), number + np.arange(trees)])
-    factors = splu(csc_array((np.ones(len(row)), (row, np.concatenate([user, server, root]))), shape=(nodes, nodes)))
+    factors = splu(
+        csc_array(
+            (np.ones(len(row)), (row, np.concatenate([user, server, root]))), shape=(nodes, nodes)
+        )
+    )
     level = factors.solve(np.concatenate([state.worth[state.tree], np.zeros(trees)]))
     aside = state.aside
-    money = np.concatenate([arena.budget - total_by(state.user, aside, users), np.zeros(market.servers)])
+    money = np.concatenate(
+        [arena.budget - total_by(state.user, aside, users), np.zeros(market.servers)]
+    )
     money[users:] = arena.fixed + total_by(state.server, aside, market.servers)
     highest = np.full(trees, -np.inf)
     np.maximum.at(highest, label[users:], level[users:])
     highest = np.where(np.isfinite(highest), highest, 0.0)
-    cost = total_by(label[users:], market.capacity * np.exp(level[users:] - highest[label[users:]]), trees)
+    cost = total_by(
+        label[users:], market.capacity * np.exp(level[users:] - highest[label[users:]]), trees
+    )
     total = total_by(label, money, trees)
     some = (cost > 0) & (total > 0)
-    shift = np.where(some, np.log(np.where(some, total, 1.0)) - np.log(np.where(some, cost, 1.0)) - highest, -np.inf)
+    shift = np.where(
+        some,
+        np.log(np.where(some, total, 1.0)) - np.log(np.where(some, cost, 1.0)) - highest,
+        -np.inf,
+    )
     price = level[users:] + shift[label[users:]]
     value = level[:users] - np.where(some, shift, 0.0)[label[:users]]
     wanted = np.concatenate([money[:users], market.capacity * np.exp(price) - money[users:]])
@@ -195,7 +236,9 @@ def _worked_out(state: _State) -> _Forest:
 
 
 def _moved(state: _State, forest: _Forest) -> bool:
-    """Bids go to the forest's optimum, in each tree as far as none falls below 0; the jobs where they stop leave."""
+    """Bids go to the forest's optimum, in each tree as far as none falls below 0; the jobs where
+    they stop leave.
+    """
     bids, target = state.bids[state.tree], forest.target
     of = forest.label[state.user[state.tree]]
     falling = target < 0
@@ -207,7 +250,9 @@ def _moved(state: _State, forest: _Forest) -> bool:
 
 
 def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
-    """Take the first of the jobs that stopped in each tree out of the forest; whether there was any."""
+    """Take the first of the jobs that stopped in each tree out of the forest; whether there was
+    any.
+    """
     places = np.flatnonzero(stopped)
     leaving = places[np.unique(of[places], return_index=True)[1]]
     state.bids[state.tree[leaving]] = 0.0
@@ -216,7 +261,9 @@ def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
 
 
 def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
-    """Jobs that are better for their users' money enter, the best first, at most one for each tree; whether there was any."""
+    """Jobs that are better for their users' money enter, the best first, at most one for each tree;
+    whether there was any.
+    """
     users = state.arena.market.users
     candidates = np.flatnonzero(better > TIGHT)
     candidates = candidates[np.argsort(-better[candidates], kind="stable")]
@@ -224,7 +271,10 @@ def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
     joining: list[int] = []
     closing: list[int] = []
     for job in candidates.tolist():
-        one, other = int(forest.label[state.user[job]]), int(forest.label[users + state.server[job]])
+        one, other = (
+            int(forest.label[state.user[job]]),
+            int(forest.label[users + state.server[job]]),
+        )
         if one in busy or other in busy:
             continue
         busy |= {one, other}
@@ -236,7 +286,9 @@ def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
 
 
 def _turned(state: _State, forest: _Forest, jobs: Integers) -> None:
-    """Money goes round the circle that each of these jobs closes in its tree, until a bid there is used up."""
+    """Money goes round the circle that each of these jobs closes in its tree, until a bid there is
+    used up.
+    """
     users = state.arena.market.users
     wanted = np.zeros(len(forest.label))
     wanted[state.user[jobs]], wanted[users + state.server[jobs]] = -1.0, -1.0

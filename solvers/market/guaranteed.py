@@ -1,11 +1,14 @@
-"""The most total utility when every user is guaranteed a share of what its endowment is worth, with a bound of our own.
+"""The most total utility when every user is guaranteed a share of what its endowment is worth, with
+a bound of our own.
 
-For any weights lambda >= 0 the most of sum (1 + lambda_i) u_i over all allocations is a closed form W(lambda), server by server
-(`utilitarian`), and whoever guarantees u_i >= sigma b_i has a total utility of at most W(lambda) - sigma sum lambda_i b_i: each
-lambda is a line that bounds the whole frontier over sigma. The best lambda is found by a quasi-Newton method, since the
-gradient of that bound, u_i - sigma b_i, comes with the closed form. Where all f < 1 the optimal weights' allocation is the
-optimum itself; where jobs with f = 1 make it jump, cores and weights come from the convex program of
-`models.market.guaranteed`. Either way every value is recomputed from cores, and every bound from weights.
+For any weights lambda >= 0 the most of sum (1 + lambda_i) u_i over all allocations is a closed form
+W(lambda), server by server (`utilitarian`), and whoever guarantees u_i >= sigma b_i has a total
+utility of at most W(lambda) - sigma sum lambda_i b_i: each lambda is a line that bounds the whole
+frontier over sigma. The best lambda is found by a quasi-Newton method, since the gradient of that
+bound, u_i - sigma b_i, comes with the closed form. Where all f < 1 the optimal weights' allocation
+is the optimum itself; where jobs with f = 1 make it jump, cores and weights come from the convex
+program of `models.market.guaranteed`. Either way every value is recomputed from cores, and every
+bound from weights.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ MOST_JOBS = 5_000
 """Jobs beyond which the convex program is not tried."""
 
 _STEPS = 400  # of the quasi-Newton method, each a pass over the jobs
-_CLIMBS = 8  # searches for the largest index from below, where its bound's own allocation is no good
+_CLIMBS = (
+    8  # searches for the largest index from below, where its bound's own allocation is no good
+)
 _NEAR = 1e-3  # relative: how far below the largest index a search for it stops
 _ROUNDING = 1e-13  # of a bound's two large terms, whose difference it is
 _WIDEST = 80.0  # logarithms of weights stay within this of each other
@@ -54,7 +59,9 @@ class Divided:
 
 
 class _Enough(Exception):
-    """Ends a search in its middle: the time is up, or it is proved that there is nothing to find."""
+    """Ends a search in its middle: the time is up, or it is proved that there is nothing to
+    find.
+    """
 
 
 class Guarantees:
@@ -76,15 +83,21 @@ class Guarantees:
         self.static = static_utilities(market)
         self.held = self.static > 0
         self._lines: list[tuple[float, float]] = []
-        self._weight = np.zeros(market.users)  # of the last point, in units of total utility per unit of u_i / b_i
+        self._weight = np.zeros(
+            market.users
+        )  # of the last point, in units of total utility per unit of u_i / b_i
         self.best = self._weighed(np.zeros(market.users))
         self.fairest = max(self.best, self.divided(self._endowment()), key=lambda one: one.index)
         self.highest = np.inf
-        self._deadline: float | None = None  # of the search for the largest index, a third of the time
+        self._deadline: float | None = (
+            None  # of the search for the largest index, a third of the time
+        )
         self.unit = max(self.best.total, np.finfo(float).tiny)
 
     def bound(self, index: float) -> float:
-        """No allocation of this sharing index or more has a larger total utility: the least of all lines found."""
+        """No allocation of this sharing index or more has a larger total utility: the least of all
+        lines found.
+        """
         return min(most - index * slope for most, slope in self._lines)
 
     def divided(self, cores: Floats) -> Divided:
@@ -97,9 +110,12 @@ class Guarantees:
     def raise_index(self) -> None:
         """Find the allocation of largest index, and prove how large any can be.
 
-        The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i u_i.
+        The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i
+        u_i.
         """
-        self._deadline = None if self.clock.left is None else self.clock.seconds + self.clock.left / 3
+        self._deadline = (
+            None if self.clock.left is None else self.clock.seconds + self.clock.left / 3
+        )
         held, static = self.held, self.static[self.held]
         shares = np.zeros(self.market.users)
 
@@ -122,8 +138,10 @@ class Guarantees:
             if self.highest - self.fairest.index > PROVED * self.highest:
                 self._ask_program(None)
             if self.highest - self.fairest.index > PROVED * self.highest:
-                # The bound may be tight and its allocation still poor: users of next to no weight get next to nothing there.
-                # At weights 1 + lambda for an index a little below the bound nobody is without weight.
+                # The bound may be tight and its allocation still poor: users of next to no weight
+                # get next to nothing there.
+                # At weights 1 + lambda for an index a little below the bound nobody is without
+                # weight.
                 for _ in range(_CLIMBS):
                     if self.fairest.index >= (1 - 2 * _NEAR) * self.highest or self._late:
                         break
@@ -135,7 +153,8 @@ class Guarantees:
         self._deadline = None
 
     def most(self, index: float) -> Divided | None:
-        """The allocation of most total utility found whose sharing index is at least this; None when none is known.
+        """The allocation of most total utility found whose sharing index is at least this; None
+        when none is known.
 
         The bound on it is `bound(index)` afterwards; it is optimal when the two agree to `PROVED`.
         """
@@ -145,7 +164,9 @@ class Guarantees:
         def dual(weight: Floats) -> tuple[float, Floats]:
             line, one = self._line(self._lambda(weight))
             self._lines.append(line)
-            self.highest = min(self.highest, line[0] / (line[1] + self.static.sum()))  # total utility is sigma sum b_i or more
+            self.highest = min(
+                self.highest, line[0] / (line[1] + self.static.sum())
+            )  # total utility is sigma sum b_i or more
             value = line[0] - index * line[1]
             if "least" not in tried or value < tried["least"][0]:
                 tried["least"] = value, one
@@ -168,15 +189,22 @@ class Guarantees:
 
     @property
     def _late(self) -> bool:
-        return self.clock.over or (self._deadline is not None and self.clock.seconds > self._deadline)
+        return self.clock.over or (
+            self._deadline is not None and self.clock.seconds > self._deadline
+        )
 
     def _lambda(self, weight: Floats) -> Floats:
         return self.unit * ratio(weight, self.static)
 
     def _line(self, weight: Floats) -> tuple[tuple[float, float], Divided]:
-        """The line that lambda = `weight` proves, and the allocation that is best at these weights."""
+        """The line that lambda = `weight` proves, and the allocation that is best at these
+        weights.
+        """
         cores, most = weighted_optimum(self.market, (1.0 + weight)[self.market.user])
-        return (most * (1 + _ROUNDING), float(weight @ self.static) * (1 - _ROUNDING)), self.divided(cores)
+        return (
+            most * (1 + _ROUNDING),
+            float(weight @ self.static) * (1 - _ROUNDING),
+        ), self.divided(cores)
 
     def _weighed(self, weight: Floats) -> Divided:
         line, one = self._line(weight)
@@ -188,10 +216,11 @@ class Guarantees:
             self.fairest = one
 
     def _repaired(self, one: Divided, index: float) -> list[Divided]:
-        """`one`, mixed with as little of the fairest allocation as lifts it to the index; utilities are concave.
+        """`one`, mixed with as little of the fairest allocation as lifts it to the index; utilities
+        are concave.
 
-        The least user's ratio is a concave function of the mixture, so the mixtures that keep the index are an interval that
-        ends at the fairest.
+        The least user's ratio is a concave function of the mixture, so the mixtures that keep the
+        index are an interval that ends at the fairest.
         """
         self._keep(one)
         if one.index >= index:
@@ -209,18 +238,28 @@ class Guarantees:
         return [best]
 
     def _ask_program(self, index: float | None) -> list[Divided]:
-        """The convex program's cores, repaired, and a bound from its multipliers; for the most index when it is None."""
+        """The convex program's cores, repaired, and a bound from its multipliers; for the most
+        index when it is None.
+        """
         moving = self.market.useful & (self.market.parallel_fraction > 0)
         if not 0 < moving.sum() <= MOST_JOBS or self.clock.over:
             return []
         program = guaranteed(self.market, self.static, index)
-        answer = solve_convex(program.problem, time_limit=self.clock.left, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        answer = solve_convex(
+            program.problem,
+            time_limit=self.clock.left,
+            tol_gap_abs=1e-10,
+            tol_gap_rel=1e-10,
+            tol_feas=1e-10,
+        )
         if answer.stop.value == "interrupted":
             raise KeyboardInterrupt
         if answer.objective is None:
             return []
         weight = np.zeros(self.market.users)
-        weight[program.user] = np.maximum(np.asarray(program.guarantees.dual_value, dtype=float), 0.0)
+        weight[program.user] = np.maximum(
+            np.asarray(program.guarantees.dual_value, dtype=float), 0.0
+        )
         one = self.divided(self._whole(np.asarray(program.share.value, dtype=float), program.job))
         self._keep(one)
         if index is not None:
@@ -228,7 +267,9 @@ class Guarantees:
             return self._repaired(one, index)
         shares = ratio(weight, self.static)
         most = weighted_optimum(self.market, shares[self.market.user])[1]
-        self.highest = min(self.highest, most / max(float(weight.sum()), np.finfo(float).tiny) * (1 + _ROUNDING))
+        self.highest = min(
+            self.highest, most / max(float(weight.sum()), np.finfo(float).tiny) * (1 + _ROUNDING)
+        )
         return []
 
     def _whole(self, share: Floats, job: np.ndarray) -> Floats:
@@ -243,18 +284,24 @@ class Guarantees:
         return cores * ratio(market.capacity, used)[market.server]
 
     def _endowment(self) -> Floats:
-        """Every user's endowment, split equally over its jobs on each server; what nobody asks for is not given."""
+        """Every user's endowment, split equally over its jobs on each server; what nobody asks for
+        is not given.
+        """
         market = self.market
         useful = np.flatnonzero(market.useful)
         key = market.user[useful] * market.servers + market.server[useful]
         _, place, number = np.unique(key, return_inverse=True, return_counts=True)
-        share = market.budget[market.user[useful]] / market.budget[market.active].sum() / number[place]
+        share = (
+            market.budget[market.user[useful]] / market.budget[market.active].sum() / number[place]
+        )
         cores = np.zeros(market.jobs)
         cores[useful] = share * market.capacity[market.server[useful]]
         return cores
 
 
-def _minimize(function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool) -> None:
+def _minimize(
+    function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool
+) -> None:
     """Walk down a convex function by its gradient; whatever is of use, `function` keeps."""
     from scipy.optimize import minimize
 

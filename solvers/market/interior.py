@@ -1,10 +1,12 @@
 """The regularized Newton method: follow the central path of the equilibrium conditions.
 
-For each job z = p - q w s'(x) is how far its price is above what its user would pay for another core, q the user's money
-per unit of utility. An equilibrium is x >= 0, z >= 0, x z = 0, with all cores given and all budgets spent. Putting x z = mu
-and letting mu fall gives a smooth system whose Newton steps, jobs and users eliminated, live on the servers. It does not
-care which jobs are active, nor whether f = 1, where best replies are sets and the method on log prices has no derivative.
-Markets where all f = 1 are the classic case, in which the path is the one of an interior-point method for a convex program.
+For each job z = p - q w s'(x) is how far its price is above what its user would pay for another
+core, q the user's money per unit of utility. An equilibrium is x >= 0, z >= 0, x z = 0, with all
+cores given and all budgets spent. Putting x z = mu and letting mu fall gives a smooth system whose
+Newton steps, jobs and users eliminated, live on the servers. It does not care which jobs are
+active, nor whether f = 1, where best replies are sets and the method on log prices has no
+derivative. Markets where all f = 1 are the classic case, in which the path is the one of an
+interior-point method for a convex program.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """What is missing at a point: per job the definition of z, per user its budget, per server its cores; and mean x z."""
+    """What is missing at a point: per job the definition of z, per user its budget, per server its
+    cores; and mean x z.
+    """
 
     slack: Floats
     budget: Floats
@@ -72,11 +76,17 @@ def starting_point(arena: Arena, price: Floats, bids: Floats) -> Point:
 
 
 def follow(
-    arena: Arena, start: Point, *, tolerance: float, most: int = 120, over: Callable[[], bool] | None = None
+    arena: Arena,
+    start: Point,
+    *,
+    tolerance: float,
+    most: int = 120,
+    over: Callable[[], bool] | None = None,
 ) -> tuple[Point, int]:
     """Newton steps towards mu = 0; returns the last point and how many steps it took.
 
-    Ends when the gaps and every job's x z are within `tolerance`, when steps become too short, or when time is up.
+    Ends when the gaps and every job's x z are within `tolerance`, when steps become too short, or
+    when time is up.
     """
     at = start
     for step in range(most):
@@ -86,7 +96,10 @@ def follow(
         if over is not None and over():
             return at, step
         if gaps.barrier <= 1e-4 * tolerance:
-            return at, step  # what gaps remain are the linear solver's, and further steps do not close them
+            return (
+                at,
+                step,
+            )  # what gaps remain are the linear solver's, and further steps do not close them
         # With gaps still open mu must not run ahead of them; the closer, the bolder.
         products = at.cores * at.slack
         centering = 0.1 if products.min() > 1e-2 * products.mean() else 0.4
@@ -99,7 +112,9 @@ def follow(
 
 
 def _weights(arena: Arena) -> Floats:
-    """(j,) each job's share of the barrier: its user's money over its number of jobs, so that poor users count too."""
+    """(j,) each job's share of the barrier: its user's money over its number of jobs, so that poor
+    users count too.
+    """
     number = np.bincount(arena.user, minlength=arena.market.users)
     return (arena.budget / np.maximum(number, 1))[arena.user]
 
@@ -123,7 +138,9 @@ def _direction(arena: Arena, at: Point, gaps: Gaps, barrier: Floats) -> Point:
     market, user, server = arena.market, arena.user, arena.server
     paid, money = at.price[server], at.money[user]
     marginal = arena.work * marginal_speedup(at.cores, arena.fraction)
-    curve = 2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal  # -w s''
+    curve = (
+        2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal
+    )  # -w s''
     resistance = at.slack / at.cores + money * curve
     pull = barrier / at.cores - at.slack - gaps.slack
     users, servers = market.users, market.servers
@@ -152,7 +169,12 @@ def _direction(arena: Arena, at: Point, gaps: Gaps, barrier: Floats) -> Point:
 def step_length(at: Point, by: Point) -> float:
     """How far one may go and stay inside."""
     longest = 1.0
-    for value, change in ((at.cores, by.cores), (at.slack, by.slack), (at.money, by.money), (at.price, by.price)):
+    for value, change in (
+        (at.cores, by.cores),
+        (at.slack, by.slack),
+        (at.money, by.money),
+        (at.price, by.price),
+    ):
         falling = change < 0
         if falling.any():
             longest = min(longest, _SHARE * float(np.min(value[falling] / -change[falling])))

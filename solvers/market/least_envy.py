@@ -23,26 +23,40 @@ _RULES: tuple[Rule, ...] = ("user-deficit", "largest-remainder")
 
 
 def validate_least_envy(market: Market, time_limit: float | None) -> None:
-    """Refuse a market whose least envy is not defined or out of reach, or one that may take for ever without a time limit."""
+    """Refuse a market whose least envy is not defined or out of reach, or one that may take for
+    ever without a time limit.
+    """
     number = np.bincount(places(market).of_job[market.useful])
     if number.max(initial=0) > 1:
-        raise InvalidOption("rounding least-envy needs at most one job per user and server; use user-deficit")
+        raise InvalidOption(
+            "rounding least-envy needs at most one job per user and server; use user-deficit"
+        )
     pairs = pairs_on_servers(market)
     if pairs > MOST_PAIRS:
-        raise InvalidOption(f"least-envy takes at most {MOST_PAIRS} pairs of users on a server, not {pairs}")
+        raise InvalidOption(
+            f"least-envy takes at most {MOST_PAIRS} pairs of users on a server, not {pairs}"
+        )
     if time_limit is None and pairs > UNHURRIED_PAIRS:
-        raise InvalidOption(f"least-envy over {pairs} pairs of users on a server; beyond {UNHURRIED_PAIRS} give a time limit")
+        raise InvalidOption(
+            f"least-envy over {pairs} pairs of users on a server; beyond {UNHURRIED_PAIRS} "
+            "give a time limit"
+        )
 
 
 def least_envy(
-    market: Market, allocation: Allocation, *, time_limit: float | None = None, report: Report | None = None
+    market: Market,
+    allocation: Allocation,
+    *,
+    time_limit: float | None = None,
+    report: Report | None = None,
 ) -> Outcome:
     """Round every job down or up so that the worst pair's envy index is as large as possible.
 
-    A user's utility and what another's cores are worth to it are linear in the 0/1 choices (one job per user and server).
-    With theta the best index known, a MIP maximizes the least u_i(x_i) - theta u_i(x_l) over pairs: above 0 its point has a
-    better index, which becomes theta; at 0 or below no rounding is better (Dinkelbach's method, a few MIPs). The bound is
-    theta then, and 1 before.
+    A user's utility and what another's cores are worth to it are linear in the 0/1 choices (one job
+    per user and server). With theta the best index known, a MIP maximizes the least u_i(x_i) -
+    theta u_i(x_l) over pairs: above 0 its point has a better index, which becomes theta; at 0 or
+    below no rounding is better (Dinkelbach's method, a few MIPs). The bound is theta then, and 1
+    before.
     """
     validate_least_envy(market, time_limit)
     clock = Clock(time_limit, report)
@@ -75,8 +89,12 @@ def least_envy(
     return Outcome(best, bound, status, stop, {"programs": steps}, tuple(clock.trace))
 
 
-def _program(market: Market, allocation: Allocation, theta: float) -> tuple[LinearProgram, Integers, Integers]:
-    """Maximize the least relative excess u_i(x_i) - theta u_i(x_l); returns it with the columns of the jobs rounded down."""
+def _program(
+    market: Market, allocation: Allocation, theta: float
+) -> tuple[LinearProgram, Integers, Integers]:
+    """Maximize the least relative excess u_i(x_i) - theta u_i(x_l); returns it with the columns of
+    the jobs rounded down.
+    """
     whole, spare, open_jobs = split(market, allocation)
     builder = ProgramBuilder()
     choice = builder.columns(len(open_jobs), upper=1.0, integer=True)
@@ -100,7 +118,9 @@ def _program(market: Market, allocation: Allocation, theta: float) -> tuple[Line
             ratio = market.budget[user] / market.budget[other]
             low = _value(market, mine, whole[theirs] * ratio)
             high = _value(market, mine, (whole[theirs] + 1) * ratio)
-            gain = _value(market, jobs_of[user], whole[jobs_of[user]] + 1) - _value(market, jobs_of[user], whole[jobs_of[user]])
+            gain = _value(market, jobs_of[user], whole[jobs_of[user]] + 1) - _value(
+                market, jobs_of[user], whole[jobs_of[user]]
+            )
             columns = np.concatenate([of_job[jobs_of[user]], of_job[theirs]])
             values = np.concatenate([gain, -theta * (high - low)]) / scale[user]
             kept = columns >= 0
@@ -114,7 +134,9 @@ def _program(market: Market, allocation: Allocation, theta: float) -> tuple[Line
 
 def _shared(market: Market, mine: Integers, theirs: Integers) -> tuple[Integers, Integers]:
     """The jobs of two users on the servers they share, side by side."""
-    _, first, second = np.intersect1d(market.server[mine], market.server[theirs], return_indices=True)
+    _, first, second = np.intersect1d(
+        market.server[mine], market.server[theirs], return_indices=True
+    )
     return mine[first], theirs[second]
 
 

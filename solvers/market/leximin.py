@@ -1,9 +1,10 @@
 """Whole cores by leximin of the sharing ratios, exactly, for small markets.
 
-Two integer programs a level: one raises the least ratio (HiGHS, in floats), one counts the fewest users that must stay at it
-(CP-SAT, in whole numbers, its rows a little wider than they should be). Both only propose: ratios are fractions worked out
-from the whole cores of a point, and a point on which a user falls short of what its row asked for is cut off. A level is
-the largest once the count proves that not everybody can be above it.
+Two integer programs a level: one raises the least ratio (HiGHS, in floats), one counts the fewest
+users that must stay at it (CP-SAT, in whole numbers, its rows a little wider than they should be).
+Both only propose: ratios are fractions worked out from the whole cores of a point, and a point on
+which a user falls short of what its row asked for is cut off. A level is the largest once the count
+proves that not everybody can be above it.
 """
 
 from __future__ import annotations
@@ -29,15 +30,22 @@ LEVEL = "sharing ratio"
 """What a level of the certificate is a value of."""
 
 APART = 1e-7
-"""What an engine can tell apart: rows ask a user above a level to exceed it by half of this fraction of it."""
+"""What an engine can tell apart: rows ask a user above a level to exceed it by half of this
+fraction of it.
+"""
 
 MOST_RATIOS = 5_000
-"""Ways to serve one user up to which its ratios are listed, so that no two of them are too close to tell apart."""
+"""Ways to serve one user up to which its ratios are listed, so that no two of them are too close to
+tell apart.
+"""
 
 _SLACK = 1e-9  # an engine's own tolerance, which a row that must be kept gives away
 _LEAST = 1e-9  # the least entry of a row that an engine looks at
-_LEAST_PART = 1e-4  # the least entry of a mark: smaller ones are lost between an engine's tolerances
-_WIDE = 1e5  # the range of levels within one program; beyond it small ratios drown in the tolerance of the large
+_LEAST_PART = (
+    1e-4  # the least entry of a mark: smaller ones are lost between an engine's tolerances
+)
+# the range of levels within one program; beyond it small ratios drown in the tolerance of the large
+_WIDE = 1e5
 
 
 @checked
@@ -48,13 +56,15 @@ def leximin(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Whole cores by leximin: the least sharing ratio as large as possible, then as few users there as possible, and so on.
+    """Whole cores by leximin: the least sharing ratio as large as possible, then as few users there
+    as possible, and so on.
 
-    The ratio is a user's utility over that of its endowment (`sharing_index`). Levels are exact fractions on the decimals as
-    written (`instances.market.exact`), and ties are equality; only of a user that can be served in more than `MOST_RATIOS`
-    ways, ratios less than one part in ten million above a level count as that level. Small cases: the program has
-    a column for every core of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached stand
-    in `certificate["levels"]`.
+    The ratio is a user's utility over that of its endowment (`sharing_index`). Levels are exact
+    fractions on the decimals as written (`instances.market.exact`), and ties are equality; only of
+    a user that can be served in more than `MOST_RATIOS` ways, ratios less than one part in ten
+    million above a level count as that level. Small cases: the program has a column for every core
+    of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached
+    stand in `certificate["levels"]`.
 
     Examples
     --------
@@ -78,7 +88,9 @@ def leximin(
     if proved and not search.borne_out():  # an engine was wrong somewhere
         proved, certificate["withdrawn"] = False, "the answer's own ratios are not the levels"
     status = Status.OPTIMAL if proved else Status.FEASIBLE
-    return Outcome(Allocation(search.best), search.bound, status, stop, certificate, tuple(search.clock.trace))
+    return Outcome(
+        Allocation(search.best), search.bound, status, stop, certificate, tuple(search.clock.trace)
+    )
 
 
 @dataclass(frozen=True)
@@ -90,12 +102,20 @@ class _Level:
 
     def document(self) -> dict[str, Any]:
         value = float(self.value)
-        return {"objective": LEVEL, "value": value, "users": self.users, "bound": value, "status": "optimal"}
+        return {
+            "objective": LEVEL,
+            "value": value,
+            "users": self.users,
+            "bound": value,
+            "status": "optimal",
+        }
 
 
 @dataclass(frozen=True)
 class _Short:
-    """Cores of one user's jobs and their exact ratio: with no more cores on any of them its ratio is no larger."""
+    """Cores of one user's jobs and their exact ratio: with no more cores on any of them its ratio
+    is no larger.
+    """
 
     place: int
     cores: tuple[int, ...]
@@ -104,7 +124,9 @@ class _Short:
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """Columns that say at which level a user stands: one array (users,) per level, the level itself being counted last."""
+    """Columns that say at which level a user stands: one array (users,) per level, the level itself
+    being counted last.
+    """
 
     at: list[Integers]
     values: list[Fraction]
@@ -123,7 +145,9 @@ class _Search:
         whole = np.floor(market.capacity + 1e-9)[market.server]
         alone = self.ratios.all(np.where(market.useful, whole, 0.0))
         self._tops = sorted(alone)  # of each user with whole servers to itself
-        self._listed = [self._list(place, whole[jobs]) for place, jobs in enumerate(self.ratios.jobs)]
+        self._listed = [
+            self._list(place, whole[jobs]) for place, jobs in enumerate(self.ratios.jobs)
+        ]
         self._unproved = float(self._tops[0])
 
     @property
@@ -134,25 +158,36 @@ class _Search:
     @property
     def bound(self) -> float:
         """No allocation has a larger least ratio."""
-        return float(self.levels[0].value) if self.levels else max(self._unproved, float(self._sorted[0]))
+        return (
+            float(self.levels[0].value)
+            if self.levels
+            else max(self._unproved, float(self._sorted[0]))
+        )
 
     def borne_out(self) -> bool:
         """Whether the ratios of the best cores are the levels."""
         places = itertools.chain.from_iterable([level.value] * level.users for level in self.levels)
         slack = [APART if listed is None else 0.0 for listed in self._listed]
         return all(
-            value <= ratio <= value * (1 + Fraction(max(slack))) for ratio, value in zip(self._sorted, places, strict=True)
+            value <= ratio <= value * (1 + Fraction(max(slack)))
+            for ratio, value in zip(self._sorted, places, strict=True)
         )
 
     def next_level(self) -> Stop:
-        """Find the next level and how many users it needs; anything but FINISHED ends the search."""
+        """Find the next level and how many users it needs; anything but FINISHED ends the
+        search.
+        """
         while True:
             before = self._next
             answer = self._solve(None)
             if answer.stop is not Stop.FINISHED:
                 return answer.stop
             value = self._next
-            if value > before and float(value) > self._unit / 2 and self._unit < float(self._tops[self.settled]):
+            if (
+                value > before
+                and float(value) > self._unit / 2
+                and self._unit < float(self._tops[self.settled])
+            ):
                 continue  # the range of levels in one program may have ended there
             answer = self._solve(value)
             if answer.status is not Status.OPTIMAL or answer.objective is None:
@@ -166,38 +201,54 @@ class _Search:
 
     @property
     def _next(self) -> Fraction:
-        """The next level as far as it is known: the best cores have no more users at the levels so far than must be."""
+        """The next level as far as it is known: the best cores have no more users at the levels so
+        far than must be.
+        """
         return self._sorted[self.settled]
 
     def _solve(self, value: Fraction | None) -> EngineAnswer:
-        """Raise the next level, or count the users that stay at `value`; points that fall short are cut off."""
+        """Raise the next level, or count the users that stay at `value`; points that fall short are
+        cut off.
+        """
         while True:
             columns, program, marks = self._program(value)
             left = self.clock.left
             if left == 0:
                 return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-            answer = solve_program(program, engine="highs" if value is None else "cp-sat", time_limit=left)
+            answer = solve_program(
+                program, engine="highs" if value is None else "cp-sat", time_limit=left
+            )
             if value is None and not self.levels and answer.bound is not None:
                 self._unproved = min(self._unproved, -answer.bound * self._unit)
-            if answer.point is None or not self._cut(columns.cores(self.market, answer.point), marks, answer.point):
+            if answer.point is None or not self._cut(
+                columns.cores(self.market, answer.point), marks, answer.point
+            ):
                 return answer
 
     def _cut(self, cores: Floats, marks: _Marks, point: Floats) -> bool:
-        """Whether some user falls short of what its row asked for; then that is ruled out. Keeps the cores if they are best."""
+        """Whether some user falls short of what its row asked for; then that is ruled out. Keeps
+        the cores if they are best.
+        """
         ratios = self.ratios.all(cores)
         ordered = sorted(ratios)
         if ordered > self._sorted:
             self.best, self._sorted = cores, ordered
         found = False
         for place, (ratio, jobs) in enumerate(zip(ratios, self.ratios.jobs, strict=True)):
-            stands = [value for at, value in zip(marks.at, marks.values, strict=True) if point[at[place]] > 0.5]
+            stands = [
+                value
+                for at, value in zip(marks.at, marks.values, strict=True)
+                if point[at[place]] > 0.5
+            ]
             if ratio < min(stands) if stands else (marks.values and ratio <= marks.values[-1]):
                 self._shorts.append(_Short(place, tuple(cores[jobs].astype(int).tolist()), ratio))
                 found = True
         return found
 
     def _program(self, value: Fraction | None) -> tuple[CoreColumns, LinearProgram, _Marks]:
-        """The program that raises the next level (`value` None), or that counts the users that stay at `value`."""
+        """The program that raises the next level (`value` None), or that counts the users that stay
+        at `value`.
+        """
         columns = core_columns(self.market)
         builder = columns.builder
         number = len(self.ratios.users)
@@ -218,16 +269,22 @@ class _Search:
             if len(standing) > 1:
                 builder.row(standing, upper=1.0)
             if value is None:
-                entries = np.concatenate([_clipped(gain, self._unit), [-1.0], np.ones(len(standing))])
+                entries = np.concatenate(
+                    [_clipped(gain, self._unit), [-1.0], np.ones(len(standing))]
+                )
                 builder.row(np.concatenate([own, [raised], standing]), entries, lower=0.0)
             limit = marks.values[-1] if marks.values else Fraction(0)
             if limit > 0:
                 # At least the last of the levels, or at an earlier one; above it, or at any.
                 parts = [1 - float(level / limit) for level in marks.values[:-1]]
-                entries = np.concatenate([_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART)])
+                entries = np.concatenate(
+                    [_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART)]
+                )
                 builder.row(np.concatenate([own, standing[:-1]]), entries, lower=1 - _SLACK)
                 if not self._close(place, limit):
-                    entries = np.concatenate([_clipped(gain, float(limit) * (1 + APART / 2)), np.ones(len(standing))])
+                    entries = np.concatenate(
+                        [_clipped(gain, float(limit) * (1 + APART / 2)), np.ones(len(standing))]
+                    )
                     builder.row(np.concatenate([own, standing]), entries, lower=1.0)
             self._rule_out(builder, columns, mine, place, marks)
         return columns, builder.build(), marks
@@ -241,16 +298,33 @@ class _Search:
             self._unit = 1.0
         return int(builder.columns(1, upper=min(top / self._unit, 1.0), cost=-1.0)[0])
 
-    def _rule_out(self, builder: ProgramBuilder, columns: CoreColumns, mine: Integers, place: int, marks: _Marks) -> None:
-        """Rows by which a user that fell short needs another core somewhere, or stands at a level it reaches."""
+    def _rule_out(
+        self,
+        builder: ProgramBuilder,
+        columns: CoreColumns,
+        mine: Integers,
+        place: int,
+        marks: _Marks,
+    ) -> None:
+        """Rows by which a user that fell short needs another core somewhere, or stands at a level
+        it reaches.
+        """
         jobs = self.ratios.jobs[place]
         nothing = _Short(place, (0,) * len(jobs), Fraction(0))
         for short in [nothing, *(short for short in self._shorts if short.place == place)]:
             if not marks.values or short.ratio > marks.values[-1]:
                 continue
             held = dict(zip(jobs.tolist(), short.cores, strict=True))
-            more = [columns.column[entry] for entry in mine if columns.core[entry] == held[int(columns.job[entry])] + 1]
-            reached = [at[place] for at, value in zip(marks.at, marks.values, strict=True) if value <= short.ratio]
+            more = [
+                columns.column[entry]
+                for entry in mine
+                if columns.core[entry] == held[int(columns.job[entry])] + 1
+            ]
+            reached = [
+                at[place]
+                for at, value in zip(marks.at, marks.values, strict=True)
+                if value <= short.ratio
+            ]
             builder.row(np.array([*more, *reached], dtype=np.int64), lower=1.0)
 
     def _list(self, place: int, most: Floats) -> Floats | None:
@@ -270,10 +344,14 @@ class _Search:
 
 
 def _clipped(gain: Floats, most: float) -> Floats:
-    """Gains in units of `most`, which no entry need exceed; none so small that an engine would not see it."""
+    """Gains in units of `most`, which no entry need exceed; none so small that an engine would not
+    see it.
+    """
     return np.where(gain > 0, np.clip(gain / most, _LEAST, 1.0), 0.0)
 
 
 def _reason(answer: EngineAnswer) -> Stop:
-    """Why an engine that proved nothing stopped; one that contradicts itself has no more iterations to offer."""
+    """Why an engine that proved nothing stopped; one that contradicts itself has no more iterations
+    to offer.
+    """
     return answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT

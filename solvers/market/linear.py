@@ -1,4 +1,6 @@
-"""Linear systems on servers with one rank-one block per user: applied without being formed, or formed when small."""
+"""Linear systems on servers with one rank-one block per user: applied without being formed, or
+formed when small.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,19 @@ import numpy as np
 from ...instances.market.instance import Booleans, Floats, Integers, ratio, total_by
 
 DIRECT_UP_TO = 3000
-"""Servers up to which a system that the iterative solver does not settle is factorised as a dense matrix."""
+"""Servers up to which a system that the iterative solver does not settle is factorised as a dense
+matrix.
+"""
 
 FILLED = 1000
-"""Servers up to which the sparse preconditioner may fill up; beyond, it keeps few jobs enough to be almost a forest."""
+"""Servers up to which the sparse preconditioner may fill up; beyond, it keeps few jobs enough to be
+almost a forest.
+"""
 
 TREES = 0.9
-"""Jobs that it then keeps, per user and server: a forest has less than one, and a few more make a factor fill up."""
+"""Jobs that it then keeps, per user and server: a forest has less than one, and a few more make a
+factor fill up.
+"""
 
 ENOUGH = 1e-9
 """A residual, relative to the right side, that is as good as none to a step of Newton's method."""
@@ -28,7 +36,8 @@ _RESTART, _CYCLES = 60, 4
 
 @dataclass(frozen=True, eq=False)
 class UserBlocks:
-    """N = diag(diagonal) + sum over users of left right', both vectors standing on the servers of the user's jobs.
+    """N = diag(diagonal) + sum over users of left right', both vectors standing on the servers of
+    the user's jobs.
 
     Attributes
     ----------
@@ -52,7 +61,9 @@ class UserBlocks:
         return self.diagonal * vector + outer
 
     def own(self) -> Floats:
-        """(m,) the diagonal of N (a user's several jobs on one server counted one by one): the preconditioner."""
+        """(m,) the diagonal of N (a user's several jobs on one server counted one by one): the
+        preconditioner.
+        """
         return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
     def dense(self) -> Floats:
@@ -65,12 +76,14 @@ class UserBlocks:
         return cast("Floats", (left.T @ right).toarray() + np.diag(self.diagonal))
 
     def stiff(self) -> Callable[[Floats], Floats]:
-        """How to solve with N when of its off-diagonal entries only those between jobs that weigh most are kept.
+        """How to solve with N when of its off-diagonal entries only those between jobs that weigh
+        most are kept.
 
-        Where f is 1 or close to it, a user's jobs of equal value for money tie the prices of their servers together, with
-        weights that grow without bound; such jobs are few (a forest at the end), and no diagonal stands for them. A job
-        weighs much when it pulls its server's price harder than all money does that no price ratio binds, the row sum of N.
-        Users stay unknowns beside the servers: a forest of jobs is then factorised without a single new entry.
+        Where f is 1 or close to it, a user's jobs of equal value for money tie the prices of their
+        servers together, with weights that grow without bound; such jobs are few (a forest at the
+        end), and no diagonal stands for them. A job weighs much when it pulls its server's price
+        harder than all money does that no price ratio binds, the row sum of N. Users stay unknowns
+        beside the servers: a forest of jobs is then factorised without a single new entry.
 
         Raises
         ------
@@ -101,9 +114,10 @@ class UserBlocks:
 def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
     """N^-1 right_side to a residual of `rtol`, by the first of three that settles it.
 
-    GMRES preconditioned by the diagonal, which is enough where f stays away from 1; GMRES preconditioned by the sparse LU of
-    the stiffest entries; dense LU when the system is small. Rows and columns where N is 0 (servers nobody pays for) get 0.
-    When none settles it the last answer comes back: callers judge a step by what it does.
+    GMRES preconditioned by the diagonal, which is enough where f stays away from 1; GMRES
+    preconditioned by the sparse LU of the stiffest entries; dense LU when the system is small. Rows
+    and columns where N is 0 (servers nobody pays for) get 0. When none settles it the last answer
+    comes back: callers judge a step by what it does.
     """
     own = blocks.own()
     live = own > 0
@@ -126,17 +140,24 @@ def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
 
 
 def _krylov(
-    blocks: UserBlocks, live: Booleans, target: Floats, invert: Callable[[Floats], Floats], rtol: float, cycles: int
+    blocks: UserBlocks,
+    live: Booleans,
+    target: Floats,
+    invert: Callable[[Floats], Floats],
+    rtol: float,
+    cycles: int,
 ) -> tuple[Floats, bool]:
     """GMRES with the preconditioner `invert`; the answer, and whether it is settled.
 
-    It ends when the residual is `rtol`, and after a cycle that no longer halves it: rounding is all that is left where
-    weights are far apart, and settled is what came to `ENOUGH`.
+    It ends when the residual is `rtol`, and after a cycle that no longer halves it: rounding is all
+    that is left where weights are far apart, and settled is what came to `ENOUGH`.
     """
     from scipy.sparse.linalg import LinearOperator, gmres
 
     def preconditioned(vector: Floats) -> Floats:
-        return np.where(live, invert(np.where(live, blocks.apply(np.where(live, vector, 0.0)), 0.0)), vector)
+        return np.where(
+            live, invert(np.where(live, blocks.apply(np.where(live, vector, 0.0)), 0.0)), vector
+        )
 
     size = len(target)
     operator = LinearOperator((size, size), matvec=preconditioned, dtype=float)
@@ -144,7 +165,9 @@ def _krylov(
     whole = float(np.linalg.norm(right))
     answer, left = np.zeros(size), 1.0
     for _ in range(cycles):
-        trial, _ = gmres(operator, right, x0=answer, rtol=rtol, restart=min(_RESTART, size), maxiter=1)
+        trial, _ = gmres(
+            operator, right, x0=answer, rtol=rtol, restart=min(_RESTART, size), maxiter=1
+        )
         now = float(np.linalg.norm(right - preconditioned(trial))) / whole if whole > 0 else 0.0
         before, left = left, min(now, left)
         answer = trial if now <= before else answer

@@ -1,12 +1,14 @@
-"""Newton's method on log prices: find the prices at which the users' best replies ask for exactly what there is.
+"""Newton's method on log prices: find the prices at which the users' best replies ask for exactly
+what there is.
 
-At log prices pi, let b_k(pi) be the money a best reply spends on job k, a = alpha / sum alpha over the user's active jobs,
-beta = f p / (1 - f), and g_k = (b_k - beta_k) / 2 for active jobs. Then
+At log prices pi, let b_k(pi) be the money a best reply spends on job k, a = alpha / sum alpha over
+the user's active jobs, beta = f p / (1 - f), and g_k = (b_k - beta_k) / 2 for active jobs. Then
 
     d b_k = g_k d pi_k - a_k sum over the user's active jobs of g_l d pi_l,
 
-one diagonal and one rank-one block per user, and the excess money m_j = sum b + fixed - p_j C_j has Jacobian -N with
-N = diag(p C - sum g) + sum over users of a g'. Jobs enter and leave the active set, so the method is a semismooth one.
+one diagonal and one rank-one block per user, and the excess money m_j = sum b + fixed - p_j C_j has
+Jacobian -N with N = diag(p C - sum g) + sum over users of a g'. Jobs enter and leave the active
+set, so the method is a semismooth one.
 """
 
 from __future__ import annotations
@@ -62,24 +64,31 @@ def jacobian(arena: Arena, at: Reply, damping: float = 0.0) -> UserBlocks:
     share = slope / np.where(total > 0, total, 1.0)[arena.user]
     gain = np.where(active, (at.bids - floor) / 2, 0.0)
     diagonal = at.price * arena.market.capacity - total_by(arena.server, gain, arena.market.servers)
-    return UserBlocks(diagonal * (1 + damping), share, gain, arena.user, arena.server, arena.market.users)
+    return UserBlocks(
+        diagonal * (1 + damping), share, gain, arena.user, arena.server, arena.market.users
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonRun:
-    """Where Newton's method ended: its best replies, steps taken, and whether the tolerance was met."""
+    """Where Newton's method ended: its best replies, steps taken, and whether the tolerance was
+    met.
+    """
 
     best: Reply
     steps: int
     done: bool
 
 
-def newton(arena: Arena, price: Floats, tolerance: float, *, most: int = 40, over: object = None) -> NewtonRun:
-    """Newton steps on log prices from `price` until the excess demand is within `tolerance`, or no step helps.
+def newton(
+    arena: Arena, price: Floats, tolerance: float, *, most: int = 40, over: object = None
+) -> NewtonRun:
+    """Newton steps on log prices from `price` until the excess demand is within `tolerance`, or no
+    step helps.
 
-    A step is cut to a factor e per price, halved while the excess does not fall, and when that fails the diagonal is
-    raised (a step towards tatonnement). Each step costs O(jobs) for the replies and O(jobs) per iteration of the linear
-    solver.
+    A step is cut to a factor e per price, halved while the excess does not fall, and when that
+    fails the diagonal is raised (a step towards tatonnement). Each step costs O(jobs) for the
+    replies and O(jobs) per iteration of the linear solver.
     """
     at = reply(arena, price)
     traded = arena.traded
@@ -90,7 +99,9 @@ def newton(arena: Arena, price: Floats, tolerance: float, *, most: int = 40, ove
         if callable(over) and over():
             return NewtonRun(at, step, False)
         rtol = min(1e-2, max(1e-10, 0.1 * tolerance / max(at.error, 1e-300), 0.1 * at.error))
-        direction = solve_blocks(jacobian(arena, at, damping), np.where(traded, at.excess, 0.0), rtol)
+        direction = solve_blocks(
+            jacobian(arena, at, damping), np.where(traded, at.excess, 0.0), rtol
+        )
         direction = direction * min(1.0, 1.0 / max(float(np.abs(direction).max()), 1e-300))
         found = None
         for halving in range(6):
@@ -109,6 +120,8 @@ def newton(arena: Arena, price: Floats, tolerance: float, *, most: int = 40, ove
 
 
 def _norm(at: Reply, arena: Arena) -> float:
-    """The merit that a step must lower: the excess relative to each server's worth, root of the sum of squares."""
+    """The merit that a step must lower: the excess relative to each server's worth, root of the sum
+    of squares.
+    """
     worth = at.price * arena.market.capacity
     return float(np.linalg.norm(at.excess[worth > 0] / worth[worth > 0]))

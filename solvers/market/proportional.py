@@ -1,4 +1,6 @@
-"""Proportional response dynamics: users bid in proportion to what their cores do for them (thesis section 3.3.2)."""
+"""Proportional response dynamics: users bid in proportion to what their cores do for them (thesis
+section 3.3.2).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from .arena import Arena
 Rule = Literal["corrected", "printed"]
 
 _LEAST_BID = 1e-60
-"""A bid of exactly 0 would stay 0 for ever (any fixed point is an equilibrium only from positive bids)."""
+"""A bid of exactly 0 would stay 0 for ever (any fixed point is an equilibrium only from positive
+bids).
+"""
 
 
 def equal_bids(arena: Arena) -> Floats:
@@ -35,9 +39,10 @@ def bids_at(arena: Arena, price: Floats, cores: Floats) -> Floats:
 def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Floats, Floats]:
     """One round: prices from bids, then bids from prices.
 
-    The conditions for a best reply give U_ij = sqrt(w_ij f_ij p_j) s_ij(x_ij): at a fixed point the money on a job is
-    proportional to it. The thesis prints sqrt(f_ij p_j) w_ij s_ij, whose fixed points are the equilibria of the market
-    with works w^2; the two agree when work does not vary within a user.
+    The conditions for a best reply give U_ij = sqrt(w_ij f_ij p_j) s_ij(x_ij): at a fixed point the
+    money on a job is proportional to it. The thesis prints sqrt(f_ij p_j) w_ij s_ij, whose fixed
+    points are the equilibria of the market with works w^2; the two agree when work does not vary
+    within a user.
 
     Returns
     -------

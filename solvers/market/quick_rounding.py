@@ -1,4 +1,6 @@
-"""Whole cores by a rule: every job gets its cores rounded down, and the spare cores are given out in an order."""
+"""Whole cores by a rule: every job gets its cores rounded down, and the spare cores are given out
+in an order.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,18 @@ _NOISE = 1e-9  # 2.9999999999 cores are three
 
 
 def round_by(market: Market, allocation: Allocation, rule: Rule) -> Allocation:
-    """The allocation in whole cores by a rule (`round_cores` says what the rules are), prices kept."""
+    """The allocation in whole cores by a rule (`round_cores` says what the rules are), prices
+    kept.
+    """
     whole, spare, open_jobs = split(market, allocation)
     give = _by_remainder if rule == "largest-remainder" else _by_deficit
     return Allocation(give(market, allocation.cores, whole, spare, open_jobs), allocation.price)
 
 
 def split(market: Market, allocation: Allocation) -> tuple[Floats, Integers, Integers]:
-    """Cores rounded down (k,), cores each server has left to give (m,), and the jobs that were rounded down."""
+    """Cores rounded down (k,), cores each server has left to give (m,), and the jobs that were
+    rounded down.
+    """
     whole = np.floor(allocation.cores + _NOISE)
     given = total_by(market.server, allocation.cores, market.servers)
     down = total_by(market.server, whole, market.servers)
@@ -34,7 +40,9 @@ def split(market: Market, allocation: Allocation) -> tuple[Floats, Integers, Int
     return whole, np.minimum(spare, most), open_jobs
 
 
-def _by_remainder(market: Market, cores: Floats, whole: Floats, spare: Integers, open_jobs: Integers) -> Floats:
+def _by_remainder(
+    market: Market, cores: Floats, whole: Floats, spare: Integers, open_jobs: Integers
+) -> Floats:
     server = market.server[open_jobs]
     order = np.lexsort((open_jobs, -np.round(cores[open_jobs] - whole[open_jobs], 9), server))
     ranked = open_jobs[order]
@@ -45,12 +53,16 @@ def _by_remainder(market: Market, cores: Floats, whole: Floats, spare: Integers,
     return result
 
 
-def _by_deficit(market: Market, cores: Floats, whole: Floats, spare: Integers, open_jobs: Integers) -> Floats:
+def _by_deficit(
+    market: Market, cores: Floats, whole: Floats, spare: Integers, open_jobs: Integers
+) -> Floats:
     before = user_utilities(market, cores)
     now = user_utilities(market, whole)
     gain = job_utilities(market, whole + 1) - job_utilities(market, whole)
     waiting: dict[int, list[int]] = {}
-    for job in open_jobs[np.lexsort((open_jobs, gain[open_jobs]))].tolist():  # a user's most helpful job last
+    for job in open_jobs[
+        np.lexsort((open_jobs, gain[open_jobs]))
+    ].tolist():  # a user's most helpful job last
         waiting.setdefault(int(market.user[job]), []).append(job)
     left = spare.copy()
     result = whole.copy()

@@ -1,7 +1,8 @@
-"""Whole cores from fractions: every job gets its cores rounded down or up, every server what it gave before.
+"""Whole cores from fractions: every job gets its cores rounded down or up, every server what it
+gave before.
 
-The thesis (section 3.4.4) says that rounding brings slight envy, and not how it rounds. With fewer cores than jobs no
-rounding can be fair: somebody gets nothing.
+The thesis (section 3.4.4) says that rounding brings slight envy, and not how it rounds. With fewer
+cores than jobs no rounding can be fair: somebody gets nothing.
 """
 
 from __future__ import annotations
@@ -19,29 +20,39 @@ Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 
 
 def validate_rounding(market: Market, rounding: str, time_limit: float | None = None) -> None:
-    """Refuse a rounding that the market does not allow, or that may take for ever without a time limit."""
+    """Refuse a rounding that the market does not allow, or that may take for ever without a time
+    limit.
+    """
     if rounding == "least-envy":
         validate_least_envy(market, time_limit)
 
 
 @checked
-def round_cores(market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None) -> Allocation:
+def round_cores(
+    market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None
+) -> Allocation:
     """The allocation in whole cores, prices kept.
 
     Parameters
     ----------
-    rounding : "largest-remainder": a server's spare cores go to its jobs with the largest fractions (ties: lowest job).
-        "user-deficit": the user furthest below the utility it had takes the spare core that helps it most, again and
-        again. "least-envy": exact, the rounding with the best envy index (small cases, see `least_envy`).
+    rounding : "largest-remainder": a server's spare cores go to its jobs with the largest fractions
+        (ties: lowest job). "user-deficit": the user furthest below the utility it had takes the
+        spare core that helps it most, again and again. "least-envy": exact, the rounding with the
+        best envy index (small cases, see `least_envy`).
     time_limit : seconds, for "least-envy".
     """
     return round_until(market, allocation, rounding, time_limit)[0]
 
 
 def round_until(
-    market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None, stop: Stop = Stop.FINISHED
+    market: Market,
+    allocation: Allocation,
+    rounding: Rounding,
+    time_limit: float | None = None,
+    stop: Stop = Stop.FINISHED,
 ) -> tuple[Allocation, Stop]:
-    """As `round_cores`, for a method that stopped with `stop`; beside the answer, why the two together stopped.
+    """As `round_cores`, for a method that stopped with `stop`; beside the answer, why the two
+    together stopped.
 
     After an interrupt the least envy is no longer sought: the user-deficit rule takes its place.
     """
@@ -51,7 +62,9 @@ def round_until(
     if rounding == "none":
         return allocation, stop
     if rounding == "least-envy":
-        left = None if time_limit is None else max(time_limit, 0.1)  # what a clock has left may be nothing
+        left = (
+            None if time_limit is None else max(time_limit, 0.1)
+        )  # what a clock has left may be nothing
         run = least_envy(market, allocation, time_limit=left)
         assert isinstance(run.solution, Allocation)
         return run.solution, run.stop if run.stop is not Stop.FINISHED else stop

@@ -1,9 +1,10 @@
 """The last digits of an equilibrium of homogeneous utilities, beyond an engine's tolerance.
 
-Linear utilities end exactly on a forest (`forest`). With CES utilities, elasticity s = 1 / (1 - rho), and Cobb-Douglas ones,
-s = 1, a user's bids b are in proportion to w^s p^(1 - s). The logarithm of the money bid on a server over the worth of its cores
-has the Jacobian -N / (sum b) in log prices, N = diag(s sum b) + (1 - s) sum over users of b b' / B. It is positive definite for
-s <= 1 and an M-matrix for s > 1, at any prices, and Newton's method takes few steps.
+Linear utilities end exactly on a forest (`forest`). With CES utilities, elasticity s = 1 / (1 -
+rho), and Cobb-Douglas ones, s = 1, a user's bids b are in proportion to w^s p^(1 - s). The
+logarithm of the money bid on a server over the worth of its cores has the Jacobian -N / (sum b) in
+log prices, N = diag(s sum b) + (1 - s) sum over users of b b' / B. It is positive definite for s <=
+1 and an M-matrix for s > 1, at any prices, and Newton's method takes few steps.
 """
 
 from __future__ import annotations
@@ -25,9 +26,14 @@ _NEAR = 1e-6  # beyond which the answer is not worth a look
 
 
 def sharpened(
-    arena: Arena, utility: Family, rho: float, start: Allocation, over: Callable[[], bool] = lambda: False
+    arena: Arena,
+    utility: Family,
+    rho: float,
+    start: Allocation,
+    over: Callable[[], bool] = lambda: False,
 ) -> Allocation | None:
-    """The equilibrium next to `start`; None when there is no way to it from there, or when time is up.
+    """The equilibrium next to `start`; None when there is no way to it from there, or when time is
+    up.
 
     Parameters
     ----------
@@ -43,15 +49,21 @@ def sharpened(
     return _newton(arena, 1.0 if utility == "cobb-douglas" else 1 / (1 - rho), price, over)
 
 
-def _newton(arena: Arena, elasticity: float, price: Floats, over: Callable[[], bool]) -> Allocation | None:
-    """Newton steps on log prices, halved while they do not help, until the bids buy exactly what there is."""
+def _newton(
+    arena: Arena, elasticity: float, price: Floats, over: Callable[[], bool]
+) -> Allocation | None:
+    """Newton steps on log prices, halved while they do not help, until the bids buy exactly what
+    there is.
+    """
     servers, users = arena.market.servers, arena.market.users
     bids, given, excess = _asked(arena, elasticity, price)
     for _ in range(_STEPS):
         if np.abs(excess).max() <= _SETTLED or over():
             break
         share = bids / np.where(arena.budget > 0, arena.budget, 1.0)[arena.user]
-        blocks = UserBlocks(elasticity * given, (1 - elasticity) * share, bids, arena.user, arena.server, users)
+        blocks = UserBlocks(
+            elasticity * given, (1 - elasticity) * share, bids, arena.user, arena.server, users
+        )
         step = np.clip(solve_blocks(blocks, given * excess, 1e-12), -_LONGEST, _LONGEST)
         for halving in range(_HALVINGS):
             trial = price * np.exp(0.5**halving * step)
@@ -68,7 +80,9 @@ def _newton(arena: Arena, elasticity: float, price: Floats, over: Callable[[], b
 
 
 def _asked(arena: Arena, elasticity: float, price: Floats) -> tuple[Floats, Floats, Floats]:
-    """Bids (j,), the money on each server (m,), and its logarithm over the worth of the cores (0 where nobody bids)."""
+    """Bids (j,), the money on each server (m,), and its logarithm over the worth of the cores (0
+    where nobody bids).
+    """
     bids = _bids(arena, elasticity, price)
     given = total_by(arena.server, bids, arena.market.servers)
     traded = arena.traded

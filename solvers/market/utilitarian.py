@@ -22,13 +22,14 @@ def utilitarian(
 ) -> Outcome:
     """Find the allocation with the most total utility, server by server.
 
-    Fractional: on each server the jobs' marginal utilities are made equal, in closed form as in a best reply. The bound is
-    the Lagrangian dual at that marginal utility, computed on its own.
+    Fractional: on each server the jobs' marginal utilities are made equal, in closed form as in a
+    best reply. The bound is the Lagrangian dual at that marginal utility, computed on its own.
 
-    Whole cores (`whole`): each core in turn to the job that gains most by it (G-II of the thesis, section 3.4.1). That is
-    exact: let the gains of each job fall with its cores (s is concave), so the gains the greedy takes are the C largest of
-    all gains on the server. Any allocation of C whole cores collects, for each job, its first x_k gains: a set of C gains,
-    worth no more than the C largest. Ties go to the lowest job. A server uses the whole part of its capacity.
+    Whole cores (`whole`): each core in turn to the job that gains most by it (G-II of the thesis,
+    section 3.4.1). That is exact: let the gains of each job fall with its cores (s is concave), so
+    the gains the greedy takes are the C largest of all gains on the server. Any allocation of C
+    whole cores collects, for each job, its first x_k gains: a set of C gains, worth no more than
+    the C largest. Ties go to the lowest job. A server uses the whole part of its capacity.
 
     Parameters
     ----------
@@ -36,8 +37,9 @@ def utilitarian(
 
     Notes
     -----
-    O(jobs) times about ten passes; whole cores O(jobs) times about sixty (bisection on the last gain), whatever the cores.
-    Jobs with f = 0 run at full speed on a sliver of a core, or, in whole cores, on one. `rng` is not used.
+    O(jobs) times about ten passes; whole cores O(jobs) times about sixty (bisection on the last
+    gain), whatever the cores. Jobs with f = 0 run at full speed on a sliver of a core, or, in whole
+    cores, on one. `rng` is not used.
 
     Examples
     --------
@@ -51,8 +53,13 @@ def utilitarian(
     value = float(job_utilities(instance, cores).sum())
     bound = max(value, bound)
     clock.note(value, bound, "filled")
-    certificate = {"cores": "whole" if whole else "fractional", "bound": "Lagrangian dual at the price of the last core"}
-    return Outcome(Allocation(cores), bound, Status.OPTIMAL, certificate=certificate, trace=tuple(clock.trace))
+    certificate = {
+        "cores": "whole" if whole else "fractional",
+        "bound": "Lagrangian dual at the price of the last core",
+    }
+    return Outcome(
+        Allocation(cores), bound, Status.OPTIMAL, certificate=certificate, trace=tuple(clock.trace)
+    )
 
 
 @checked
@@ -62,43 +69,60 @@ def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocati
 
 
 def total_bound(market: Market, *, whole: bool = False) -> float:
-    """The most total utility any allocation can have, fractional or of whole cores (a dual value, so never too low)."""
+    """The most total utility any allocation can have, fractional or of whole cores (a dual value,
+    so never too low).
+    """
     return (_whole(market) if whole else _fractional(market, market.work))[1]
 
 
 def weighted_bound(market: Market, weight: Floats) -> float:
-    """The most that sum weight_k w_k s(x_k) can be over all fractional allocations (a dual value, so never too low)."""
+    """The most that sum weight_k w_k s(x_k) can be over all fractional allocations (a dual value,
+    so never too low).
+    """
     return weighted_optimum(market, weight)[1]
 
 
 def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
-    """(k,) the cores with the most sum weight_k w_k s(x_k), and a bound on it that is never too low."""
+    """(k,) the cores with the most sum weight_k w_k s(x_k), and a bound on it that is never too
+    low.
+    """
     return _fractional(market, market.work * weight)
 
 
 def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
-    """The best cores when a job's work is `work`, and the dual bound sum_j mu_j C_j + sum_k max_x (w s(x) - mu x)."""
+    """The best cores when a job's work is `work`, and the dual bound sum_j mu_j C_j + sum_k max_x
+    (w s(x) - mu x).
+    """
     useful = work > 0
     serial = useful & (market.parallel_fraction == 0)
     moving = useful & ~serial
     number = np.bincount(market.server[serial], minlength=market.servers)
     alone = (number > 0) & (np.bincount(market.server[moving], minlength=market.servers) == 0)
-    kept = market.capacity * np.where(alone, 1.0, SLIVER) * (number > 0)  # cores set aside for the serial jobs
+    kept = (
+        market.capacity * np.where(alone, 1.0, SLIVER) * (number > 0)
+    )  # cores set aside for the serial jobs
     paid = np.ones(market.jobs)
     answer = fill(work, market.parallel_fraction, paid, market.server, market.capacity - kept)
     cores = answer.amount + np.where(serial, (kept / np.maximum(number, 1))[market.server], 0.0)
-    mu = np.divide(1.0, answer.level**2, out=np.zeros(market.servers), where=np.isfinite(answer.level))
+    mu = np.divide(
+        1.0, answer.level**2, out=np.zeros(market.servers), where=np.isfinite(answer.level)
+    )
     price = np.where(moving, mu[market.server], 0.0)
     gain = np.zeros(market.jobs)
     gain[serial] = work[serial]
     f, w = market.parallel_fraction, work
-    # Linear jobs: mu is at least their work by the cap on the level, up to rounding, and their best net gain is 0.
+    # Linear jobs: mu is at least their work by the cap on the level, up to rounding, and their best
+    # net gain is 0.
     curved = moving & (f < 1)
     best = np.zeros(market.jobs)
     root = np.sqrt(w[curved] * f[curved] / np.where(price[curved] > 0, price[curved], 1.0))
     best[curved] = np.maximum(0.0, (root - f[curved]) / (1 - f[curved]))
-    gain[curved] = np.maximum(0.0, w[curved] * speedup(best[curved], f[curved]) - price[curved] * best[curved])
-    lift = np.zeros(market.servers)  # rounding of mu below a linear job's work would make the dual unbounded
+    gain[curved] = np.maximum(
+        0.0, w[curved] * speedup(best[curved], f[curved]) - price[curved] * best[curved]
+    )
+    lift = np.zeros(
+        market.servers
+    )  # rounding of mu below a linear job's work would make the dual unbounded
     np.maximum.at(lift, market.server[moving & (f == 1)], w[moving & (f == 1)])
     bound = float((np.maximum(mu, lift) * market.capacity).sum() + gain.sum())
     return cores, bound
@@ -116,7 +140,9 @@ def _whole(market: Market) -> tuple[Floats, float]:
     low = np.zeros(market.servers)  # at or below the last gain taken: at least `total` are
     for _ in range(200):
         middle = np.where(low > 0, np.sqrt(low) * np.sqrt(high), high * 2.0**-60)
-        taken = total_by(market.server, _count(market, middle[market.server], total), market.servers)
+        taken = total_by(
+            market.server, _count(market, middle[market.server], total), market.servers
+        )
         enough = taken >= total
         low, high = np.where(enough, np.maximum(low, middle), low), np.where(enough, high, middle)
         if (high <= low * (1 + 4e-16)).all() or not (high > 1e-290).any():
@@ -124,14 +150,17 @@ def _whole(market: Market) -> tuple[Floats, float]:
     cores = _count(market, high[market.server], total)
     left = total - total_by(market.server, cores, market.servers).astype(np.int64)
     most = _count(market, low[market.server], total)
-    # The dual at the price `low` of a core: every job buys while it gains at least that, and cores are paid for.
+    # The dual at the price `low` of a core: every job buys while it gains at least that, and cores
+    # are paid for.
     paid = low[market.server]
     bound = float((job_utilities(market, most) - paid * most).sum() + (low * total).sum())
     return _fill_ties(market, cores, left, most), bound
 
 
 def _count(market: Market, least: Floats, total: Integers) -> Floats:
-    """(k,) how many of a job's gains are at least `least`: the first is w, the (c+1)st w f / ((f + (1-f) c)(f + (1-f)(c+1)))."""
+    """(k,) how many of a job's gains are at least `least`: the first is w, the (c+1)st w f / ((f +
+    (1-f) c)(f + (1-f)(c+1))).
+    """
     f, w = market.parallel_fraction, market.work
     most = total[market.server].astype(float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -155,7 +184,9 @@ def gain_of_core(market: Market, cores: Floats) -> Floats:
 
 
 def _fill_ties(market: Market, cores: Floats, left: Integers, most: Floats) -> Floats:
-    """Give what is left to jobs whose next gains equal the last one taken (to rounding), lowest job first."""
+    """Give what is left to jobs whose next gains equal the last one taken (to rounding), lowest job
+    first.
+    """
     room = np.maximum(most - cores, 0)
     order = np.lexsort((np.arange(market.jobs), market.server))
     filled = np.cumsum(room[order])

@@ -13,8 +13,8 @@ from .utilitarian import weighted_bound
 def family_bound(market: Market, family: Homogeneous, allocation: Allocation) -> float:
     """An upper bound on the Nash welfare of utilities of degree one, from the prices alone.
 
-    For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all allocations, v_i the utility of
-    the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
+    For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all
+    allocations, v_i the utility of the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
     """
     assert allocation.price is not None
     price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
@@ -25,7 +25,9 @@ def family_bound(market: Market, family: Homogeneous, allocation: Allocation) ->
 
 
 def welfare_bound(market: Market, worth: Floats) -> float:
-    """An upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no solver is trusted."""
+    """An upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no
+    solver is trusted.
+    """
     active = market.active
     total = float(market.budget[active].sum())
     if total == 0 or (worth[active] <= 0).any():

@@ -1,10 +1,11 @@
 """The most Nash welfare of Amdahl utilities, by Newton steps along a central path as in `interior`.
 
-At the answer all jobs with cores on a server have the same p = q_i w s'(x), q_i = B_i / u_i, and no other job would pay more.
-These are the conditions of `interior`, where a user's rule was to spend its budget and now is q_i u_i = B_i; a user's jobs of
-f = 0 stand in u_i as a constant. The path begins at cores that are all given and multipliers that exceed what any job would
-pay, so that little is left to mend; and mu is a job's share of its server where that is less than its share of its user's
-money, so that servers worth next to nothing are settled too.
+At the answer all jobs with cores on a server have the same p = q_i w s'(x), q_i = B_i / u_i, and no
+other job would pay more. These are the conditions of `interior`, where a user's rule was to spend
+its budget and now is q_i u_i = B_i; a user's jobs of f = 0 stand in u_i as a constant. The path
+begins at cores that are all given and multipliers that exceed what any job would pay, so that
+little is left to mend; and mu is a job's share of its server where that is less than its share of
+its user's money, so that servers worth next to nothing are settled too.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from .welfare_bounds import welfare_bound
 
 _ATTEMPTS = 3  # paths, each from where the last one ended
 _MOST_STEPS = 100  # of a path; about twenty are usual
-_LOOK = 1e-6  # mean x z, relative to all money, from which welfare and bound are compared after every step
+# mean x z, relative to all money, from which welfare and bound are compared after every step
+_LOOK = 1e-6
 _ENOUGH = 0.3 * AGREE  # of the welfare: where welfare and bound agree without doubt
 
 
 def most_welfare(market: Market, clock: Clock) -> tuple[Allocation, float, float, Stop, int]:
-    """Cores and multipliers, their welfare, a bound on any welfare, why it stopped, and how many steps it took."""
+    """Cores and multipliers, their welfare, a bound on any welfare, why it stopped, and how many
+    steps it took.
+    """
     arena = Arena.of(market)
     bids = equal_bids(arena)
     price = arena.price_of(bids)
@@ -66,7 +70,9 @@ def _judged(arena: Arena, cores: Floats, price: Floats) -> tuple[Allocation, flo
     return allocation, welfare_of(arena.market, worth), welfare_bound(arena.market, worth)
 
 
-def _better(one: tuple[Allocation, float, float], other: tuple[Allocation, float, float]) -> tuple[Allocation, float, float]:
+def _better(
+    one: tuple[Allocation, float, float], other: tuple[Allocation, float, float]
+) -> tuple[Allocation, float, float]:
     """The one that proves more of itself, with the lower of the two bounds."""
     found = other if other[2] - other[1] < one[2] - one[1] else one
     return found[0], found[1], float(np.fmin(one[2], other[2]))
@@ -81,7 +87,8 @@ class WelfarePath:
 
     Attributes
     ----------
-    at : cores, slack z, money per utility q and multipliers p, the last as prices in units of the mean budget.
+    at : cores, slack z, money per utility q and multipliers p, the last as prices in units of the
+        mean budget.
     barrier : mean x z when the last step was taken, relative to all money.
     """
 
@@ -90,25 +97,36 @@ class WelfarePath:
         market, budget = arena.market, arena.budget
         largest = np.zeros(market.users)
         np.maximum.at(largest, arena.user, market.work[arena.job])
-        self._serial = ratio(total_by(market.user[arena.serial], market.work[arena.serial], market.users), largest)
+        self._serial = ratio(
+            total_by(market.user[arena.serial], market.work[arena.serial], market.users), largest
+        )
         cores = np.maximum(cores, least * market.capacity[arena.server])
-        cores = cores * ratio(market.capacity, total_by(arena.server, cores, market.servers))[arena.server]
+        cores = (
+            cores
+            * ratio(market.capacity, total_by(arena.server, cores, market.servers))[arena.server]
+        )
         money = np.where(budget > 0, ratio(budget, self._worth(cores), 1.0), 1.0)
         paid = money[arena.user] * arena.work * marginal_speedup(cores, arena.fraction)
         price = np.zeros(market.servers)
         np.maximum.at(price, arena.server, paid)
-        price = np.where(price > 0, 1.1 * price, np.where(arena.fixed > 0, arena.fixed / market.capacity, 1.0))
+        price = np.where(
+            price > 0, 1.1 * price, np.where(arena.fixed > 0, arena.fixed / market.capacity, 1.0)
+        )
         self.at = Point(cores, price[arena.server] - paid, money, price)
         self.barrier = np.inf
         users = np.bincount(arena.user, minlength=market.users)
         servers = np.bincount(arena.server, minlength=market.servers)
         share = (budget / np.maximum(users, 1))[arena.user]
-        self._weight = np.minimum(share, (price * market.capacity / np.maximum(servers, 1))[arena.server])
+        self._weight = np.minimum(
+            share, (price * market.capacity / np.maximum(servers, 1))[arena.server]
+        )
 
     def _worth(self, cores: Floats) -> Floats:
         """(n,) utilities in the arena's units of work."""
         return self._serial + total_by(
-            self.arena.user, self.arena.work * speedup(cores, self.arena.fraction), self.arena.market.users
+            self.arena.user,
+            self.arena.work * speedup(cores, self.arena.fraction),
+            self.arena.market.users,
         )
 
     def step(self) -> bool:
@@ -125,16 +143,21 @@ class WelfarePath:
         product = at.cores * at.slack
         self.barrier = float(product.sum() / arena.budget.sum())
         if self.barrier <= 1e-16:
-            return False  # what gaps remain are the linear solver's, and further steps do not close them
+            # what gaps remain are the linear solver's, and further steps do not close them
+            return False
         mean = product / self._weight
         centering = 0.1 if mean.min() > 1e-2 * mean.mean() else 0.4
-        curve = 2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal  # -w s''
+        curve = (
+            2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal
+        )  # -w s''
         resistance = at.slack / at.cores + money * curve
         pull = centering * self.barrier * self._weight / at.cores - at.slack - open_slack
         users, servers = market.users, market.servers
         weight = worth + at.money * total_by(user, marginal**2 / resistance, users)
         per_weight = at.money / np.where(weight > 0, weight, 1.0)
-        own = ratio(open_budget - at.money * total_by(user, marginal * pull / resistance, users), weight)
+        own = ratio(
+            open_budget - at.money * total_by(user, marginal * pull / resistance, users), weight
+        )
         tie = paid * marginal / resistance
         diagonal = total_by(server, paid**2 / resistance, servers) + arena.fixed
         blocks = UserBlocks(diagonal, -tie, per_weight[user] * tie, user, server, users)

@@ -19,16 +19,21 @@ from .utilitarian import greedy_cores
 _MOST_ROUNDS = 200  # programs solved, one for each allocation that is weighed
 
 
-def whole_nash_welfare(market: Market, *, time_limit: float | None = None, report: Report | None = None) -> Outcome:
-    """The whole-core allocation with the most Nash welfare, by a MIP whose logarithms are cut by tangents.
+def whole_nash_welfare(
+    market: Market, *, time_limit: float | None = None, report: Report | None = None
+) -> Outcome:
+    """The whole-core allocation with the most Nash welfare, by a MIP whose logarithms are cut by
+    tangents.
 
-    log u lies below each of its tangents, so the program with some tangents bounds the welfare from above, and its point
-    bounds it from below. Tangents at that point are added and the point itself, whose welfare is then known, is excluded,
-    until no other allocation can be better than the best one seen: an engine's tolerance leaves no gap between the two. A
-    market where no allocation gives every user a core has welfare 0, proved by the program without objective.
+    log u lies below each of its tangents, so the program with some tangents bounds the welfare from
+    above, and its point bounds it from below. Tangents at that point are added and the point
+    itself, whose welfare is then known, is excluded, until no other allocation can be better than
+    the best one seen: an engine's tolerance leaves no gap between the two. A market where no
+    allocation gives every user a core has welfare 0, proved by the program without objective.
     """
     require_small(market, time_limit)
     clock = Clock(time_limit, report)
+    # begin at the greedy allocation, whose point gives the first tangents
     users = np.flatnonzero(market.active)
     total = float(market.budget[users].sum())
     best = greedy_cores(market)
@@ -36,22 +41,34 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
         return Outcome(best, 1.0, Status.OPTIMAL)
     cuts = [np.maximum(user_utilities(market, best.cores)[users], 1e-3 * market.work.max())]
     seen: list[Floats] = []
-    value, bound, stop = welfare_of(market, user_utilities(market, best.cores)), np.inf, Stop.FINISHED
+    value, bound, stop = (
+        welfare_of(market, user_utilities(market, best.cores)),
+        np.inf,
+        Stop.FINISHED,
+    )
     largest = scale(market, "nash_welfare")
     try:
         for _ in range(_MOST_ROUNDS):
+            # the program with the tangents so far, without the allocations weighed already
             columns, program = _tangent_program(market, users, cuts, seen)
             answer = _solved(program, clock)
             if answer.status is Status.INFEASIBLE:
                 if not seen:
-                    return Outcome(best, 0.0, Status.OPTIMAL, certificate={"zero": "some user must go without a core"})
+                    return Outcome(
+                        best,
+                        0.0,
+                        Status.OPTIMAL,
+                        certificate={"zero": "some user must go without a core"},
+                    )
                 bound = value  # every allocation was weighed
                 break
             stop = answer.stop
+            # the engine bounds what is not weighed yet; what is weighed has its own value
             if answer.bound is not None:
                 bound = min(bound, max(value, float(np.exp(-answer.bound / total))))
             if answer.point is None:
                 break
+            # weigh its allocation
             cores = columns.cores(market, answer.point)
             utility = user_utilities(market, cores)
             if welfare_of(market, utility) > value:
@@ -60,6 +77,7 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
             clock.note(value, bound, f"{len(cuts)} tangents")
             if agree(value, bound, largest) or stop is not Stop.FINISHED:
                 break
+            # cut it off, and bend the logarithms at its utilities
             cuts.append(utility[users])
             seen.append(cores)
     except KeyboardInterrupt:
@@ -67,7 +85,14 @@ def whole_nash_welfare(market: Market, *, time_limit: float | None = None, repor
     proved = agree(value, bound, largest)
     certificate = {"tangents": len(cuts)}
     known = float(max(bound, value)) if np.isfinite(bound) else None
-    return Outcome(best, known, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, tuple(clock.trace))
+    return Outcome(
+        best,
+        known,
+        Status.OPTIMAL if proved else Status.FEASIBLE,
+        stop,
+        certificate,
+        tuple(clock.trace),
+    )
 
 
 def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
@@ -78,14 +103,20 @@ def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
     return solve_program(program, time_limit=left)
 
 
-def _tangent_program(market: Market, users: Integers, cuts: list[Floats], seen: list[Floats]) -> tuple[CoreColumns, Any]:
-    """Minimize -sum B_i t_i with t_i below the tangents of log u_i at the points given; everybody gets a core.
+def _tangent_program(
+    market: Market, users: Integers, cuts: list[Floats], seen: list[Floats]
+) -> tuple[CoreColumns, Any]:
+    """Minimize -sum B_i t_i with t_i below the tangents of log u_i at the points given; everybody
+    gets a core.
 
     The allocations `seen`, cores (k,) each, are excluded: one column at least is another one.
     """
     columns = core_columns(market)
     builder = columns.builder
-    lowest, highest = np.log(market.work[market.useful].min()) - 50.0, np.log(market.work.sum() * market.capacity.max() + 1) + 1
+    lowest, highest = (
+        np.log(market.work[market.useful].min()) - 50.0,
+        np.log(market.work.sum() * market.capacity.max() + 1) + 1,
+    )
     level = builder.columns(len(users), lower=lowest, upper=highest, cost=-market.budget[users])
     for place, user in enumerate(users.tolist()):
         mine = np.flatnonzero(columns.user == user)
@@ -94,7 +125,9 @@ def _tangent_program(market: Market, users: Integers, cuts: list[Floats], seen: 
         for point in {float(cut[place]) for cut in cuts if cut[place] > 0}:
             # t <= log v + (u - v) / v
             builder.row(
-                np.concatenate([own, [level[place]]]), np.concatenate([gain / point, [-1.0]]), lower=1.0 - float(np.log(point))
+                np.concatenate([own, [level[place]]]),
+                np.concatenate([gain / point, [-1.0]]),
+                lower=1.0 - float(np.log(point)),
             )
     for cores in seen:
         taken = columns.core <= cores[columns.job]

@@ -1,1 +1,3 @@
-"""Refusal scheduling: the event simulation (compiled, and its plain-Python twin) and the fluid linear program."""
+"""Refusal scheduling: the event simulation (compiled, and its plain-Python twin) and the fluid
+linear program.
+"""

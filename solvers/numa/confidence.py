@@ -1,20 +1,25 @@
 """95 % confidence intervals of means and quantiles, from one run whose tasks are correlated.
 
-A queue at load .9 remembers itself for hundreds of tasks, so that batches of a short run are correlated, and a run without a
-long queue shows neither how long queues get nor how long they last. Five things keep the intervals honest:
+A queue at load .9 remembers itself for hundreds of tasks, so that batches of a short run are
+correlated, and a run without a long queue shows neither how long queues get nor how long they last.
+Five things keep the intervals honest:
 
-- the batches' means are taken as an autoregressive process of order one (as in ASAP3, Steiger et al. 2005, and N-Skart,
-  Tafazzoli et al. 2011), with the measured lag-one correlation corrected for its bias (Marriott and Pope 1954) and raised by
-  RAISED standard errors and more where it is strong: windows without a long queue understate both it and the variance;
-- Student's law with the degrees of freedom that this estimate has (delta method: k / (1 + 2 g) for k batches whose
-  correlation multiplies the variance by g);
-- a quantile's error is that of the share of tasks below it over the density there (Bahadur's representation), the density
-  from the quantiles on both sides as in an exponential tail;
-- for a high quantile that few independent tasks pass, the correlation measured at lower ones counts if it is stronger;
-- intervals are of equal width up and down on a scale of logarithms, and the longer side is reported.
+- the batches' means are taken as an autoregressive process of order one (as in ASAP3, Steiger et
+  al. 2005, and N-Skart, Tafazzoli et al. 2011), with the measured lag-one correlation corrected for
+  its bias (Marriott and Pope 1954) and raised by RAISED standard errors and more where it is
+  strong: windows without a long queue understate both it and the variance;
+- Student's law with the degrees of freedom that this estimate has (delta method: k / (1 + 2 g) for
+  k batches whose correlation multiplies the variance by g);
+- a quantile's error is that of the share of tasks below it over the density there (Bahadur's
+  representation), the density from the quantiles on both sides as in an exponential tail;
+- for a high quantile that few independent tasks pass, the correlation measured at lower ones counts
+  if it is stronger;
+- intervals are of equal width up and down on a scale of logarithms, and the longer side is
+  reported.
 
-RAISED and STRONGEST are set so that the intervals hold the closed forms of M/M/c in 90 to 99 % of the runs, from 1 to 256
-cores, loads of .5 to .95 and windows of 10,000 tasks on; `benchmarks/bench_numa.py --coverage` measures it.
+RAISED and STRONGEST are set so that the intervals hold the closed forms of M/M/c in 90 to 99 % of
+the runs, from 1 to 256 cores, loads of .5 to .95 and windows of 10,000 tasks on;
+`benchmarks/bench_numa.py --coverage` measures it.
 """
 
 from __future__ import annotations
@@ -37,7 +42,9 @@ ENOUGH = 40
 """Independent tasks beyond a quantile that show how strongly passing it is correlated."""
 
 RAISED = 1.4
-"""Standard errors (of a correlation of 0) by which a measured correlation r is raised, times 1 + 2 r."""
+"""Standard errors (of a correlation of 0) by which a measured correlation r is raised, times 1 + 2
+r.
+"""
 
 STRONGEST = 0.85
 """The correlation of neighboring batches is taken as no stronger."""
@@ -82,7 +89,9 @@ def noise(values: Floats) -> Noise:
 
 
 def mean_error(values: Floats) -> float:
-    """Half the width of the interval of the mean of consecutive values, 0 or more; infinite where it says nothing."""
+    """Half the width of the interval of the mean of consecutive values, 0 or more; infinite where
+    it says nothing.
+    """
     mean, found = float(values.mean()), noise(values)
     if mean <= 0:
         return 0.0
@@ -90,14 +99,17 @@ def mean_error(values: Floats) -> float:
 
 
 def wait_error(wait: Floats, response: Floats) -> float:
-    """`mean_error` of waiting times; if nobody waited, up to three in n may (95 %), and as long as the longest response."""
+    """`mean_error` of waiting times; if nobody waited, up to three in n may (95 %), and as long as
+    the longest response.
+    """
     if wait.any():
         return mean_error(wait)
     return 3 / len(wait) * float(response.max())
 
 
 def quantiles(values: Floats) -> tuple[Floats, Floats, float]:
-    """Quantiles of consecutive values >= 0 at LEVELS, half the widths of their intervals, and a correlation.
+    """Quantiles of consecutive values >= 0 at LEVELS, half the widths of their intervals, and a
+    correlation.
 
     The correlation is that of neighboring batches' shares of values up to the 95th percentile.
     """
@@ -105,7 +117,10 @@ def quantiles(values: Floats) -> tuple[Floats, Floats, float]:
     found = [noise((values <= edge).astype(float)) for edge in ladder]
     number = len(values)
     # In how many tasks there is as much to learn as in one independent task, at each level.
-    length = [max(1.0, one.variance * number / (level * (1 - level))) for one, level in zip(found, LADDER, strict=True)]
+    length = [
+        max(1.0, one.variance * number / (level * (1 - level)))
+        for one, level in zip(found, LADDER, strict=True)
+    ]
     independent = number / length[0]
     error = []
     for level in LEVELS:
@@ -113,12 +128,22 @@ def quantiles(values: Floats) -> tuple[Floats, Floats, float]:
         known = [k for k in range(place + 1) if (1 - LADDER[k]) * independent >= ENOUGH]
         longest = max(range(known[-1] if known else 0, place + 1), key=length.__getitem__)
         share = np.sqrt(level * (1 - level) * length[longest] / number)
-        error.append(_half_width(float(ladder[place]), float(share) * _slope(values, level), found[longest].freedom))
-    return ladder[[LADDER.index(level) for level in LEVELS]], np.array(error), found[LADDER.index(0.95)].correlation
+        error.append(
+            _half_width(
+                float(ladder[place]), float(share) * _slope(values, level), found[longest].freedom
+            )
+        )
+    return (
+        ladder[[LADDER.index(level) for level in LEVELS]],
+        np.array(error),
+        found[LADDER.index(0.95)].correlation,
+    )
 
 
 def _slope(values: Floats, level: float) -> float:
-    """By what fraction of itself a quantile grows with the share below it: 1 / (quantile x density)."""
+    """By what fraction of itself a quantile grows with the share below it: 1 / (quantile x
+    density).
+    """
     beyond = (1 - level) / 2
     low, middle, high = np.quantile(values, (level - beyond, level, level + beyond))
     return float((high - low) / (np.log(3) * (1 - level) * middle)) if middle > 0 else 0.0

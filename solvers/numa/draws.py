@@ -1,4 +1,6 @@
-"""Everything random in a simulation, drawn beforehand: the compiled simulation and its twin read the same arrays."""
+"""Everything random in a simulation, drawn beforehand: the compiled simulation and its twin read
+the same arrays.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,20 @@ class Draws:
 
 
 def draw(
-    instance: Numa, tasks: int, reach: int | Floats, rng: np.random.Generator, *, rate: float | None = None, backlog: int = 0
+    instance: Numa,
+    tasks: int,
+    reach: int | Floats,
+    rng: np.random.Generator,
+    *,
+    rate: float | None = None,
+    backlog: int = 0,
 ) -> Draws:
     """Draw n tasks.
 
     Parameters
     ----------
-    reach : one for all, or (K, L, D) shares, by class and memory, of the tasks with each reach (a mix of policies).
+    reach : one for all, or (K, L, D) shares, by class and memory, of the tasks with each reach (a
+        mix of policies).
     rate : arrivals [tasks/s]; the instance's when None.
     backlog : the first so many arrive together at time 0, and the others after.
     """

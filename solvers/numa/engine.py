@@ -29,24 +29,27 @@ def simulate(
 ) -> Trajectory:
     """Run tasks through a server under refusal scheduling (thesis section 4.3.2).
 
-    An arriving task takes the nearest idle core that it accepts (any of the nearest alike; `nearest=False`: any that it
-    accepts alike) and counts no refusal if there is none. A core that frees is offered to the waiting tasks, oldest first;
-    each that declines counts one refusal; a task whose count has reached the limit accepts any core. Nobody else is
-    asked once one has taken it; a core nobody takes stays idle. Events at one time: cores that free before arrivals,
-    lower cores before higher.
+    An arriving task takes the nearest idle core that it accepts (any of the nearest alike;
+    `nearest=False`: any that it accepts alike) and counts no refusal if there is none. A core that
+    frees is offered to the waiting tasks, oldest first; each that declines counts one refusal; a
+    task whose count has reached the limit accepts any core. Nobody else is asked once one has taken
+    it; a core nobody takes stays idle. Events at one time: cores that free before arrivals, lower
+    cores before higher.
 
     Parameters
     ----------
     draws : the tasks, and how far each accepts to be from its data.
     nearest : see above.
-    stop_above, stop_below, watch_from : stop once so many tasks wait, or fewer, looked at from arrival `watch_from` on.
-    go_on : called with the arrivals so far about every 0.05 s; False stops the run there, and so does Ctrl-C (without
-        `go_on` that is the caller's business).
+    stop_above, stop_below, watch_from : stop once so many tasks wait, or fewer, looked at from
+        arrival `watch_from` on.
+    go_on : called with the arrivals so far about every 0.05 s; False stops the run there, and so
+        does Ctrl-C (without `go_on` that is the caller's business).
 
     Returns
     -------
     Trajectory
-        Of all tasks; those that had arrived when it stopped have run to their start, unless a threshold stopped it.
+        Of all tasks; those that had arrived when it stopped have run to their start, unless a
+        threshold stopped it.
 
     Notes
     -----
@@ -57,7 +60,9 @@ def simulate(
     tasks = Tasks(draws.arrival, draws.service, draws.location, draws.kind, draws.pick, draws.reach)
     server, state = _server(instance, draws), _fresh(instance, len(draws))
     run = one_queue if instance.queues == "one" else processor_queues
-    limit = NO_LIMIT if instance.refusal_limit == np.inf else int(min(instance.refusal_limit, NO_LIMIT))
+    limit = (
+        NO_LIMIT if instance.refusal_limit == np.inf else int(min(instance.refusal_limit, NO_LIMIT))
+    )
     above = NO_LIMIT if stop_above is None else stop_above
     below = 0 if stop_below is None else stop_below
     track = bool((draws.reach < instance.blade_distance).any())
@@ -65,7 +70,12 @@ def simulate(
     try:
         while state.whole[NEXT] < len(draws) and not state.whole[REACHED]:
             until = min(int(state.whole[NEXT]) + CHUNK, len(draws))
-            run(tasks, server, Rules(limit, nearest, until, False, above, below, watch_from, track), state)
+            run(
+                tasks,
+                server,
+                Rules(limit, nearest, until, False, above, below, watch_from, track),
+                state,
+            )
             if go_on is not None and not go_on(until):
                 break
     except KeyboardInterrupt:  # a kernel is never cut in two: Ctrl-C comes before or after it
@@ -84,7 +94,9 @@ def _server(instance: Numa, draws: Draws) -> Any:
 
     ranks = instance.blade_distance + 1
     near = np.argsort(instance.distance, axis=1, kind="stable").astype(np.int64)
-    edge = np.stack([np.searchsorted(np.sort(row), np.arange(ranks + 1)) for row in instance.distance])
+    edge = np.stack(
+        [np.searchsorted(np.sort(row), np.arange(ranks + 1)) for row in instance.distance]
+    )
     used = np.unique(draws.reach)
     lists = [
         np.concatenate([np.flatnonzero(instance.distance[:, p] <= r) * ranks + r for r in used])

@@ -1,4 +1,6 @@
-"""The fluid program, solved and proved: the most throughput, the least link power, and the mix of policies it asks for."""
+"""The fluid program, solved and proved: the most throughput, the least link power, and the mix of
+policies it asks for.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...instances.numa.answer import POLICIES, ROUNDING, Flow, flow_by_distance, processor_work, reach
-from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy, most_power, power_bound, scale, throughput_bound
+from ...instances.numa.answer import (
+    POLICIES,
+    ROUNDING,
+    Flow,
+    flow_by_distance,
+    processor_work,
+    reach,
+)
+from ...instances.numa.bounds import (
+    Hops,
+    Picojoules,
+    Throughput,
+    link_energy,
+    most_power,
+    power_bound,
+    scale,
+    throughput_bound,
+)
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError
 from ...instances.problem.rules import checked
-from ...models.numa import ON_FACE, FluidProgram, most_power_program, off_face, power_program, throughput_program
+from ...models.numa import (
+    ON_FACE,
+    FluidProgram,
+    most_power_program,
+    off_face,
+    power_program,
+    throughput_program,
+)
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Outcome, Status, Stop, agree
 
@@ -20,7 +45,9 @@ CLOSE = 1e-7
 """Two bounds, or rates, that differ by no more than this fraction are as good as each other."""
 
 NEAR = 1e-9
-"""A throughput below the most by no more than this fraction leaves no room to speak of: the flow of the most, slowed down."""
+"""A throughput below the most by no more than this fraction leaves no room to speak of: the flow of
+the most, slowed down.
+"""
 
 ROUNDED = 5e-10
 """A throughput that passes the most by no more than this fraction is the most, rounded."""
@@ -36,7 +63,8 @@ def fluid(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
-    """Most throughput any placement can sustain in the long run, then the least link power at it (a linear program).
+    """Most throughput any placement can sustain in the long run, then the least link power at it (a
+    linear program).
 
     Parameters
     ----------
@@ -49,11 +77,12 @@ def fluid(
     Returns
     -------
     Outcome
-        A Flow; the bound is on `served_rate` and rests on processor prices alone (`throughput_bound`), which the
-        certificate holds. `certificate["levels"]` has throughput and the link power at it (with the prices that prove it,
-        see `power_bound`), `certificate["mix"]` for each
-        class the share of its tasks by the least tolerant policy that allows where they run. When the time is up before the
-        program is solved: all tasks at home, and the bound that the server's cores alone prove.
+        A Flow; the bound is on `served_rate` and rests on processor prices alone
+        (`throughput_bound`), which the certificate holds. `certificate["levels"]` has throughput
+        and the link power at it (with the prices that prove it, see `power_bound`),
+        `certificate["mix"]` for each class the share of its tasks by the least tolerant policy that
+        allows where they run. When the time is up before the program is solved: all tasks at home,
+        and the bound that the server's cores alone prove.
 
     Raises
     ------
@@ -62,9 +91,10 @@ def fluid(
 
     Notes
     -----
-    Exact for the long run: no policy that keeps its queue from growing serves more. It says nothing of response times,
-    nor of how fast a backlog is cleared by tasks whose data lies elsewhere than the long run's; and where every memory
-    has its fair share of the data the answer is that all run locally (6400 tasks/s on the thesis's server).
+    Exact for the long run: no policy that keeps its queue from growing serves more. It says nothing
+    of response times, nor of how fast a backlog is cleared by tasks whose data lies elsewhere than
+    the long run's; and where every memory has its fair share of the data the answer is that all run
+    locally (6400 tasks/s on the thesis's server).
 
     Examples
     --------
@@ -79,7 +109,11 @@ def fluid(
     flow, power, stop = _least_power_at_most(instance, energy, best, clock)
     level = _level("served_rate", flow.throughput, best.bound, scale(instance, "served_rate"))
     levels = [level, {**power, "objective": "flow_power"}]
-    certificate: dict[str, Any] = {"prices": best.price.tolist(), "levels": levels, "mix": mix_table(instance, flow)}
+    certificate: dict[str, Any] = {
+        "prices": best.price.tolist(),
+        "levels": levels,
+        "mix": mix_table(instance, flow),
+    }
     if best.message:
         certificate["engine"] = best.message
     return Outcome(flow, best.bound, Status(level["status"]), stop, certificate)
@@ -96,12 +130,13 @@ def fluid_power(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
-    """Least link power of any placement that sustains a throughput in the long run (a linear program).
+    """Least link power of any placement that sustains a throughput in the long run (a linear
+    program).
 
     Parameters
     ----------
-    throughput : tasks a second; the instance's rate when not given. One that passes the most by rounding (`ROUNDED`) is
-        the most.
+    throughput : tasks a second; the instance's rate when not given. One that passes the most by
+        rounding (`ROUNDED`) is the most.
     ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
     pcie_energy : of PCIe to another blade [pJ/bit].
     pcie_hops : HyperTransport hops on the way to and from the bridges.
@@ -109,7 +144,8 @@ def fluid_power(
     Returns
     -------
     Outcome
-        A Flow and a bound on `link_power` [W]; infeasible when prices prove that no placement sustains the throughput.
+        A Flow and a bound on `link_power` [W]; infeasible when prices prove that no placement
+        sustains the throughput.
 
     Raises
     ------
@@ -119,7 +155,8 @@ def fluid_power(
     Examples
     --------
     >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("numa/kmeans-hot-memory"), "fluid-power", throughput=3000)
+    >>> instance = cotenant.read("numa/kmeans-hot-memory")
+    >>> result = cotenant.solve(instance, "fluid-power", throughput=3000)
     >>> print(result.status, round(result.objective, 3))
     optimal 1.141
     """
@@ -134,14 +171,18 @@ def fluid_power(
     stop, found = best.stop, []
     if asked >= best.flow.throughput * (1 - NEAR):
         flow, level, stop = _least_power_at_most(instance, energy, best, clock)
-        if asked > flow.throughput * (1 + ROUNDED):  # between the most that was found and what its prices allow
+        if asked > flow.throughput * (
+            1 + ROUNDED
+        ):  # between the most that was found and what its prices allow
             return Outcome(None, None, Status.UNKNOWN, stop, nothing)
         if asked < flow.throughput:
             flow = _slower(flow, asked)
             level = _power_level(instance, flow, np.array(level["prices"]), energy)
         found.append((flow, level))
     if asked < best.flow.throughput:
-        flow, level, stop = _least_power(instance, asked, energy, _slower(best.flow, asked), clock, stop)
+        flow, level, stop = _least_power(
+            instance, asked, energy, _slower(best.flow, asked), clock, stop
+        )
         found.append((flow, level))
     flow, level = min(found, key=lambda one: (one[1]["status"] != Status.OPTIMAL, one[1]["value"]))
     certificate = {"prices": level["prices"], "mix": mix_table(instance, flow)}
@@ -149,14 +190,18 @@ def fluid_power(
 
 
 def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
-    """(K, L, D) share of the tasks that run at each distance, by class alone or by class and memory; at home if none do."""
+    """(K, L, D) share of the tasks that run at each distance, by class alone or by class and
+    memory; at home if none do.
+    """
     away = np.eye(instance.blade_distance + 1)[instance.distance]
     rate = np.einsum("klp,lpd->kld", flow.flow, away)
     if by == "class":
         rate = np.broadcast_to(rate.sum(axis=1, keepdims=True), rate.shape)
     total = rate.sum(axis=2, keepdims=True)
     home = np.eye(rate.shape[2])[0]
-    shares: Floats = np.where(total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), home)
+    shares: Floats = np.where(
+        total > 0, np.divide(rate, total, out=np.zeros_like(rate), where=total > 0), home
+    )
     return shares
 
 
@@ -185,13 +230,17 @@ def _solved(program: FluidProgram, clock: Clock) -> EngineAnswer | None:
 
 
 def _in_units_of_service(instance: Numa) -> tuple[Numa, float]:
-    """The instance with time counted in mean service times, and that unit [s]: the engine's tolerances are absolute."""
+    """The instance with time counted in mean service times, and that unit [s]: the engine's
+    tolerances are absolute.
+    """
     unit = instance.mean_service
     return instance.replace(service_mean=instance.service_mean / unit, rate=1.0), unit
 
 
 class _Most(NamedTuple):
-    """The flow of most throughput, the prices, and the bound they prove; the engine's word if it fell short."""
+    """The flow of most throughput, the prices, and the bound they prove; the engine's word if it
+    fell short.
+    """
 
     flow: Flow
     bound: float
@@ -205,14 +254,22 @@ def _most(instance: Numa, clock: Clock) -> _Most:
     program = throughput_program(scaled)
     answer = _solved(program, clock)
     if answer is None or answer.point is None or answer.row_dual is None:
-        message, stop = ("the engine failed", Stop.FINISHED) if answer is None else (answer.message, answer.stop)
+        message, stop = (
+            ("the engine failed", Stop.FINISHED)
+            if answer is None
+            else (answer.message, answer.stop)
+        )
         return _at_home(instance, stop, message)
     price = _prices(answer, program) / unit
     price[price <= ON_FACE * price.max()] = 0.0
     bound = throughput_bound(instance, price)
-    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[program.total]) / unit))
+    flow = _feasible(
+        instance, program.flow(instance, answer.point, float(answer.point[program.total]) / unit)
+    )
     home = _at_home(instance, answer.stop, f"not solved to the end: {answer.message}")
-    if not bound <= home.bound * (1 + CLOSE) or not flow.throughput >= home.flow.throughput * (1 - ROUNDING):
+    if not bound <= home.bound * (1 + CLOSE) or not flow.throughput >= home.flow.throughput * (
+        1 - ROUNDING
+    ):
         return home
     if home.bound < bound:  # equal prices are as good, but for rounding
         bound, price = home.bound, home.price
@@ -229,7 +286,9 @@ def _at_home(instance: Numa, stop: Stop, message: str) -> _Most:
 
 
 def _prices(answer: EngineAnswer, program: FluidProgram) -> Floats:
-    """(P,) what another core of each processor is worth: a maximum's multipliers come with a minus sign."""
+    """(P,) what another core of each processor is worth: a maximum's multipliers come with a minus
+    sign.
+    """
     assert answer.row_dual is not None
     return np.maximum(-answer.row_dual[program.capacity], 0.0)
 
@@ -240,29 +299,45 @@ def _feasible(instance: Numa, flow: Flow) -> Flow:
     return flow if excess <= 1 else Flow(flow.throughput / excess, flow.flow / excess)
 
 
-def _least_power_at_most(instance: Numa, energy: Floats, best: _Most, clock: Clock) -> tuple[Flow, dict[str, Any], Stop]:
+def _least_power_at_most(
+    instance: Numa, energy: Floats, best: _Most, clock: Clock
+) -> tuple[Flow, dict[str, Any], Stop]:
     """The flow of least link power among those of most throughput, its level, and why it ended.
 
-    At the most there is no room left, and a program with that throughput in its rows is feasible or not by rounding. The
-    face of optima is given by complementary slackness instead (`most_power_program`); its prices, added to those of the
-    throughput as often as it takes to keep tasks off what is not on the face, prove the least power.
+    At the most there is no room left, and a program with that throughput in its rows is feasible or
+    not by rounding. The face of optima is given by complementary slackness instead
+    (`most_power_program`); its prices, added to those of the throughput as often as it takes to
+    keep tasks off what is not on the face, prove the least power.
     """
     scaled, unit = _in_units_of_service(instance)
     joule = float(energy.max()) or 1.0
     program = most_power_program(scaled, best.price, energy / joule)
     answer = _solved(program, clock) if best.stop is Stop.FINISHED and not best.message else None
-    if answer is None or answer.point is None or answer.row_dual is None or not answer.point[program.total] > 0:
+    if (
+        answer is None
+        or answer.point is None
+        or answer.row_dual is None
+        or not answer.point[program.total] > 0
+    ):
         stop = best.stop if answer is None else answer.stop
         return _least_power(instance, best.flow.throughput, energy, best.flow, clock, stop)
-    flow = _feasible(instance, program.flow(instance, answer.point, float(answer.point[program.total]) / unit))
+    flow = _feasible(
+        instance, program.flow(instance, answer.point, float(answer.point[program.total]) / unit)
+    )
     if flow.throughput < best.flow.throughput * (1 - ROUNDED):
         return _least_power(instance, best.flow.throughput, energy, best.flow, clock, best.stop)
-    price = _with_throughput_prices(instance, best.price, -answer.row_dual[program.capacity] * (joule / unit), energy)
+    price = _with_throughput_prices(
+        instance, best.price, -answer.row_dual[program.capacity] * (joule / unit), energy
+    )
     return flow, _power_level(instance, flow, price, energy), answer.stop
 
 
-def _with_throughput_prices(instance: Numa, first: Floats, second: Floats, energy: Floats) -> Floats:
-    """(P,) second + M first, with the least M that makes the prices 0 or more and the face's processors the cheapest."""
+def _with_throughput_prices(
+    instance: Numa, first: Floats, second: Floats, energy: Floats
+) -> Floats:
+    """(P,) second + M first, with the least M that makes the prices 0 or more and the face's
+    processors the cheapest.
+    """
     off = off_face(instance, first)
     time = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
     more = time * first
@@ -270,14 +345,20 @@ def _with_throughput_prices(instance: Numa, first: Floats, second: Floats, energ
     cost = energy[:, instance.distance] + time * second
     short = np.where(off, np.inf, cost).min(axis=2, keepdims=True) - cost
     priced = first > 0
-    times = [0.0, float((short[off] / more[off]).max(initial=0.0)), float((-second[priced] / first[priced]).max(initial=0.0))]
+    times = [
+        0.0,
+        float((short[off] / more[off]).max(initial=0.0)),
+        float((-second[priced] / first[priced]).max(initial=0.0)),
+    ]
     return np.maximum(second + max(times) * first, 0.0)
 
 
 def _least_power(
     instance: Numa, throughput: float, energy: Floats, known: Flow, clock: Clock, stop: Stop
 ) -> tuple[Flow, dict[str, Any], Stop]:
-    """The flow of least link power at a throughput, its level, and why it ended; `known` where nothing better is found."""
+    """The flow of least link power at a throughput, its level, and why it ended; `known` where
+    nothing better is found.
+    """
     scaled, unit = _in_units_of_service(instance)
     joule = float(energy.max()) or 1.0
     program = power_program(scaled, throughput * unit, energy / joule)
@@ -288,14 +369,21 @@ def _least_power(
     if answer is not None and answer.point is not None and answer.row_dual is not None:
         price = _prices(answer, program) * (joule / unit)
         found = program.flow(instance, answer.point, throughput)
-        if _fits(instance, found) and _power(instance, found, energy) <= _power(instance, known, energy):
+        if _fits(instance, found) and _power(instance, found, energy) <= _power(
+            instance, known, energy
+        ):
             flow = found
     return flow, _power_level(instance, flow, price, energy), stop
 
 
 def _power_level(instance: Numa, flow: Flow, price: Floats, energy: Floats) -> dict[str, Any]:
     bound = power_bound(instance, flow.throughput, price, energy)
-    level = _level("link_power", _power(instance, flow, energy), bound, most_power(instance, flow.throughput, energy))
+    level = _level(
+        "link_power",
+        _power(instance, flow, energy),
+        bound,
+        most_power(instance, flow.throughput, energy),
+    )
     return {**level, "prices": price.tolist()}
 
 

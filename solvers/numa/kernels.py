@@ -1,17 +1,19 @@
 """The compiled event simulation of refusal scheduling.
 
-Two events exist: a task arrives, a core frees. The queue is kept as one list of waiting tasks for each (memory, reach),
-oldest first, so that the oldest task willing to run on a processor is found among the heads of a few lists, not by asking
-everyone. Refusals need no counter either. A task older than another has declined every offer the other declined, so
-counts do not increase along the queue and only the oldest can be at its limit; of the cores that freed since task i
-arrived, each either passed i, or was taken by one of the tasks then ahead of it, so with F the cores freed so far
+Two events exist: a task arrives, a core frees. The queue is kept as one list of waiting tasks for
+each (memory, reach), oldest first, so that the oldest task willing to run on a processor is found
+among the heads of a few lists, not by asking everyone. Refusals need no counter either. A task
+older than another has declined every offer the other declined, so counts do not increase along the
+queue and only the oldest can be at its limit; of the cores that freed since task i arrived, each
+either passed i, or was taken by one of the tasks then ahead of it, so with F the cores freed so far
 
     refusals(i) = F - F(at its arrival) - ahead(at its arrival) + older tasks waiting now,
 
 where the last term, 0 for the oldest, comes from a Fenwick tree over the waiting tasks.
 
-`whole` holds the state between calls: next arrival, busy cores, waiting tasks, cores freed, a lower bound on the oldest
-waiting task, and whether a threshold was reached. A simulation can so be stopped and gone on with.
+`whole` holds the state between calls: next arrival, busy cores, waiting tasks, cores freed, a lower
+bound on the oldest waiting task, and whether a threshold was reached. A simulation can so be
+stopped and gone on with.
 """
 
 from __future__ import annotations
@@ -43,8 +45,9 @@ class Tasks(NamedTuple):
 class Server(NamedTuple):
     """Where it runs.
 
-    slowdown (K, D); distance (L, P); near (L, P) processors by distance from a memory, edge (L, D + 1) where those at each
-    distance begin; asked (P, .) the lists (memory x D + reach) whose tasks accept a processor, -1 after the last.
+    slowdown (K, D); distance (L, P); near (L, P) processors by distance from a memory, edge (L, D +
+    1) where those at each distance begin; asked (P, .) the lists (memory x D + reach) whose tasks
+    accept a processor, -1 after the last.
     """
 
     slowdown: Reals
@@ -55,8 +58,9 @@ class Server(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How, and how far: the run ends when task `until` is next to arrive (and nobody waits, with `drain`), or when, from
-    arrival `watch_from` on, `stop_above` tasks or more wait, or fewer than `stop_below`.
+    """How, and how far: the run ends when task `until` is next to arrive (and nobody waits, with
+    `drain`), or when, from arrival `watch_from` on, `stop_above` tasks or more wait, or fewer than
+    `stop_below`.
     """
 
     limit: int
@@ -109,7 +113,9 @@ def sift(time: Reals, core: Ints, size: int, when: float, which: int) -> None:
         if below >= size:
             break
         right = below + 1
-        if right < size and (time[right] < time[below] or (time[right] == time[below] and core[right] < core[below])):
+        if right < size and (
+            time[right] < time[below] or (time[right] == time[below] and core[right] < core[below])
+        ):
             below = right
         if when < time[below] or (when == time[below] and which < core[below]):
             break
@@ -139,10 +145,13 @@ def mark(tree: Ints, task: int, change: int) -> None:
 
 
 @compiled
-def idle_processor(idle: Ints, near: Ints, edge: Ints, reach: int, nearest: bool, pick: float) -> int:
+def idle_processor(
+    idle: Ints, near: Ints, edge: Ints, reach: int, nearest: bool, pick: float
+) -> int:
     """The processor whose idle core an arriving task takes, -1 if there is none within reach.
 
-    `near` lists the processors by distance from the task's memory; `edge[d]` is where those at distance d begin.
+    `near` lists the processors by distance from the task's memory; `edge[d]` is where those at
+    distance d begin.
     """
     first = 0
     last = edge[reach + 1]
@@ -183,7 +192,9 @@ def begin(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, busy:
     state.idle[p] -= 1
     c = state.stack[p, state.idle[p]]
     state.start[i], state.core[i] = now, c
-    length = tasks.service[i] * server.slowdown[tasks.kind[i], server.distance[tasks.location[i], p]]
+    length = (
+        tasks.service[i] * server.slowdown[tasks.kind[i], server.distance[tasks.location[i], p]]
+    )
     push(state.heap_time, state.heap_core, busy, now + length, c)
     return busy + 1
 
@@ -193,7 +204,9 @@ def replace(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, bus
     """Start task i on the core, of processor p, that frees now and stands first in the heap."""
     c = state.heap_core[0]
     state.start[i], state.core[i] = now, c
-    length = tasks.service[i] * server.slowdown[tasks.kind[i], server.distance[tasks.location[i], p]]
+    length = (
+        tasks.service[i] * server.slowdown[tasks.kind[i], server.distance[tasks.location[i], p]]
+    )
     sift(state.heap_time, state.heap_core, busy, now + length, c)
 
 
@@ -221,14 +234,26 @@ def append(state: Any, q: int, i: int) -> None:
 
 @compiled
 def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
-    """Run on with one queue: a core that frees is offered to the waiting tasks, oldest first, until one takes it."""
+    """Run on with one queue: a core that frees is offered to the waiting tasks, oldest first, until
+    one takes it.
+    """
     ranks, per = server.slowdown.shape[1], state.stack.shape[1]
     whole = state.whole
-    following, busy, waiting, freed, oldest = whole[NEXT], whole[BUSY], whole[WAITING], whole[FREED], whole[OLDEST]
+    following, busy, waiting, freed, oldest = (
+        whole[NEXT],
+        whole[BUSY],
+        whole[WAITING],
+        whole[FREED],
+        whole[OLDEST],
+    )
     while following < rules.until or (rules.drain and waiting > 0):
-        if following >= rules.watch_from and (waiting >= rules.stop_above or waiting < rules.stop_below):
+        # the backlog has left its limits: whoever watches it is told
+        if following >= rules.watch_from and (
+            waiting >= rules.stop_above or waiting < rules.stop_below
+        ):
             whole[REACHED] = 1
             break
+        # the next event is an arrival: an idle core that is near enough, or the queue
         if following < rules.until and (busy == 0 or tasks.arrival[following] < state.heap_time[0]):
             i, following = following, following + 1
             p = idle_for(tasks, server, rules, state, i)
@@ -243,10 +268,12 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
             if rules.track:
                 mark(state.tree, i, 1)
             continue
+        # the next event frees a core: it rests where nobody waits
         p = state.heap_core[0] // per
         if waiting == 0:
             busy = rest(state, p, busy)
             continue
+        # who takes it: the oldest when it has refused enough, else the oldest near enough
         while state.start[oldest] >= 0:
             oldest += 1
         taker = -1
@@ -262,6 +289,7 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
         if taker < 0:
             busy = rest(state, p, busy)
         else:
+            # the taker leaves its list and runs
             state.refusals[taker] = freed - state.base[taker]
             if rules.track:
                 state.refusals[taker] += count_older(state.tree, taker)
@@ -270,23 +298,35 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
             waiting -= 1
             replace(tasks, server, state, taker, p, state.heap_time[0], busy)
         freed += 1
-    whole[NEXT], whole[BUSY], whole[WAITING], whole[FREED], whole[OLDEST] = following, busy, waiting, freed, oldest
+    whole[NEXT], whole[BUSY], whole[WAITING], whole[FREED], whole[OLDEST] = (
+        following,
+        busy,
+        waiting,
+        freed,
+        oldest,
+    )
 
 
 @compiled
 def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
-    """Run on with one queue per processor, filled in turn: a core that frees is offered to every head.
+    """Run on with one queue per processor, filled in turn: a core that frees is offered to every
+    head.
 
-    Each head that declines counts a refusal, the oldest that does not runs. Whoever becomes head looks for an idle core
-    as if it arrived: without that, tasks behind a head could wait for ever beside idle cores of their own memory.
+    Each head that declines counts a refusal, the oldest that does not runs. Whoever becomes head
+    looks for an idle core as if it arrived: without that, tasks behind a head could wait for ever
+    beside idle cores of their own memory.
     """
     queues, per = len(state.idle), state.stack.shape[1]
     whole = state.whole
     following, busy, waiting = whole[NEXT], whole[BUSY], whole[WAITING]
     while following < rules.until or (rules.drain and waiting > 0):
-        if following >= rules.watch_from and (waiting >= rules.stop_above or waiting < rules.stop_below):
+        # the backlog has left its limits: whoever watches it is told
+        if following >= rules.watch_from and (
+            waiting >= rules.stop_above or waiting < rules.stop_below
+        ):
             whole[REACHED] = 1
             break
+        # the next event is an arrival: an idle core that is near enough, or its turn's queue
         if following < rules.until and (busy == 0 or tasks.arrival[following] < state.heap_time[0]):
             i, following = following, following + 1
             p = idle_for(tasks, server, rules, state, i)
@@ -296,21 +336,27 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
                 append(state, i % queues, i)
                 waiting += 1
             continue
+        # the next event frees a core: every head declines, at a refusal, or may run
         p, now = state.heap_core[0] // per, state.heap_time[0]
         taker = -1
         for q in range(queues):
             i = state.head[q]
             if i < 0:
                 continue
-            if state.refusals[i] < rules.limit and server.distance[tasks.location[i], p] > tasks.reach[i]:
+            if (
+                state.refusals[i] < rules.limit
+                and server.distance[tasks.location[i], p] > tasks.reach[i]
+            ):
                 state.refusals[i] += 1
             elif taker < 0 or i < taker:
                 taker = i
         if taker < 0:
             busy = rest(state, p, busy)
             continue
+        # the oldest that may runs
         replace(tasks, server, state, taker, p, now, busy)
         waiting -= 1
+        # who stands behind it looks for an idle core as if it arrived
         q = taker % queues
         i = state.behind[taker]
         while i >= 0:

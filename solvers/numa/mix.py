@@ -28,18 +28,22 @@ def mix(
     placement: Placement = "nearest",
     engine: Engine = "compiled",
 ) -> Outcome:
-    """Each task draws its policy with the shares of the fluid program's flow of most throughput, by class.
+    """Each task draws its policy with the shares of the fluid program's flow of most throughput, by
+    class.
 
-    A task that the flow runs locally is Local, one it runs one hop away IP-1, and so on: the optimal static mix.
+    A task that the flow runs locally is Local, one it runs one hop away IP-1, and so on: the
+    optimal static mix.
 
     Parameters
     ----------
     rng : draws everything; `default_rng(0)` when not given.
     time_limit : seconds, for the program and the simulation together.
-    by : shares by "class" of the task, or by class and "memory" its data is in (of use when some memory is hot).
+    by : shares by "class" of the task, or by class and "memory" its data is in (of use when some
+        memory is hot).
     tasks : tasks that are measured.
     warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
-    placement : an arriving task takes the "nearest" idle core it accepts, or any of them at "random".
+    placement : an arriving task takes the "nearest" idle core it accepts, or any of them at
+        "random".
     engine : "compiled", or "python" for the plain twin (slow).
 
     Returns
@@ -54,8 +58,9 @@ def mix(
 
     Notes
     -----
-    The mix is optimal for the flow, in the long run and without queueing; the refusal rule bends it (an IB task that finds
-    a local core idle runs there), so what it sustains is measured, not promised.
+    The mix is optimal for the flow, in the long run and without queueing; the refusal rule bends it
+    (an IB task that finds a local core idle runs there), so what it sustains is measured, not
+    promised.
 
     Examples
     --------
@@ -71,7 +76,10 @@ def mix(
         stop = Stop.TIME_LIMIT if answer.stop is Stop.FINISHED else answer.stop
         return Outcome(None, None, Status.UNKNOWN, stop, dict(answer.certificate))
     shares = mix_shares(instance, flow, by)  # type: ignore[arg-type]
-    certificate = {"most throughput of any placement": answer.bound, "mix": answer.certificate["mix"]}
+    certificate = {
+        "most throughput of any placement": answer.bound,
+        "mix": answer.certificate["mix"],
+    }
     if answer.status is not Status.OPTIMAL:
         certificate["program"] = f"{answer.status.value}: the mix is not proved to be the best"
     return simulate_policy(

@@ -27,7 +27,9 @@ FINEST = 1e-13
 """A mean service time shorter than this fraction of the simulated time is lost in rounding."""
 
 FASTEST, FEWEST = 2_500_000, 100_000
-"""Tasks a second of a time limit (more are not drawn than could be simulated in it), and at least so many."""
+"""Tasks a second of a time limit (more are not drawn than could be simulated in it), and at least
+so many.
+"""
 
 MOST_TASKS = 50_000_000
 """About 5 GB of draws and results."""
@@ -51,10 +53,11 @@ def simulate_policy(
     engine: Engine,
     certificate: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Simulate `warmup` + `tasks` tasks and as many more as the warm-up, and measure those in the middle.
+    """Simulate `warmup` + `tasks` tasks and as many more as the warm-up, and measure those in the
+    middle.
 
-    The tasks after the window keep the load up while the last of the window wait. Seconds are those of the simulated
-    server. See `baselines.numa.local` for the parameters.
+    The tasks after the window keep the load up while the last of the window wait. Seconds are those
+    of the simulated server. See `baselines.numa.local` for the parameters.
     """
     warm = tenth(tasks) if warmup is None else warmup
     generator = rng or np.random.default_rng(0)
@@ -63,7 +66,9 @@ def simulate_policy(
     number = wanted if time_limit is None else min(wanted, max(FEWEST, int(FASTEST * time_limit)))
     draws = draw(instance, number, reaches, generator)
     if why := _unfit(instance, draws, min(warm, number // 12), min(warm + tasks, number - 1)):
-        return Outcome(None, None, Status.UNKNOWN, Stop.FINISHED, {**(certificate or {}), "run": why})
+        return Outcome(
+            None, None, Status.UNKNOWN, Stop.FINISHED, {**(certificate or {}), "run": why}
+        )
     run, stop = _run(instance, draws, placement == "nearest", engine, clock)
     if number < wanted and stop is Stop.FINISHED:
         stop = Stop.TIME_LIMIT
@@ -88,11 +93,16 @@ def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
     if not whole < LONGEST:
         return f"arrivals and service times add up to {whole:g} s; expected less than {LONGEST:g} s"
     if not draws.arrival[first] < draws.arrival[last]:
-        return f"all tasks of the window arrive at one moment ({last - first} of them); simulate more, or a law of less variance"
+        return (
+            f"all tasks of the window arrive at one moment ({last - first} of them); "
+            "simulate more, or a law of less variance"
+        )
     if draws.service.mean() < FINEST * draws.arrival[-1]:
         return (
-            f"service times of {draws.service.mean():g} s on average are lost in rounding beside {draws.arrival[-1]:g} s of "
-            "arrivals; the load is too light to simulate, or too few of the service times are above 0"
+            f"service times of {draws.service.mean():g} s on average are lost in rounding "
+            f"beside {draws.arrival[-1]:g} s of "
+            "arrivals; the load is too light to simulate, or too few of the service times are "
+            "above 0"
         )
     return ""
 
@@ -103,7 +113,9 @@ def tenth(tasks: Tasks) -> int:
     return max(1, tasks // 10)
 
 
-def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock) -> tuple[Trajectory, Stop]:
+def _run(
+    instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock
+) -> tuple[Trajectory, Stop]:
     if engine == "python":
         from .twin import simulate_plainly as simulate
     else:
@@ -123,10 +135,18 @@ def _run(instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock)
 
 def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dict[str, Any]:
     """What a reader needs to judge the run: its load, its length, its intervals."""
-    said: dict[str, Any] = {"load": _load(instance, run), "window": f"{measured} tasks after {warm}, {run.window:.1f} s"}
-    if run.policy == "IB" and run.stable and (clears := saturated_throughput(instance, "IB")) < instance.rate:
+    said: dict[str, Any] = {
+        "load": _load(instance, run),
+        "window": f"{measured} tasks after {warm}, {run.window:.1f} s",
+    }
+    if (
+        run.policy == "IB"
+        and run.stable
+        and (clears := saturated_throughput(instance, "IB")) < instance.rate
+    ):
         said["metastable"] = (
-            f"a long queue is cleared at {clears:.0f} tasks/s, less than arrive: after a burst, or by chance, it never "
+            f"a long queue is cleared at {clears:.0f} tasks/s, less than arrive: after a "
+            "burst, or by chance, it never "
             "drains (analysis.numa.sustained)"
         )
     if run.stable:
@@ -138,19 +158,33 @@ def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dic
 
 
 def _with_error(value: float, error: float) -> str:
-    return f"{value:.5f} +- {error:.5f}" if error < np.inf else f"{value:.5f}, too few tasks for an interval"
+    return (
+        f"{value:.5f} +- {error:.5f}"
+        if error < np.inf
+        else f"{value:.5f}, too few tasks for an interval"
+    )
 
 
 def _load(instance: Numa, run: Simulation) -> str:
     if instance.overloaded:
-        why = f"{instance.rate:g} tasks/s are {100 * instance.load:.6g} % of what all cores can do with local data"
-        return f"unstable for every policy: {why}; response times have no long-run value and are left out"
+        why = (
+            f"{instance.rate:g} tasks/s are {100 * instance.load:.6g} % of what all cores "
+            "can do with local data"
+        )
+        return (
+            f"unstable for every policy: {why}; response times have no long-run value and "
+            "are left out"
+        )
     if not run.stable:
         return (
-            f"unstable here: the queue grew by {run.growth:.1f} tasks/s to {run.waiting[1]}; response times have no long-run "
+            f"unstable here: the queue grew by {run.growth:.1f} tasks/s to {run.waiting[1]}; "
+            "response times have no long-run "
             "value and are left out (analysis.numa.sustained tells what this policy sustains)"
         )
-    return f"stable in this window: {run.waiting[0]} tasks waited at its beginning, {run.waiting[1]} at its end"
+    return (
+        f"stable in this window: {run.waiting[0]} tasks waited at its beginning, "
+        f"{run.waiting[1]} at its end"
+    )
 
 
 __all__ = ["Engine", "Placement", "Tasks", "Warmup", "simulate_policy", "tenth"]

@@ -1,4 +1,6 @@
-"""From the trajectory of every task to a Simulation: counts in a window, response times with confidence, stability."""
+"""From the trajectory of every task to a Simulation: counts in a window, response times with
+confidence, stability.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,19 @@ SAMPLES = 200
 """Points in time at which the number of waiting tasks is looked at."""
 
 GROWING = 0.005
-"""A queue that keeps this share of the arrivals, and more tasks than there are cores, is growing."""
+"""A queue that keeps this share of the arrivals, and more tasks than there are cores, is
+growing.
+"""
 
 
 def measure(
     instance: Numa, draws: Draws, run: Trajectory, policy: str, first: int, last: int
 ) -> tuple[Simulation, dict[str, float]]:
-    """What happened between the arrivals of task `first` and task `last` (exclusive), and how the batches correlate.
+    """What happened between the arrivals of task `first` and task `last` (exclusive), and how the
+    batches correlate.
 
-    Response times are those of the tasks that arrived in the window, wherever they end; everything else is counted at
-    the moment it happens. Confidence intervals: see `confidence`.
+    Response times are those of the tasks that arrived in the window, wherever they end; everything
+    else is counted at the moment it happens. Confidence intervals: see `confidence`.
 
     Parameters
     ----------
@@ -33,19 +38,33 @@ def measure(
     seen = slice(0, run.arrived)
     arrival, start, finish = draws.arrival[seen], run.start[seen], run.finish(instance, draws)[seen]
     away, kind = run.distance(instance, draws)[seen], draws.kind[seen]
+    # how many of each class were done in the window, by distance
     served = np.zeros((instance.classes, instance.blade_distance + 1), dtype=np.int64)
     done = (finish >= begin) & (finish < end)
     np.add.at(served, (kind[done], away[done]), 1)
+    # who was waiting and running at both ends of the window
     index = np.arange(run.arrived)
-    inside = [((index < task) & (start >= when)).sum() for task, when in ((first, begin), (last, end))]
-    running = [((index < task) & (start < when) & (finish >= when)).sum() for task, when in ((first, begin), (last, end))]
+    inside = [
+        ((index < task) & (start >= when)).sum() for task, when in ((first, begin), (last, end))
+    ]
+    running = [
+        ((index < task) & (start < when) & (finish >= when)).sum()
+        for task, when in ((first, begin), (last, end))
+    ]
+    # how long each core was busy within it
     overlap = np.clip(np.minimum(finish, end) - np.maximum(start, begin), 0.0, None)
-    busy: Floats = np.bincount(run.core[seen], weights=overlap, minlength=instance.all_cores).astype(float)
+    busy: Floats = np.bincount(
+        run.core[seen], weights=overlap, minlength=instance.all_cores
+    ).astype(float)
+    # the tasks that arrived in it
     response = (finish - arrival)[first:last]
     wait = (start - arrival)[first:last]
+    # whether the queue grew faster than chance lets a stable one grow
     growth = _growth(arrival, np.sort(start), begin, end)
     kept = growth * (end - begin)
-    stable = not instance.overloaded and not (kept > GROWING * (last - first) and kept > instance.all_cores)
+    stable = not instance.overloaded and not (
+        kept > GROWING * (last - first) and kept > instance.all_cores
+    )
     levels, level_error, correlation = quantiles(response)
     simulation = Simulation(
         policy=policy,
@@ -64,15 +83,21 @@ def measure(
         mean_response_error=mean_error(response),
         mean_wait=float(wait.mean()),
         mean_wait_error=wait_error(wait, response),
-        curve=np.maximum.accumulate(np.quantile(response, CURVE)),  # interpolation may fall short of the one before by rounding
+        curve=np.maximum.accumulate(
+            np.quantile(response, CURVE)
+        ),  # interpolation may fall short of the one before by rounding
     )
     return simulation, {"batch_correlation": correlation}
 
 
 def _growth(arrival: Floats, start: Floats, begin: float, end: float) -> float:
-    """Slope [1/s], by least squares, of the number of waiting tasks at SAMPLES points of the window; `start` is sorted."""
+    """Slope [1/s], by least squares, of the number of waiting tasks at SAMPLES points of the
+    window; `start` is sorted.
+    """
     when = np.linspace(begin, end, SAMPLES)
-    waiting = np.searchsorted(arrival, when, side="right") - np.searchsorted(start, when, side="right")
+    waiting = np.searchsorted(arrival, when, side="right") - np.searchsorted(
+        start, when, side="right"
+    )
     centered = when - when.mean()
     spread = float(centered @ centered)
     return float(centered @ waiting / spread) if spread > 0 else 0.0

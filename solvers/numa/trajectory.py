@@ -40,4 +40,6 @@ class Trajectory:
     def finish(self, instance: Numa, draws: Draws) -> Floats:
         """(n,) when each ends [s]; inf if it has not begun."""
         away = self.distance(instance, draws)
-        return np.where(away >= 0, self.start + draws.service * instance.slowdown[draws.kind, away], np.inf)
+        return np.where(
+            away >= 0, self.start + draws.service * instance.slowdown[draws.kind, away], np.inf
+        )

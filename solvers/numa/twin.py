@@ -1,6 +1,8 @@
-"""The event simulation once more, in plain Python and as literally as the rules are written: every offer asks every task.
+"""The event simulation once more, in plain Python and as literally as the rules are written: every
+offer asks every task.
 
-It is what the compiled one is held against, task by task, on the same draws; and it runs where numba does not.
+It is what the compiled one is held against, task by task, on the same draws; and it runs where
+numba does not.
 """
 
 from __future__ import annotations
@@ -27,9 +29,14 @@ class _Waiting:
 
 
 def simulate_plainly(
-    instance: Numa, draws: Draws, *, nearest: bool = True, go_on: Callable[[int], bool] | None = None
+    instance: Numa,
+    draws: Draws,
+    *,
+    nearest: bool = True,
+    go_on: Callable[[int], bool] | None = None,
 ) -> Trajectory:
-    """Run all tasks of `draws` to their end; see `solvers.numa.engine.simulate` for the rules and `go_on`.
+    """Run all tasks of `draws` to their end; see `solvers.numa.engine.simulate` for the rules and
+    `go_on`.
 
     Notes
     -----
@@ -76,7 +83,10 @@ class _Run:
     def placed(self, i: int, now: float) -> bool:
         """Start task i on an idle core it accepts; nearest first, or any."""
         away = self.instance.distance[self.draws.location[i]]
-        groups = [[p for p in range(len(away)) if away[p] == d] for d in range(int(self.draws.reach[i]) + 1)]
+        groups = [
+            [p for p in range(len(away)) if away[p] == d]
+            for d in range(int(self.draws.reach[i]) + 1)
+        ]
         if not self.nearest:
             near = np.argsort(away, kind="stable")
             groups = [[int(p) for p in near if away[p] <= self.draws.reach[i]]]
@@ -93,13 +103,17 @@ class _Run:
         instance, draws = self.instance, self.draws
         away = instance.distance[draws.location[i], core // instance.cores]
         self.start[i], self.core[i] = now, core
-        heapq.heappush(self.busy, (now + draws.service[i] * instance.slowdown[draws.kind[i], away], core))
+        heapq.heappush(
+            self.busy, (now + draws.service[i] * instance.slowdown[draws.kind[i], away], core)
+        )
 
     def free(self) -> None:
         """A core frees and is offered."""
         now, core = heapq.heappop(self.busy)
         p = core // self.instance.cores
-        taker = self.offered_to_all(p) if self.instance.queues == "one" else self.offered_to_heads(p)
+        taker = (
+            self.offered_to_all(p) if self.instance.queues == "one" else self.offered_to_heads(p)
+        )
         if taker is None:
             self.idle[p].append(core)
             return
@@ -110,7 +124,9 @@ class _Run:
     def willing(self, waiting: _Waiting, p: int) -> bool:
         """Whether a waiting task accepts a core of processor p."""
         away = self.instance.distance[self.draws.location[waiting.task], p]
-        return bool(waiting.refused >= self.instance.refusal_limit or away <= self.draws.reach[waiting.task])
+        return bool(
+            waiting.refused >= self.instance.refusal_limit or away <= self.draws.reach[waiting.task]
+        )
 
     def offered_to_all(self, p: int) -> _Waiting | None:
         """Oldest first, until one takes it."""
@@ -134,7 +150,9 @@ class _Run:
         return None if taker is None else self.queues[taker].pop(0)
 
     def next_heads(self, now: float) -> None:
-        """With several queues, whoever has become a head looks for an idle core (the others have looked in vain)."""
+        """With several queues, every task that has become a head takes an idle core if it accepts
+        one.
+        """
         if self.instance.queues == "one":
             return
         for queue in self.queues:

@@ -57,8 +57,9 @@ def arc_flow(
 
     Parameters
     ----------
-    time_limit : seconds; HiGHS may overrun its own limit on such programs, so it runs in a process of its own that is
-        ended when it does (its answer so far is then lost, and `start` is returned).
+    time_limit : seconds; HiGHS may overrun its own limit on such programs, so it runs in a process
+        of its own that is ended when it does (its answer so far is then lost, and `start` is
+        returned).
     start : an answer returned when none better is found.
     most_nodes : partial loads that may be looked at, per server class.
 
@@ -76,6 +77,7 @@ def arc_flow(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
+    # bounds that need no graph, and the graph
     clock = Clock(time_limit, report)
     problem = reduce(instance)
     floor = best_bound(problem).value
@@ -85,13 +87,22 @@ def arc_flow(
         graph = flow_graph(problem, most=most_nodes)
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, {"bound_by": "volume and large items"})
-    certificate: dict[str, Any] = {"nodes": graph.nodes, "arcs": len(graph.tail), "bound_by": "arc-flow"}
+    # what the bounds alone refuse
+    certificate: dict[str, Any] = {
+        "nodes": graph.nodes,
+        "arcs": len(graph.tail),
+        "bound_by": "arc-flow",
+    }
     if floor > problem.budget:
-        return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, {**certificate, "bound_by": "volume"})
+        return Outcome(
+            None, None, Status.INFEASIBLE, Stop.FINISHED, {**certificate, "bound_by": "volume"}
+        )
+    # the program on the graph
     try:
         counts, bound = solve_graph(problem, graph, time_limit=clock.share())
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, certificate)
+    # the better of its answer and the start, with the better bound
     solution = start if counts is None else problem.placement(*counts)
     if counts is not None and start is not None and start.servers < solution.servers:  # type: ignore[union-attr]
         solution = start
@@ -107,7 +118,8 @@ def arc_flow(
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     return Outcome(
-        solution, float(min(lower, solution.servers)), Status.OPTIMAL if proved else Status.FEASIBLE,
+        solution, float(min(lower, solution.servers)),
+        Status.OPTIMAL if proved else Status.FEASIBLE,
         stop, certificate, tuple(clock.trace),
     )  # fmt: skip
 
@@ -120,7 +132,8 @@ def _given(start: Placement | None, floor: int, stop: Stop, certificate: dict[st
 
 
 def flow_graph(problem: Reduced, *, most: int) -> FlowGraph:
-    """The graph of every class, each load lifted as far up as what can follow it allows (which merges most of them).
+    """The graph of every class, each load lifted as far up as what can follow it allows (which
+    merges most of them).
 
     Raises
     ------
@@ -143,7 +156,9 @@ def flow_graph(problem: Reduced, *, most: int) -> FlowGraph:
 
 
 class _GraphBuilder:
-    """Loads of one class, types taken in the order of the reduction (largest first), copies of a type in a row."""
+    """Loads of one class, types taken in the order of the reduction (largest first), copies of a
+    type in a row.
+    """
 
     def __init__(self, problem: Reduced, kind: int, most: int) -> None:
         self.size = [tuple(row) for row in problem.demand.tolist()]
@@ -159,7 +174,9 @@ class _GraphBuilder:
         deepest = len(self.size) + sum(self._copies(i, empty) for i in range(len(self.size)))
         limit = sys.getrecursionlimit()
         if deepest > 20_000:
-            raise GraphTooLarge(f"a server could hold {deepest} VMs, too many for arc-flow; use min-servers")
+            raise GraphTooLarge(
+                f"a server could hold {deepest} VMs, too many for arc-flow; use min-servers"
+            )
         sys.setrecursionlimit(max(limit, 3 * deepest + 1000))
         try:
             source = self._lifted(0, self._copies(0, empty), empty)
@@ -169,18 +186,27 @@ class _GraphBuilder:
         return source, {load: place for place, load in enumerate(sorted(loads))}
 
     def _copies(self, i: int, load: Load) -> int:
-        fit = min((room - used) // need for room, used, need in zip(self.full, load, self.size[i], strict=True) if need > 0)
+        fit = min(
+            (room - used) // need
+            for room, used, need in zip(self.full, load, self.size[i], strict=True)
+            if need > 0
+        )
         return int(min(fit, self.request[i]))
 
     def _lifted(self, i: int, copies: int, load: Load) -> Load:
-        """The highest load from which everything that can follow still fits; its arcs are recorded on the way."""
+        """The highest load from which everything that can follow still fits; its arcs are recorded
+        on the way.
+        """
         if i == len(self.size):
             return self.full
         key = (i, copies, load)
         if key in self.memory:
             return self.memory[key]
         if len(self.memory) >= self.most:
-            raise GraphTooLarge(f"there are more than {self.most} partial loads; raise most_nodes, or use min-servers")
+            raise GraphTooLarge(
+                f"there are more than {self.most} partial loads; raise most_nodes, or use "
+                "min-servers"
+            )
         following = self._copies(i + 1, load) if i + 1 < len(self.size) else 0
         skipped = self._lifted(i + 1, following, load)
         result = skipped
@@ -188,7 +214,10 @@ class _GraphBuilder:
         if copies > 0:
             after = tuple(used + need for used, need in zip(load, self.size[i], strict=True))
             taken = self._lifted(i, min(copies - 1, self._copies(i, after)), after)
-            result = tuple(min(up, top - need) for up, top, need in zip(skipped, taken, self.size[i], strict=True))
+            result = tuple(
+                min(up, top - need)
+                for up, top, need in zip(skipped, taken, self.size[i], strict=True)
+            )
             self.arcs[(result, taken, i)] = None
         if result != skipped:
             self.arcs[(result, skipped, -1)] = None
@@ -196,10 +225,21 @@ class _GraphBuilder:
         return result
 
 
-def solve_graph(problem: Reduced, graph: FlowGraph, *, time_limit: float | None) -> tuple[Counts | None, int | None]:
-    """An answer and a bound, either of them None without one; a bound above all servers' cost says there is no answer."""
+def solve_graph(
+    problem: Reduced, graph: FlowGraph, *, time_limit: float | None
+) -> tuple[Counts | None, int | None]:
+    """An answer and a bound, either of them None without one; a bound above all servers' cost says
+    there is no answer.
+    """
     program = arc_flow_program(
-        graph.tail, graph.head, graph.item, graph.nodes, graph.ends, problem.request, problem.servers, problem.price
+        graph.tail,
+        graph.head,
+        graph.item,
+        graph.nodes,
+        graph.ends,
+        problem.request,
+        problem.servers,
+        problem.price,
     )
     answer = solve_apart(program, time_limit=time_limit)
     if answer.stop is Stop.INTERRUPTED:
@@ -236,4 +276,6 @@ def _paths(problem: Reduced, graph: FlowGraph, flow: Integers) -> Counts:
                 node = int(graph.head[arc])
             rows.append(row)
             kinds.append(c)
-    return trimmed(np.array(rows).reshape(-1, problem.types), np.array(kinds, dtype=np.int64), problem.request)
+    return trimmed(
+        np.array(rows).reshape(-1, problem.types), np.array(kinds, dtype=np.int64), problem.request
+    )

@@ -30,14 +30,16 @@ def cp_sat(
     start: Placement | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Fewest servers by the plain declarative model: how many VMs of each type on each server, and which servers are used.
+    """Fewest servers by the plain declarative model: how many VMs of each type on each server, and
+    which servers are used.
 
-    Symmetry is broken: servers of a class are used in order, and in order of their VMs of the largest type.
+    Symmetry is broken: servers of a class are used in order, and in order of their VMs of the
+    largest type.
 
     Parameters
     ----------
-    time_limit : seconds. Where making the model alone would take longer, the answer is the start or the greedy one, with the
-        bound of `bounds.best_bound`.
+    time_limit : seconds. Where making the model alone would take longer, the answer is the start or
+        the greedy one, with the bound of `bounds.best_bound`.
     start : an answer to begin from.
 
     Raises
@@ -54,31 +56,42 @@ def cp_sat(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
+    # the servers that an answer may need: those of a greedy one
     clock = Clock(time_limit)
     problem = reduce(instance)
     greedy = _greedy(problem)
     kind = _servers(problem, greedy, start)
     if len(kind) * problem.types > MOST_COUNTS:
         raise InvalidOption(
-            f"cp-sat would need {len(kind)} servers x {problem.types} types = {len(kind) * problem.types} counts, more than"
+            f"cp-sat would need {len(kind)} servers x {problem.types} types = "
+            f"{len(kind) * problem.types} counts, more than"
             f" {MOST_COUNTS}; use min-servers"
         )
+    # make the model and run it, if there is time to
     floor = best_bound(problem).value
     built: AssignmentModel | None = None
     message = "none: making the model would take longer than there was time"
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
     if clock.left is None or clock.left > len(kind) * problem.types * A_COUNT:
-        built = assignment_model(problem.demand, problem.request, problem.capacity, kind, problem.price)
+        built = assignment_model(
+            problem.demand, problem.request, problem.capacity, kind, problem.price
+        )
         hints = _hints(problem, built, kind, greedy)
         answer = solve_cp_sat(built.model, time_limit=clock.share(), report=report, hints=hints)
-    certificate = {"engine": answer.message, "bound_by": "CP-SAT" if built is not None else "bounds"}
+    certificate = {
+        "engine": answer.message,
+        "bound_by": "CP-SAT" if built is not None else "bounds",
+    }
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, None, Status.INFEASIBLE, answer.stop, certificate, answer.trace)
+    # the best answer there is, and whether bounds and CP-SAT together prove it
     candidates = [] if start is None else [start]
     if greedy is not None:
         candidates.append(problem.placement(*greedy))
     if built is not None and answer.values is not None:
-        candidates.append(problem.placement(*trimmed(built.counts(answer.values), kind, problem.request)))
+        candidates.append(
+            problem.placement(*trimmed(built.counts(answer.values), kind, problem.request))
+        )
     if not candidates:
         return Outcome(None, None, Status.UNKNOWN, answer.stop, certificate, answer.trace)
     best = min(candidates, key=lambda placement: placement.servers)
@@ -95,13 +108,24 @@ def _greedy(problem: Reduced) -> Counts | None:
 
 
 def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -> Integers:
-    """(n,) classes of the servers the model may use: of each class as many as the best known answer has in all."""
-    known = [entry for entry in (None if greedy is None else len(greedy[1]), None if start is None else start.servers) if entry]
+    """(n,) classes of the servers the model may use: of each class as many as the best known answer
+    has in all.
+    """
+    known = [
+        entry
+        for entry in (
+            None if greedy is None else len(greedy[1]),
+            None if start is None else start.servers,
+        )
+        if entry
+    ]
     most = min(known, default=problem.vms)
     return np.repeat(np.arange(len(problem.price)), np.minimum(problem.limit, most))
 
 
-def _hints(problem: Reduced, built: AssignmentModel, kind: Integers, greedy: Counts | None) -> dict[int, int] | None:
+def _hints(
+    problem: Reduced, built: AssignmentModel, kind: Integers, greedy: Counts | None
+) -> dict[int, int] | None:
     """The greedy answer as a start, laid on the servers of its classes in the model's order."""
     if greedy is None:
         return None
@@ -115,7 +139,11 @@ def _hints(problem: Reduced, built: AssignmentModel, kind: Integers, greedy: Cou
         for place, m in enumerate(places):
             row = rows[place] if place < len(rows) else np.zeros(problem.types, dtype=np.int64)
             hints[int(built.used[m])] = int(place < len(rows))
-            hints |= {int(built.count[m, i]): int(row[i]) for i in range(problem.types) if built.count[m, i] >= 0}
+            hints |= {
+                int(built.count[m, i]): int(row[i])
+                for i in range(problem.types)
+                if built.count[m, i] >= 0
+            }
     return hints
 
 

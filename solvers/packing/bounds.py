@@ -1,4 +1,6 @@
-"""Lower bounds on the cost of servers that need no optimization: volume, large items, items that exclude each other."""
+"""Lower bounds on the cost of servers that need no optimization: volume, large items, items that
+exclude each other.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,34 @@ class Bound:
 
 def best_bound(problem: Reduced) -> Bound:
     """The best of the bounds below."""
-    bounds = [Bound(volume_bound(problem), "volume"), Bound(large_items_bound(problem), "large items")]
+    bounds = [
+        Bound(volume_bound(problem), "volume"),
+        Bound(large_items_bound(problem), "large items"),
+    ]
     if problem.types <= MOST_PAIRED:
         bounds.append(Bound(exclusion_bound(problem), "VMs that exclude each other"))
     return max(bounds, key=lambda bound: bound.value)
 
 
 def volume_bound(problem: Reduced) -> int:
-    """L0: for every resource, the least cost of servers with enough of it, fractions of a server allowed, rounded up.
+    """L0: for every resource, the least cost of servers with enough of it, fractions of a server
+    allowed, rounded up.
 
-    Exact whole-number arithmetic. With one class this is max over j of ceil(demand in all / capacity).
+    Exact whole-number arithmetic. With one class this is max over j of ceil(demand in all /
+    capacity).
     """
     best = 1
     for j in range(problem.demand.shape[1]):
         total = int(problem.demand[:, j] @ problem.request)
-        rows = zip(problem.price.tolist(), problem.capacity[:, j].tolist(), problem.servers.tolist(), strict=True)
-        offers = sorted((Fraction(price, room), price, room, number) for price, room, number in rows if room > 0)
+        rows = zip(
+            problem.price.tolist(),
+            problem.capacity[:, j].tolist(),
+            problem.servers.tolist(),
+            strict=True,
+        )
+        offers = sorted(
+            (Fraction(price, room), price, room, number) for price, room, number in rows if room > 0
+        )
         cost = Fraction(0)
         for _, price, room, number in offers:
             used = min(Fraction(total, room), Fraction(number))
@@ -54,10 +68,12 @@ def volume_bound(problem: Reduced) -> int:
 
 
 def large_items_bound(problem: Reduced) -> int:
-    """Martello and Toth's L2 for each resource alone, against the largest server, times the least price.
+    """Martello and Toth's L2 for each resource alone, against the largest server, times the least
+    price.
 
-    For every threshold K up to half the capacity C: items above C - K need a server each, items above C / 2 another each,
-    and what items of at least K do not find room for beside the latter needs more.
+    For every threshold K up to half the capacity C: items above C - K need a server each, items
+    above C / 2 another each, and what items of at least K do not find room for beside the latter
+    needs more.
     """
     best = 0
     for j in range(problem.demand.shape[1]):
@@ -70,14 +86,18 @@ def large_items_bound(problem: Reduced) -> int:
             large = (2 * size > room) & ~huge
             small = (size >= threshold) & ~huge & ~large
             number = int(problem.request[huge | large].sum())
-            beside = room * int(problem.request[large].sum()) - int(size[large] @ problem.request[large])
+            beside = room * int(problem.request[large].sum()) - int(
+                size[large] @ problem.request[large]
+            )
             over = int(size[small] @ problem.request[small]) - beside
             best = max(best, number + max(0, -(-over // room)))
     return best * int(problem.price.min())
 
 
 def exclusion_bound(problem: Reduced) -> int:
-    """VMs of which no two fit on one server need as many servers: a greedy set of them, times the least price."""
+    """VMs of which no two fit on one server need as many servers: a greedy set of them, times the
+    least price.
+    """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
     together = np.zeros(problem.types**2, dtype=bool)
     for capacity in problem.capacity:

@@ -54,19 +54,27 @@ def fixed_cluster(instance: Packing) -> Cluster:
     if np.isinf(instance.available).any():
         c = int(np.argmax(np.isinf(instance.available)))
         raise InvalidInstance(
-            f"servers[{c}]", "infinite (null)", "a number of servers, since elastic requests would never end",
+            f"servers[{c}]", "infinite (null)",
+            "a number of servers, since elastic requests would never end",
             "Say how many servers there are",
         )  # fmt: skip
     fixed = ~instance.elastic & (instance.wanted > 0)
     if fixed.any() and not instance.partial:
         i = int(np.argmax(fixed))
         raise InvalidInstance(
-            f"request[{i}]", f"{instance.wanted[i]:.0f}, to be served whole", "elastic requests (null)",
-            "Write null, or set partial to true so that requests are caps; or ask min-servers, which serves all of them",
+            f"request[{i}]", f"{instance.wanted[i]:.0f}, to be served whole",
+            "elastic requests (null)",
+            "Write null, or set partial to true so that requests are caps; or ask "
+            "min-servers, which serves all of them",
         )  # fmt: skip
     total = int(instance.available.sum())
     if total > MOST_SERVERS:
-        raise InvalidInstance("servers", f"{total} in all", f"at most {MOST_SERVERS} when each is a player of its own")
+        raise InvalidInstance(
+            "servers", f"{total} in all", f"at most {MOST_SERVERS} when each is a player of its own"
+        )
     kind = np.repeat(np.arange(instance.classes), instance.available.astype(np.int64))
-    cap = np.array([UNCAPPED if np.isinf(wanted) else int(wanted) for wanted in instance.wanted], dtype=np.int64)
+    cap = np.array(
+        [UNCAPPED if np.isinf(wanted) else int(wanted) for wanted in instance.wanted],
+        dtype=np.int64,
+    )
     return Cluster(kind, instance.capacity[kind], instance.start[kind], cap)

@@ -1,4 +1,6 @@
-"""Compiled listing of the VM combinations one server can hold; numba is imported with this module, so import it on first use."""
+"""Compiled listing of the VM combinations one server can hold; numba is imported with this module,
+so import it on first use.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ Array = np.ndarray[Any, Any]
 
 @compiled
 def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: bool) -> Any:
-    """Every combination of VMs that fits, except the empty one, in lexicographic order; maximal ones only if so wished.
+    """Every combination of VMs that fits, except the empty one, in lexicographic order; maximal
+    ones only if so wished.
 
-    demand (s, k), cap (s,) most copies, free (k,). Returns (table (n, s), whole): whole False when there are more than `most`.
+    demand (s, k), cap (s,) most copies, free (k,). Returns (table (n, s), whole): whole False when
+    there are more than `most`.
     """
     types, resources = demand.shape
     table = np.zeros((1024, types), dtype=np.int64)
@@ -23,7 +27,8 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
     count = np.zeros(types, dtype=np.int64)
     left = free.copy()
     while True:
-        # count one up, the last type first, like an odometer; a type that does not fit once more goes back to 0
+        # count one up, the last type first, like an odometer; a type that does not fit once more
+        # goes back to 0
         place = types - 1
         while place >= 0:
             fits = count[place] < cap[place]
@@ -43,6 +48,7 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
             place -= 1
         if place < 0:
             return table[:number], True
+        # not maximal: some VM still fits beside it
         if maximal:
             more = False
             for i in range(types):
@@ -58,6 +64,7 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
                     break
             if more:
                 continue
+        # write it down, in a table that doubles when it is full
         if number == most:
             return table[:number], False
         if number == len(table):

@@ -1,4 +1,6 @@
-"""Diving: fix the patterns the relaxation likes best, solve the rest again, until every VM is placed."""
+"""Diving: fix the patterns the relaxation likes best, solve the rest again, until every VM is
+placed.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,20 @@ from .reduction import UNLIMITED, Reduced
 
 
 def dive(
-    problem: Reduced, relaxation: Relaxation, target: int, clock: Clock, rng: np.random.Generator | None, *, seconds: float
+    problem: Reduced,
+    relaxation: Relaxation,
+    target: int,
+    clock: Clock,
+    rng: np.random.Generator | None,
+    *,
+    seconds: float,
 ) -> Counts | None:
     """An answer of cost at most `target`, or None when this dive finds none.
 
-    At each step all whole parts of the relaxation's solution are fixed, and one more pattern: the heaviest, or with `rng`
-    one drawn with chances by the square of its weight. The rest is solved again only until it could still meet the target;
-    the dive ends when its bound says it cannot. Patterns found on the way stay in the relaxation's pool.
+    At each step all whole parts of the relaxation's solution are fixed, and one more pattern: the
+    heaviest, or with `rng` one drawn with chances by the square of its weight. The rest is solved
+    again only until it could still meet the target; the dive ends when its bound says it cannot.
+    Patterns found on the way stay in the relaxation's pool.
     """
     until = clock.seconds + seconds
     todo = problem.request.copy()
@@ -29,10 +38,12 @@ def dive(
     rows: list[Integers] = []
     kinds: list[int] = []
     spent = 0
+    # begin at the relaxation's solution
     table, kind = relaxation.pool.arrays()
     weight = relaxation.weight
     table, kind = table[: len(weight)], kind[: len(weight)]
     while True:
+        # fix patterns: what they serve is done, what they cost is spent
         for place, number in _choice(table, kind, weight, todo, servers, rng):
             for _ in range(number):
                 row = np.minimum(table[place], todo)
@@ -42,10 +53,12 @@ def dive(
             if servers[kind[place]] < UNLIMITED:
                 servers[kind[place]] -= number
             spent += number * int(problem.price[kind[place]])
+        # all placed, or the dive has failed
         if not todo.any():
             break
         if spent >= target or clock.over or clock.seconds > until:
             return None
+        # the rest, solved again by column generation over what its patterns may still hold
         here = np.flatnonzero(todo)
         rest = replace(problem, demand=problem.demand[here], request=todo[here], servers=servers)
         pool = _restricted(problem, relaxation, here, todo[here])
@@ -61,6 +74,7 @@ def dive(
         )
         if solved.bound > target - spent or solved.value is None:
             return None
+        # its patterns join the relaxation's pool, its weights make the next choice
         part, kind = pool.arrays()
         table = np.zeros((len(part), problem.types), dtype=np.int64)
         table[:, here] = part
@@ -74,7 +88,12 @@ def dive(
 
 
 def _choice(
-    table: Integers, kind: Integers, weight: Floats, todo: Integers, servers: Integers, rng: np.random.Generator | None
+    table: Integers,
+    kind: Integers,
+    weight: Floats,
+    todo: Integers,
+    servers: Integers,
+    rng: np.random.Generator | None,
 ) -> list[tuple[int, int]]:
     """Which patterns to fix, and how often: the whole parts, or one more when there is none."""
     whole = np.floor(weight + 1e-6).astype(np.int64)

@@ -1,4 +1,6 @@
-"""The parts of the portfolio that close the gap: integer programs over patterns, arc-flow, and fixed servers in CP-SAT."""
+"""The parts of the portfolio that close the gap: integer programs over patterns, arc-flow, and
+fixed servers in CP-SAT.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ MOST_PATTERNS = 6_000
 """So many patterns are listed for one integer program at effort 1."""
 
 APART = 2_000
-"""Programs with more columns run in a process of their own: HiGHS overruns its time limit on some, ten-fold and more."""
+"""Programs with more columns run in a process of their own: HiGHS overruns its time limit on some,
+ten-fold and more.
+"""
 
 FEW_TYPES = 24
 """Arc-flow is tried up to so many VM types."""
@@ -35,24 +39,38 @@ def by_master(search: Search, effort: float) -> None:
 
 
 def by_enumeration(search: Search, effort: float) -> None:
-    """Every pattern an answer at the bound could use, by reduced cost; the program over them finds one or raises the bound.
+    """Every pattern an answer at the bound could use, by reduced cost; the program over them finds
+    one or raises the bound.
 
-    An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at most
-    T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern that is further below is in none.
+    An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at
+    most T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern
+    that is further below is in none.
     """
     relaxation, problem = search.relaxation, search.problem
     assert relaxation is not None
     prices = relaxation.prices
     while search.open and prices.value > 0:
         target = search.lower
-        income = sum(int(price) * int(number) for price, number in zip(prices.profit, problem.request, strict=True))
-        rents = sum(rent * int(number) for rent, number in zip(prices.rent, problem.servers, strict=True) if rent)
+        income = sum(
+            int(price) * int(number)
+            for price, number in zip(prices.profit, problem.request, strict=True)
+        )
+        rents = sum(
+            rent * int(number)
+            for rent, number in zip(prices.rent, problem.servers, strict=True)
+            if rent
+        )
         room = target * prices.scale + rents - income
         found: list[tuple[Integers, int]] = []
         for c in range(len(problem.price)):
             least = int(problem.price[c]) * prices.scale + prices.rent[c] - room
             listed = all_patterns(
-                problem, c, prices.profit, least, most=int(MOST_PATTERNS * effort), nodes=int(3_000_000 * effort)
+                problem,
+                c,
+                prices.profit,
+                least,
+                most=int(MOST_PATTERNS * effort),
+                nodes=int(3_000_000 * effort),
             )
             if listed is None:
                 return
@@ -60,7 +78,9 @@ def by_enumeration(search: Search, effort: float) -> None:
         table = np.concatenate([rows for rows, _ in found])
         kind = np.concatenate([np.full(len(rows), c, dtype=np.int64) for rows, c in found])
         covered = (table > 0).any(axis=0).all() if len(table) else False
-        counts, impossible = _integer_program(search, table, kind, target, 5.0 * effort) if covered else (None, True)
+        counts, impossible = (
+            _integer_program(search, table, kind, target, 5.0 * effort) if covered else (None, True)
+        )
         if counts is not None:
             search.offer(counts, "program over all patterns")
             return
@@ -85,28 +105,46 @@ def by_arc_flow(search: Search, effort: float) -> None:
 
 
 def by_assignment(search: Search, effort: float) -> None:
-    """CP-SAT with the servers fixed to a count at the bound (one class), or any that cost less (several)."""
+    """CP-SAT with the servers fixed to a count at the bound (one class), or any that cost less
+    (several).
+    """
     problem = search.problem
     single = len(problem.price) == 1
     number = search.lower // int(problem.price[0]) if single else 0
-    if not single or number * int(problem.price[0]) != search.lower or number * problem.types > MOST_ASSIGNED * effort:
+    if (
+        not single
+        or number * int(problem.price[0]) != search.lower
+        or number * problem.types > MOST_ASSIGNED * effort
+    ):
         return
     model = assignment_model(
-        problem.demand, problem.request, problem.capacity, np.zeros(number, dtype=np.int64), problem.price, fixed=True
+        problem.demand,
+        problem.request,
+        problem.capacity,
+        np.zeros(number, dtype=np.int64),
+        problem.price,
+        fixed=True,
     )
     answer = solve_cp_sat(model.model, time_limit=search.clock.share(most=5.0 * effort))
     if answer.values is not None:
-        search.offer((model.counts(answer.values), np.zeros(number, dtype=np.int64)), "CP-SAT with the servers fixed")
+        search.offer(
+            (model.counts(answer.values), np.zeros(number, dtype=np.int64)),
+            "CP-SAT with the servers fixed",
+        )
     elif answer.status is Status.INFEASIBLE:
         search.raise_bound(search.lower + int(problem.price[0]), "CP-SAT with the servers fixed")
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
 
 
-def _integer_program(search: Search, table: Integers, kind: Integers, most: int, seconds: float) -> tuple[Counts | None, bool]:
+def _integer_program(
+    search: Search, table: Integers, kind: Integers, most: int, seconds: float
+) -> tuple[Counts | None, bool]:
     """An answer made of these patterns that costs at most `most`, and whether there is none."""
     problem = search.problem
-    program = pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=True, most=most)
+    program = pattern_program(
+        table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
+    )
     limit = search.clock.share(most=seconds)
     if search.master == "highs" and len(table) > APART:
         answer = solve_apart(program, time_limit=limit)

@@ -1,7 +1,7 @@
 """Greedy packers of all requests: first fit, best fit, dot product, square norm, random fit.
 
-They open servers in one order of classes: cheapest per capacity first, capacity being the sum over resources of the share
-of all demand that one server could take; ties to the lowest class.
+They open servers in one order of classes: cheapest per capacity first, capacity being the sum over
+resources of the share of all demand that one server could take; ties to the lowest class.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ Counts = tuple[Integers, Integers]
 """(n, s) VMs of each type on each server, and (n,) the servers' classes, of a `Reduced`."""
 
 
-def fit(problem: Reduced, order: Integers, number: Integers, *, best: bool = False) -> Counts | None:
-    """Place runs of VMs, each on the first (or the fullest) server where it fits; None when servers run out.
+def fit(
+    problem: Reduced, order: Integers, number: Integers, *, best: bool = False
+) -> Counts | None:
+    """Place runs of VMs, each on the first (or the fullest) server where it fits; None when servers
+    run out.
 
     Parameters
     ----------
@@ -33,31 +36,57 @@ def fit(problem: Reduced, order: Integers, number: Integers, *, best: bool = Fal
 
     def pack(count: Integers, kind: Integers, free: Integers) -> int:
         return int(
-            place_runs(order, number, problem.demand, problem.capacity, problem.limit, preferred, share, best, count, kind, free)
+            place_runs(
+                order,
+                number,
+                problem.demand,
+                problem.capacity,
+                problem.limit,
+                preferred,
+                share,
+                best,
+                count,
+                kind,
+                free,
+            )
         )
 
     return _packed(problem, pack)
 
 
-def fill(problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = None) -> Counts | None:
+def fill(
+    problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = None
+) -> Counts | None:
     """Fill one server after the other by a rule on vectors; None when servers run out.
 
     Parameters
     ----------
-    rule : "dot", the largest weighted dot product with what is free; "L2", the least weighted norm of what is left.
-    weights : (k,) of the resources; the total demand for each over the capacity of a server when not given.
+    rule : "dot", the largest weighted dot product with what is free; "L2", the least weighted norm
+        of what is left.
+    weights : (k,) of the resources; the total demand for each over the capacity of a server when
+        not given.
     """
     from .fitting_kernels import fill_servers
 
     total = (problem.demand * problem.request[:, None]).sum(axis=0)
     weight = total / np.maximum(problem.capacity.max(axis=0), 1) if weights is None else weights
-    scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(problem.capacity, 1)
+    scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(
+        problem.capacity, 1
+    )
     preferred = preference(problem)
 
     def pack(count: Integers, kind: Integers, free: Integers) -> int:
         return int(
             fill_servers(
-                problem.request, problem.demand, problem.capacity, problem.limit, preferred, scale, rule == "L2", count, kind
+                problem.request,
+                problem.demand,
+                problem.capacity,
+                problem.limit,
+                preferred,
+                scale,
+                rule == "L2",
+                count,
+                kind,
             )
         )
 
@@ -65,7 +94,9 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = 
 
 
 def fit_at_random(problem: Reduced, rng: np.random.Generator) -> Counts | None:
-    """Place VMs in random order, each on a server drawn among the open ones where it fits; None when servers run out."""
+    """Place VMs in random order, each on a server drawn among the open ones where it fits; None
+    when servers run out.
+    """
     from .fitting_kernels import place_at_random
 
     order = rng.permutation(np.repeat(np.arange(problem.types), problem.request))
@@ -73,7 +104,19 @@ def fit_at_random(problem: Reduced, rng: np.random.Generator) -> Counts | None:
     preferred = preference(problem)
 
     def pack(count: Integers, kind: Integers, free: Integers) -> int:
-        return int(place_at_random(order, draw, problem.demand, problem.capacity, problem.limit, preferred, count, kind, free))
+        return int(
+            place_at_random(
+                order,
+                draw,
+                problem.demand,
+                problem.capacity,
+                problem.limit,
+                preferred,
+                count,
+                kind,
+                free,
+            )
+        )
 
     return _packed(problem, pack)
 
@@ -86,13 +129,17 @@ def preference(problem: Reduced) -> Integers:
 
 
 def decreasing(problem: Reduced) -> Integers:
-    """(s,) types by decreasing size, the sum of their shares of the largest capacities; ties by index."""
+    """(s,) types by decreasing size, the sum of their shares of the largest capacities; ties by
+    index.
+    """
     size = (problem.demand / np.maximum(problem.capacity.max(axis=0), 1)).sum(axis=1)
     return np.argsort(-size, kind="stable")
 
 
 def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
-    """Without VMs beyond the request, taken from the last servers, and without servers that hold nothing."""
+    """Without VMs beyond the request, taken from the last servers, and without servers that hold
+    nothing.
+    """
     before = np.cumsum(count, axis=0) - count
     kept = np.clip(request - before, 0, count)
     full = kept.any(axis=1)

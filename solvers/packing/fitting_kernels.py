@@ -1,4 +1,6 @@
-"""Compiled kernels of the greedy packers; numba is imported with this module, so import it on first use."""
+"""Compiled kernels of the greedy packers; numba is imported with this module, so import it on first
+use.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,18 @@ def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
 
 
 @compiled
-def _opened(demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array, free: Array, used: int) -> int:
-    """Open a server, as row `used`, of the first class in the order of preference that a VM of type i fits; -1 when there is
-    none left, FULL when there is no row for it.
+def _opened(
+    demand: Array,
+    i: int,
+    capacity: Array,
+    preference: Array,
+    left: Array,
+    kind: Array,
+    free: Array,
+    used: int,
+) -> int:
+    """Open a server, as row `used`, of the first class in the order of preference that a VM of type
+    i fits; -1 when there is none left, FULL when there is no row for it.
     """
     for place in range(len(preference)):
         c = preference[place]
@@ -55,11 +66,13 @@ def place_runs(
     kind: Array,
     free: Array,
 ) -> Any:
-    """Place runs of equal VMs one after the other on the first (or fullest) server where one fits, opening servers by preference.
+    """Place runs of equal VMs one after the other on the first (or fullest) server where one fits,
+    opening servers by preference.
 
-    order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best: fullest instead of first.
-    count (n, s), kind (n,), free (n, k): room for the answer. Returns servers used, or -1 - run when a VM fits nowhere.
-    A server that is fullest stays so while it takes more of the same run, so a whole run may be placed at once.
+    order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best:
+    fullest instead of first. count (n, s), kind (n,), free (n, k): room for the answer. Returns
+    servers used, or -1 - run when a VM fits nowhere. A server that is fullest stays so while it
+    takes more of the same run, so a whole run may be placed at once.
     """
     used = 0
     left = servers.copy()
@@ -69,6 +82,7 @@ def place_runs(
         todo = number[run]
         first = 0
         while todo > 0:
+            # the first server where one fits, or the one with least weighted room
             chosen = -1
             slack = np.inf
             for m in range(first, used):
@@ -83,11 +97,13 @@ def place_runs(
                 if rest < slack:
                     slack = rest
                     chosen = m
+            # none: open one
             if chosen < 0:
                 chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
                 if chosen < 0:
                     return FULL if chosen == FULL else -1 - run
                 used += 1
+            # as many of the run as fit; for first fit all servers before it are full for this type
             most = todo
             for j in range(resources):
                 if demand[i, j] > 0:
@@ -113,11 +129,13 @@ def fill_servers(
     count: Array,
     kind: Array,
 ) -> Any:
-    """Open one server after the other and fill it, each time with the VM that suits what is left best.
+    """Open one server after the other and fill it, each time with the VM that suits what is left
+    best.
 
-    norm False: largest weighted dot product of the VM with what is free. True: least weighted square norm of what would be
-    left. weight (p, k) turns units into weighted shares; ties to the lowest type. Servers are opened by preference, the
-    first class that holds some VM still to be placed. Returns servers used, or -1 when a VM fits nowhere.
+    norm False: largest weighted dot product of the VM with what is free. True: least weighted
+    square norm of what would be left. weight (p, k) turns units into weighted shares; ties to the
+    lowest type. Servers are opened by preference, the first class that holds some VM still to be
+    placed. Returns servers used, or -1 when a VM fits nowhere.
     """
     todo = number.copy()
     left = servers.copy()
@@ -126,6 +144,7 @@ def fill_servers(
     free = np.zeros((1, resources), dtype=np.int64)
     used = 0
     while remaining > 0:
+        # the first class by preference that holds some VM still to be placed
         c = -1
         for place in range(len(preference)):
             candidate = preference[place]
@@ -143,11 +162,13 @@ def fill_servers(
             return -1
         if used == len(kind):
             return FULL
+        # open a server of it
         left[c] -= 1
         kind[used] = c
         for j in range(resources):
             free[0, j] = capacity[c, j]
         while True:
+            # fill it: the VM that suits best what is free, until none fits
             chosen = -1
             value = -np.inf
             for i in range(types):
@@ -188,7 +209,8 @@ def place_at_random(
     kind: Array,
     free: Array,
 ) -> Any:
-    """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0, 1) chooses.
+    """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0,
+    1) chooses.
 
     Returns servers used, or -1 - place when a VM fits nowhere.
     """

@@ -11,7 +11,16 @@ from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
 from ..engines import LivingProgram
 from ..outcome import Clock, Stop
-from .patterns import ACCURACY, Pool, dearest, disjoint_patterns, most_of, penalty_of, price_patterns, scale_of
+from .patterns import (
+    ACCURACY,
+    Pool,
+    dearest,
+    disjoint_patterns,
+    most_of,
+    penalty_of,
+    price_patterns,
+    scale_of,
+)
 from .reduction import UNLIMITED, Reduced
 
 
@@ -24,7 +33,8 @@ class Prices:
     profit : (s,) price of a VM of each type.
     scale : what a server of cost 1 is worth in the same unit.
     rent : (p,) premium on a class of limited number.
-    value : (sum of profit x request - sum of rent x servers) / scale, a lower bound on the cost of any answer.
+    value : (sum of profit x request - sum of rent x servers) / scale, a lower bound on the cost of
+        any answer.
     """
 
     profit: Integers
@@ -69,8 +79,9 @@ def generate(
 ) -> Relaxation:
     """Solve the relaxation over all patterns.
 
-    It ends when no pattern improves it, when its bound (rounded up) meets the value of the patterns met (rounded up) or
-    `upper`, or when `seconds` are over; the bound holds in each case (Farley 1990, Lagrange with limited classes).
+    It ends when no pattern improves it, when its bound (rounded up) meets the value of the patterns
+    met (rounded up) or `upper`, or when `seconds` are over; the bound holds in each case (Farley
+    1990, Lagrange with limited classes).
 
     Parameters
     ----------
@@ -79,29 +90,49 @@ def generate(
     enough : stop as soon as the patterns met cost no more than this.
     nodes : of one pricing search; where it is cut, its bound is what the relaxed knapsack gives.
     """
+    # the restricted master: the patterns of the pool, with a penalty for what is not served
     _singles(problem, pool)
     deadline = None if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
     table, kind = pool.arrays()
     program = LivingProgram(
-        pattern_program(table, kind, problem.request, problem.servers, problem.price, integer=False, penalty=penalty)
+        pattern_program(
+            table,
+            kind,
+            problem.request,
+            problem.servers,
+            problem.price,
+            integer=False,
+            penalty=penalty,
+        )
     )
+    # the best bound so far; all prices 0 prove 0
     first = entered = len(pool)
-    best = Prices(np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0))
+    best = Prices(
+        np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
+    )
     value, weight, complete, rounds = None, np.zeros(0), False, 0
     while True:
-        answer = program.solve(clock.share(most=None if deadline is None else deadline - clock.seconds))
+        # solve the master
+        answer = program.solve(
+            clock.share(most=None if deadline is None else deadline - clock.seconds)
+        )
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.row_dual is None or answer.point is None:
             break
         rounds += 1
-        value, weight = float(answer.objective or 0.0), _own(answer.point, entered, problem.types, table_first=first)
+        value, weight = (
+            float(answer.objective or 0.0),
+            _own(answer.point, entered, problem.types, table_first=first),
+        )
+        # price patterns of every class at its duals, in whole numbers: new columns and a bound
         profit, rent = _whole_duals(problem, answer.row_dual, scale, penalty)
         tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
         prices = prices_of(problem, profit, tops, scale)
         if prices.value > best.value:
             best = prices
+        # why to stop: no new column, good enough, the bound meets the value, or time is over
         new_table, new_kind = pool.arrays(entered)
         if not len(new_table):
             complete = exact
@@ -114,25 +145,44 @@ def generate(
             break
         if clock.over or (deadline is not None and clock.seconds >= deadline):
             break
+        # the new columns enter the master
         _enter(program, problem, new_table, new_kind)
         entered = len(pool)
     return Relaxation(pool, best, _ceil(best.value), value, weight, complete, rounds)
 
 
 def prices_of(problem: Reduced, profit: Integers, tops: list[int], scale: int) -> Prices:
-    """The bound that prices prove, given for each class an upper bound `tops` on the profit of any pattern.
+    """The bound that prices prove, given for each class an upper bound `tops` on the profit of any
+    pattern.
 
     Cost x scale >= profit of a pattern - rent of its class, for every pattern, so
-    cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes without limit allow,
-    or a larger one at which a limited class needs no rent, whichever proves more.
+    cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes
+    without limit allow, or a larger one at which a limited class needs no rent, whichever proves
+    more.
     """
-    income = sum(int(price) * int(number) for price, number in zip(profit, problem.request, strict=True))
-    needed = [(top, int(price), int(number)) for top, price, number in zip(tops, problem.price, problem.servers, strict=True)]
-    floor = max((-(-top // price) for top, price, number in needed if number >= UNLIMITED), default=1)
+    income = sum(
+        int(price) * int(number) for price, number in zip(profit, problem.request, strict=True)
+    )
+    needed = [
+        (top, int(price), int(number))
+        for top, price, number in zip(tops, problem.price, problem.servers, strict=True)
+    ]
+    floor = max(
+        (-(-top // price) for top, price, number in needed if number >= UNLIMITED), default=1
+    )
     best: Prices | None = None
-    for unit in {max(floor, 1), *(max(floor, -(-top // price), 1) for top, price, _ in needed), max(floor, scale)}:
-        rent = tuple(0 if number >= UNLIMITED else max(0, top - price * unit) for top, price, number in needed)
-        value = Fraction(income - sum(r * number for r, (_, _, number) in zip(rent, needed, strict=True)), unit)
+    for unit in {
+        max(floor, 1),
+        *(max(floor, -(-top // price), 1) for top, price, _ in needed),
+        max(floor, scale),
+    }:
+        rent = tuple(
+            0 if number >= UNLIMITED else max(0, top - price * unit)
+            for top, price, number in needed
+        )
+        value = Fraction(
+            income - sum(r * number for r, (_, _, number) in zip(rent, needed, strict=True)), unit
+        )
         if best is None or value > best.value:
             best = Prices(profit, unit, rent, value)
     assert best is not None
@@ -140,27 +190,52 @@ def prices_of(problem: Reduced, profit: Integers, tops: list[int], scale: int) -
 
 
 def proved_by(problem: Reduced, profit: Integers, scale: int, nodes: int = 200_000) -> int:
-    """The bound that stored prices of the instance's VM types (s,) prove, whoever found them: whole costs, 0 at least.
+    """The bound that stored prices of the instance's VM types (s,) prove, from any source: whole
+    costs, 0 at least.
 
-    Priced again from nothing but the problem; where a pricing search is cut off, by what its relaxation allows.
+    Priced again from nothing but the problem; where a pricing search is cut off, by what its
+    relaxation allows.
     """
-    merged = np.array([int(profit[list(members)].min()) for members in problem.members], dtype=np.int64)
+    merged = np.array(
+        [int(profit[list(members)].min()) for members in problem.members], dtype=np.int64
+    )
     if int(merged.max(initial=0)) * most_of(problem) >= 2**61 or scale >= 2**61:
         return 0
-    tops, _ = _price_all(problem, Pool(problem.types), merged, np.zeros(len(problem.price), dtype=np.int64), scale, nodes)
+    tops, _ = _price_all(
+        problem,
+        Pool(problem.types),
+        merged,
+        np.zeros(len(problem.price), dtype=np.int64),
+        scale,
+        nodes,
+    )
     return max(0, _ceil(prices_of(problem, merged, tops, scale).value))
 
 
-def _whole_duals(problem: Reduced, duals: Floats, scale: int, penalty: float) -> tuple[Integers, Integers]:
-    """(s,) prices of VMs and (p,) rents of classes in whole multiples of 1 / scale; any such prices prove a bound."""
+def _whole_duals(
+    problem: Reduced, duals: Floats, scale: int, penalty: float
+) -> tuple[Integers, Integers]:
+    """(s,) prices of VMs and (p,) rents of classes in whole multiples of 1 / scale; any such prices
+    prove a bound.
+    """
     highest = min(penalty, float(dearest(problem, scale)))
     profit = np.floor(np.clip(duals[: problem.types], 0.0, highest) * scale).astype(np.int64)
-    premium = np.clip(-duals[problem.types : problem.types + len(problem.price)], 0.0, min(penalty, 2.0**61 / scale))
-    return profit, np.floor(np.where(problem.servers >= UNLIMITED, 0.0, premium) * scale).astype(np.int64)
+    premium = np.clip(
+        -duals[problem.types : problem.types + len(problem.price)],
+        0.0,
+        min(penalty, 2.0**61 / scale),
+    )
+    return profit, np.floor(np.where(problem.servers >= UNLIMITED, 0.0, premium) * scale).astype(
+        np.int64
+    )
 
 
-def _price_all(problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int) -> tuple[list[int], bool]:
-    """Put the best patterns of every class in the pool; returns upper bounds on their profit, and whether they are tight."""
+def _price_all(
+    problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int
+) -> tuple[list[int], bool]:
+    """Put the best patterns of every class in the pool; returns upper bounds on their profit, and
+    whether they are tight.
+    """
     tops, exact = [], True
     slack = scale // ACCURACY
     for kind in range(len(problem.price)):
@@ -198,7 +273,13 @@ def _enter(program: LivingProgram, problem: Reduced, table: Integers, kind: Inte
         where = np.flatnonzero(pattern)
         rows.extend([*where.tolist(), problem.types + int(c)])
         values.extend([*pattern[where].astype(float).tolist(), 1.0])
-    program.add_columns(problem.price[kind].astype(float), np.full(len(table), np.inf), starts, rows, np.array(values))
+    program.add_columns(
+        problem.price[kind].astype(float),
+        np.full(len(table), np.inf),
+        starts,
+        rows,
+        np.array(values),
+    )
 
 
 def _own(point: Floats, entered: int, types: int, *, table_first: int) -> Floats:

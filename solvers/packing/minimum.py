@@ -1,4 +1,6 @@
-"""Fewest servers, or the cheapest: a portfolio that always has an answer, a bound, and the name of what proved it."""
+"""Fewest servers, or the cheapest: a portfolio that always has an answer, a bound, and the name of
+what proved it.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,11 @@ def min_servers(
 ) -> Outcome:
     """The fewest servers that hold all requests, with a proof.
 
-    A portfolio, each part of which runs only while bound and value differ: greedy packings (FF, FFD, BFD, dot, L2, random
-    orders); bounds by volume, large items and exclusion; column generation over patterns; diving into its solution; the
-    program over the patterns met; all patterns that an answer at the bound could use, listed by their reduced
-    cost, and the program over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
+    A portfolio, each part of which runs only while bound and value differ: greedy packings (FF,
+    FFD, BFD, dot, L2, random orders); bounds by volume, large items and exclusion; column
+    generation over patterns; diving into its solution; the program over the patterns met; all
+    patterns that an answer at the bound could use, listed by their reduced cost, and the program
+    over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
     servers fixed.
 
     Parameters
@@ -46,13 +49,15 @@ def min_servers(
     start : an answer to begin from.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
     random_starts : first fits and random fits in random order.
-    master : the engine of the integer programs over patterns. HiGHS is the quicker by far; CP-SAT is the second route.
+    master : the engine of the integer programs over patterns. HiGHS is the quicker by far; CP-SAT
+        is the second route.
 
     Returns
     -------
     Outcome
-        `bound` in servers. `certificate`: what found the answer (`found_by`), what proved the bound (`bound_by`), and for
-        column generation the prices that prove it: no pattern of a class is worth more than cost x scale + rent.
+        `bound` in servers. `certificate`: what found the answer (`found_by`), what proved the bound
+        (`bound_by`), and for column generation the prices that prove it: no pattern of a class is
+        worth more than cost x scale + rent.
 
     Raises
     ------
@@ -61,7 +66,8 @@ def min_servers(
 
     Notes
     -----
-    Server classes of limited number are held to it; when all of them are too few the status is `infeasible`.
+    Server classes of limited number are held to it; when all of them are too few the status is
+    `infeasible`.
 
     Examples
     --------
@@ -84,7 +90,8 @@ def min_cost(
     random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
     master: EngineName = "highs",
 ) -> Outcome:
-    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at its class's cost.
+    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at
+    its class's cost.
 
     Parameters
     ----------
@@ -125,7 +132,9 @@ def _minimum(
     try:
         for part in _PARTS:
             if not search.open and (part is not _greedy or search.best is not None):
-                continue  # but first fit decreasing is always tried: a limit however short still gives servers
+                # but first fit decreasing is always tried: a limit however short still gives
+                # servers
+                continue
             if part is _greedy:
                 _greedy(search, random_starts)
                 if given is not None:
@@ -148,7 +157,11 @@ def _outcome(search: Search, start: Placement | None, given: int | None, stop: S
     solution, found_by = None, search.found_by
     if search.best is not None:
         solution = search.problem.placement(*search.best)
-    if start is not None and given is not None and (search.best is None or given < search.problem.cost(search.best[1])):
+    if (
+        start is not None
+        and given is not None
+        and (search.best is None or given < search.problem.cost(search.best[1]))
+    ):
         solution, found_by = start, "the start"
     certificate = {"found_by": found_by, "bound_by": search.bound_by, **search.proof}
     if search.relaxation is not None:
@@ -159,12 +172,21 @@ def _outcome(search: Search, start: Placement | None, given: int | None, stop: S
         if not impossible and stop is Stop.FINISHED:
             stop = Stop.TIME_LIMIT
         certificate["servers_there_are"] = int(search.problem.limit.sum())
-        return Outcome(None, None, Status.INFEASIBLE if impossible else Status.UNKNOWN, stop, certificate, trace)
+        return Outcome(
+            None,
+            None,
+            Status.INFEASIBLE if impossible else Status.UNKNOWN,
+            stop,
+            certificate,
+            trace,
+        )
     proved = search.lower >= search.upper
     if not proved and stop is Stop.FINISHED:
         stop = Stop.TIME_LIMIT
     bound = float(min(search.lower, search.upper))
-    return Outcome(solution, bound, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, trace)
+    return Outcome(
+        solution, bound, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, trace
+    )
 
 
 def _simple_bounds(search: Search) -> None:
@@ -192,7 +214,9 @@ def _greedy(search: Search, random_starts: int) -> None:
         if not search.open:
             return
         mixed = search.rng.permutation(problem.types)
-        search.offer(fit(problem, mixed, problem.request[mixed], best=True), "best fit in random order")
+        search.offer(
+            fit(problem, mixed, problem.request[mixed], best=True), "best fit in random order"
+        )
         if problem.vms <= 20_000:
             search.offer(fit_at_random(problem, search.rng), "random fit")
 
@@ -200,7 +224,9 @@ def _greedy(search: Search, random_starts: int) -> None:
 def _columns(search: Search) -> None:
     """Column generation: the bound, and the patterns everything later works with."""
     upper = None if search.best is None else search.upper
-    search.relaxation = generate(search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6))
+    search.relaxation = generate(
+        search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6)
+    )
     prices, problem = search.relaxation.prices, search.problem
     of_type = [0] * problem.instance.types  # in the order of the instance, not of the reduction
     for profit, members in zip(prices.profit.tolist(), problem.members, strict=True):
@@ -214,7 +240,9 @@ def _columns(search: Search) -> None:
 
 
 def _dives(search: Search) -> None:
-    """A deterministic dive, then drawn ones, for an answer at the bound: half of the time left, or a dozen."""
+    """A deterministic dive, then drawn ones, for an answer at the bound: half of the time left, or
+    a dozen.
+    """
     assert search.relaxation is not None
     share = search.slice(0.5)
     until = np.inf if share is None else search.clock.seconds + share
@@ -224,11 +252,18 @@ def _dives(search: Search) -> None:
             return
         rng = None if attempt == 0 else search.rng
         seconds = min(until - search.clock.seconds, 60.0)
-        search.offer(dive(search.problem, search.relaxation, search.lower, search.clock, rng, seconds=seconds), "diving")
+        search.offer(
+            dive(
+                search.problem, search.relaxation, search.lower, search.clock, rng, seconds=seconds
+            ),
+            "diving",
+        )
 
 
 def _prove(search: Search) -> None:
-    """In turns, more time each: the program over the patterns met, all patterns by reduced cost, further dives, others."""
+    """In turns, more time each: the program over the patterns met, all patterns by reduced cost,
+    further dives, others.
+    """
     effort = 1.0
     while search.open:
         for part in (by_enumeration, by_arc_flow, by_master, _more_dives, by_assignment):
@@ -243,7 +278,12 @@ def _more_dives(search: Search, effort: float) -> None:
     until = search.clock.seconds + 3 * effort
     while search.open and search.clock.seconds < until:
         counts = dive(
-            search.problem, search.relaxation, search.upper - 1, search.clock, search.rng, seconds=until - search.clock.seconds
+            search.problem,
+            search.relaxation,
+            search.upper - 1,
+            search.clock,
+            search.rng,
+            seconds=until - search.clock.seconds,
         )
         search.offer(counts, "diving")
 

@@ -11,7 +11,9 @@ from ...instances.problem.errors import InvalidInstance
 from .reduction import UNLIMITED, Reduced
 
 FINEST, COARSEST = 2**40, 2**20
-"""Dual prices are rounded down to whole multiples of 1 / scale, so that every bound is exact arithmetic."""
+"""Dual prices are rounded down to whole multiples of 1 / scale, so that every bound is exact
+arithmetic.
+"""
 
 ACCURACY = 10**8
 """Patterns are priced to scale / ACCURACY, which is added where a bound rests on it."""
@@ -80,8 +82,8 @@ def most_of(problem: Reduced) -> int:
 def scale_of(problem: Reduced) -> int:
     """The finest scale at which no pattern's profit leaves int64.
 
-    Where the penalty of a VM left out is so large that no scale would do, the scale is chosen by the dearest server, and
-    prices are cut to what fits (`dearest`), which leaves their bound valid.
+    Where the penalty of a VM left out is so large that no scale would do, the scale is chosen by
+    the dearest server, and prices are cut to what fits (`dearest`), which leaves their bound valid.
 
     Raises
     ------
@@ -96,11 +98,18 @@ def scale_of(problem: Reduced) -> int:
         if scale >= COARSEST:
             return scale
     largest = dear * most
-    raise InvalidInstance("cost", f"so large that {largest} is at stake on one server", "smaller costs", "Use a larger unit")
+    raise InvalidInstance(
+        "cost",
+        f"so large that {largest} is at stake on one server",
+        "smaller costs",
+        "Use a larger unit",
+    )
 
 
 def dearest(problem: Reduced, scale: int) -> int:
-    """The highest price of a VM, in whole servers' cost, at which no pattern's profit leaves int64."""
+    """The highest price of a VM, in whole servers' cost, at which no pattern's profit leaves
+    int64.
+    """
     return 2**61 // (scale * most_of(problem))
 
 
@@ -121,7 +130,14 @@ class Priced:
 
 
 def price_patterns(
-    problem: Reduced, kind: int, profit: Integers, least: int, *, slack: int = 0, nodes: int = 200_000, keep: int = 8
+    problem: Reduced,
+    kind: int,
+    profit: Integers,
+    least: int,
+    *,
+    slack: int = 0,
+    nodes: int = 200_000,
+    keep: int = 8,
 ) -> Priced:
     """Patterns of a class worth more than `least`, best last, to an accuracy of `slack`."""
     from .pricing_kernels import best_patterns
@@ -156,14 +172,17 @@ def price_patterns(
 def all_patterns(
     problem: Reduced, kind: int, profit: Integers, least: int, *, most: int, nodes: int = 20_000_000
 ) -> Integers | None:
-    """Every maximal pattern of a class worth at least `least`; None when there are more than `most`, or the search is cut."""
+    """Every maximal pattern of a class worth at least `least`; None when there are more than
+    `most`, or the search is cut.
+    """
     from .pricing_kernels import best_patterns
 
     if most_of(problem) > MOST_DEEP:
         return None
     weight, room, _, order = _surrogate(problem, kind, profit)
     rows, found, _, _, whole = best_patterns(
-        profit[order], problem.demand[order], problem.request[order], problem.capacity[kind], weight[order], room,
+        profit[order], problem.demand[order], problem.request[order], problem.capacity[kind],
+        weight[order], room,
         max(least, 0), 0, nodes, most, True,
     )  # fmt: skip
     if found < 0 or not whole:
@@ -176,7 +195,9 @@ def all_patterns(
 def disjoint_patterns(
     problem: Reduced, kind: int, profit: Integers, least: int, first: Integers, *, nodes: int = 3000
 ) -> list[Integers]:
-    """Further good patterns from types that the ones before do not use: many columns from one set of prices."""
+    """Further good patterns from types that the ones before do not use: many columns from one set
+    of prices.
+    """
     left = profit.copy()
     found: list[Integers] = []
     pattern = first
@@ -191,10 +212,13 @@ def disjoint_patterns(
         found.append(pattern)
 
 
-def _surrogate(problem: Reduced, kind: int, profit: Integers) -> tuple[Floats, float, int, Integers]:
+def _surrogate(
+    problem: Reduced, kind: int, profit: Integers
+) -> tuple[Floats, float, int, Integers]:
     """One constraint that every pattern satisfies, chosen for a low Dantzig bound.
 
-    Returns weights (s,), the room 1.0, the bound rounded up, and types by decreasing profit per weight.
+    Returns weights (s,), the room 1.0, the bound rounded up, and types by decreasing profit per
+    weight.
     """
     bound, mix, share, value = surrogate_mix(problem, kind, profit)
     weight = share @ mix
@@ -204,16 +228,23 @@ def _surrogate(problem: Reduced, kind: int, profit: Integers) -> tuple[Floats, f
     return weight, 1.0, int(np.ceil(bound * (1 + 1e-9))) + 1, order
 
 
-def surrogate_mix(problem: Reduced, kind: int, profit: Integers) -> tuple[float, Floats, Floats, Floats]:
-    """What each resource weighs in one constraint that every pattern satisfies, for a low Dantzig bound.
+def surrogate_mix(
+    problem: Reduced, kind: int, profit: Integers
+) -> tuple[float, Floats, Floats, Floats]:
+    """What each resource weighs in one constraint that every pattern satisfies, for a low Dantzig
+    bound.
 
-    Returns the bound, the weights (of the resources the class has; they sum to 1), the sizes (s, resources) as shares of its
-    capacity, and the profits (s,), 0 for what does not fit.
+    Returns the bound, the weights (of the resources the class has; they sum to 1), the sizes (s,
+    resources) as shares of its capacity, and the profits (s,), 0 for what does not fit.
     """
     capacity = problem.capacity[kind].astype(float)
     own = capacity > 0
     share = problem.demand[:, own] / capacity[own]
-    lacking = (problem.demand[:, ~own] > 0).any(axis=1) if (~own).any() else np.zeros(problem.types, dtype=bool)
+    lacking = (
+        (problem.demand[:, ~own] > 0).any(axis=1)
+        if (~own).any()
+        else np.zeros(problem.types, dtype=bool)
+    )
     value = np.where(lacking, 0.0, profit.astype(float))
     copies = problem.request.astype(float)
     mix = np.full(int(own.sum()), 1.0 / own.sum())
@@ -223,7 +254,9 @@ def surrogate_mix(problem: Reduced, kind: int, profit: Integers) -> tuple[float,
         if bound < best[0]:
             best = (bound, mix)
         excess = taken @ share - 1.0  # how far the relaxed choice overfills each resource
-        mix = np.maximum(mix + 0.5 / (1 + step) * excess / max(float(np.abs(excess).max()), 1e-12), 0.0)
+        mix = np.maximum(
+            mix + 0.5 / (1 + step) * excess / max(float(np.abs(excess).max()), 1e-12), 0.0
+        )
         mix = mix / mix.sum() if mix.sum() > 0 else np.full(len(excess), 1.0 / len(excess))
     return best[0], best[1], share, value
 

@@ -1,4 +1,6 @@
-"""Compiled kernels over patterns (what one server can hold); numba is imported with this module, so import it on first use."""
+"""Compiled kernels over patterns (what one server can hold); numba is imported with this module, so
+import it on first use.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +36,22 @@ def best_patterns(
     keep: int,
     enumerate_all: bool,
 ) -> Any:
-    """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above `least`.
+    """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above
+    `least`.
 
-    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). Items come by decreasing profit per
-    weight (weight (s,) and room: one surrogate constraint, in floats) and the node bound is Dantzig's on it over the items
-    that fit one by one, rounded up safely. A branch is left when it cannot beat the best by more than `slack`; the search
-    stops after `most_nodes` nodes. `keep` patterns are kept, the latest improvements. With `enumerate_all` every *maximal*
+    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). Items come by
+    decreasing profit per weight (weight (s,) and room: one surrogate constraint, in floats) and the
+    node bound is Dantzig's on it over the items that fit one by one, rounded up safely. A branch is
+    left when it cannot beat the best by more than `slack`; the search stops after `most_nodes`
+    nodes. `keep` patterns are kept, the latest improvements. With `enumerate_all` every *maximal*
     pattern of profit >= least is kept instead, until `keep` are full (then found = -1).
 
-    Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the search was exhaustive; then
-    no pattern is worth more than best + slack).
+    Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the
+    search was exhaustive; then no pattern is worth more than best + slack).
     """
     types, resources = demand.shape
     patterns = np.zeros((keep, types), dtype=np.int32)
+    # no pattern holds more VMs than all that fit one by one
     depth_most = 1
     for i in range(types):
         copies = bound[i]
@@ -54,6 +59,7 @@ def best_patterns(
             if demand[i, j] > 0:
                 copies = min(copies, capacity[j] // demand[i, j])
         depth_most += copies
+    # the branch is a stack: room, weight left, profit, the item to try next, the item taken
     free = np.zeros((depth_most + 1, resources), dtype=np.int64)
     left = np.zeros(depth_most + 1)
     value = np.zeros(depth_most + 1, dtype=np.int64)
@@ -98,6 +104,7 @@ def best_patterns(
             reach = float(value[depth]) + reach * (1.0 + 1e-9) + 1e-3
             go = reach >= least if enumerate_all else reach > best + slack
         if go:
+            # branch: take one of item t, and let later ones come from t on
             nodes += 1
             if nodes > most_nodes:
                 whole = False
@@ -111,6 +118,7 @@ def best_patterns(
             left[depth + 1] = left[depth] - weight[t]
             depth += 1
             following[depth] = t
+            # an improvement is kept, over the oldest one kept
             if not enumerate_all and value[depth] > best:
                 best = value[depth]
                 for i in range(types):
@@ -133,6 +141,7 @@ def best_patterns(
                     patterns[found, i] = count[i]
                 found += 1
                 best = max(best, value[depth])
+        # back: the item taken last goes
         if depth == 0:
             break
         depth -= 1

@@ -1,4 +1,6 @@
-"""What a question about fewest servers comes down to: equal VM types merged, absent ones dropped, classes that exist."""
+"""What a question about fewest servers comes down to: equal VM types merged, absent ones dropped,
+classes that exist.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ class Reduced:
     Attributes
     ----------
     demand, request : (s, k) sizes and (s,) how many VMs of each, at least 1.
-    capacity, servers, price : (p, k), (p,) how many (`UNLIMITED` at most), and (p,) what using one costs.
+    capacity, servers, price : (p, k), (p,) how many (`UNLIMITED` at most), and (p,) what using one
+        costs.
     classes : (p,) the instance's index of each class.
     members : for each type here, the instance's types merged in it.
     instance : where it comes from.
@@ -60,7 +63,8 @@ class Reduced:
         return int(self.price[kind].sum())
 
     def placement(self, count: Integers, kind: Integers) -> Placement:
-        """The instance's placement from counts (n, s) and classes (n,) of this reduction; surplus VMs are left out.
+        """The instance's placement from counts (n, s) and classes (n,) of this reduction; surplus
+        VMs are left out.
 
         A merged type is handed out to its members in order.
         """
@@ -90,12 +94,14 @@ def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
     if instance.elastic.any():
         i = int(np.argmax(instance.elastic))
         raise InvalidInstance(
-            f"request[{i}]", f"elastic (null) for {instance.names[i]!r}", "a number of VMs, since all of them are to be served",
+            f"request[{i}]", f"elastic (null) for {instance.names[i]!r}",
+            "a number of VMs, since all of them are to be served",
             "Give a number, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
         )  # fmt: skip
     if instance.partial:
         raise InvalidInstance(
-            "partial", "true", "false: with requests that may be served in part the fewest servers are none",
+            "partial", "true",
+            "false: with requests that may be served in part the fewest servers are none",
             "Drop it, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
         )  # fmt: skip
     wanted = instance.wanted.astype(np.int64)
@@ -104,13 +110,17 @@ def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
         groups.setdefault(instance.demand[place].tobytes(), []).append(place)
     classes = np.flatnonzero(instance.available > 0)
     capacity = instance.capacity[classes]
-    members = sorted(groups.values(), key=lambda group: (-_share(instance.demand[group[0]], capacity), group[0]))
+    members = sorted(
+        groups.values(), key=lambda group: (-_share(instance.demand[group[0]], capacity), group[0])
+    )
     available = instance.available[classes]
     return Reduced(
         demand=np.array([instance.demand[group[0]] for group in members], dtype=np.int64),
         request=np.array([wanted[group].sum() for group in members], dtype=np.int64),
         capacity=capacity,
-        servers=np.array([UNLIMITED if np.isinf(number) else int(number) for number in available], dtype=np.int64),
+        servers=np.array(
+            [UNLIMITED if np.isinf(number) else int(number) for number in available], dtype=np.int64
+        ),
         price=instance.price[classes] if costs else np.ones(len(classes), dtype=np.int64),
         classes=classes,
         members=tuple(tuple(group) for group in members),

@@ -25,13 +25,19 @@ MOST_COLUMNS = 50_000
 Share = Annotated[float, AtLeast(0, "a dominant share")]
 
 TOLERANCE = 1e-6
-"""Sums of shares that an engine reports may be wrong by this part of themselves and of the least share of one VM."""
+"""Sums of shares that an engine reports may be wrong by this part of themselves and of the least
+share of one VM.
+"""
 
 PRECISION = 1e-9
-"""The utilization that HiGHS reports may be wrong by this part of itself and of what one VM adds at most."""
+"""The utilization that HiGHS reports may be wrong by this part of itself and of what one VM adds at
+most.
+"""
 
 MOST_SECONDS = 30.0
-"""For CP-SAT to decide between utilizations that differ by less than that, where time is not limited."""
+"""For CP-SAT to decide between utilizations that differ by less than that, where time is not
+limited.
+"""
 
 
 @checked
@@ -48,14 +54,16 @@ def max_utilization(
 
     Parameters
     ----------
-    least_share : dominant share that every user who wants something must have (see `vms_owed`); 0 for whatever they get.
+    least_share : dominant share that every user who wants something must have (see `vms_owed`); 0
+        for whatever they get.
 
     Raises
     ------
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        A server has more than 50,000 maximal combinations of VMs, or `least_share` is no number of 0 or more.
+        A server has more than 50,000 maximal combinations of VMs, or `least_share` is no number of
+        0 or more.
 
     Examples
     --------
@@ -64,49 +72,104 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 0.985
     """
+    # the cluster as maximal combinations of VMs for each server class, and what users are owed
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
     owed = vms_owed(instance, least_share)
-    tables, servers, cap = _tables(instance, cluster), instance.available.astype(np.int64), instance.wanted.astype(float)
+    tables, servers, cap = (
+        _tables(instance, cluster),
+        instance.available.astype(np.int64),
+        instance.wanted.astype(float),
+    )
+    # what a VM of each type adds to utilization, exactly; every answer is worth whole steps
     space = [int(amount) for amount in (instance.start * servers[:, None]).sum(axis=0)]
-    busy = [int(amount) for amount in ((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)]
+    busy = [
+        int(amount)
+        for amount in ((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)
+    ]
     there = [j for j, amount in enumerate(space) if amount > 0]
-    weight = [sum((Fraction(int(row[j]), space[j]) for j in there), Fraction(0)) / len(there) for row in instance.demand]
-    step = Fraction(math.gcd(*(part.numerator for part in weight)), math.lcm(*(part.denominator for part in weight)))
+    weight = [
+        sum((Fraction(int(row[j]), space[j]) for j in there), Fraction(0)) / len(there)
+        for row in instance.demand
+    ]
+    step = Fraction(
+        math.gcd(*(part.numerator for part in weight)),
+        math.lcm(*(part.denominator for part in weight)),
+    )
     begin = sum((Fraction(busy[j], space[j]) for j in there), Fraction(0)) / len(there)
     unit = max(weight)
 
     def worth(placement: Placement) -> Fraction:
-        return sum((n * part for n, part in zip(placement.totals(instance.types).tolist(), weight, strict=True)), Fraction(0))
+        return sum(
+            (
+                n * part
+                for n, part in zip(placement.totals(instance.types).tolist(), weight, strict=True)
+            ),
+            Fraction(0),
+        )
 
     shares = np.array([float(part / unit) for part in weight])
+    # the program in floats
     program, number, _ = utilization_program(tables, servers, cap, shares, owed)
     answer = solve_program(program, time_limit=clock.share(), report=report)
     status, stop = answer.status, answer.stop
+    # the better of its answer and the start, compared exactly
     best = _placement(instance, tables, number, answer, cluster)
-    if start is not None and (start.totals(instance.types) >= owed).all() and (best is None or worth(start) > worth(best)):
+    if (
+        start is not None
+        and (start.totals(instance.types) >= owed).all()
+        and (best is None or worth(start) > worth(best))
+    ):
         best = start
     certificate = {"engine": answer.message}
     if answer.bound is None or best is None:
-        known = None if status is Status.INFEASIBLE or answer.bound is None else float(begin - Fraction(answer.bound) * unit)
-        return Outcome(best, known, status if best is None else Status.FEASIBLE, stop, certificate, answer.trace)
+        known = (
+            None
+            if status is Status.INFEASIBLE or answer.bound is None
+            else float(begin - Fraction(answer.bound) * unit)
+        )
+        return Outcome(
+            best,
+            known,
+            status if best is None else Status.FEASIBLE,
+            stop,
+            certificate,
+            answer.trace,
+        )
+    # its bound, rounded down to whole steps
     near = Fraction(-answer.bound) * unit
-    highest = (near + Fraction(PRECISION * (1 + abs(answer.bound))) * unit) // step * step  # whole VMs are worth whole steps
+    highest = (
+        (near + Fraction(PRECISION * (1 + abs(answer.bound))) * unit) // step * step
+    )  # whole VMs are worth whole steps
     whole = [int(part / step) for part in weight]
-    most = sum(n * int(row.max(initial=0)) for n, row in zip(whole, np.concatenate(tables).T, strict=True)) * int(servers.sum())
-    if worth(best) < highest and most < 2**53 and stop is Stop.FINISHED:  # too near for floats: once more in whole numbers
-        program, number, _ = utilization_program(tables, servers, cap, np.array(whole, dtype=float), owed, whole=True)
+    most = sum(
+        n * int(row.max(initial=0)) for n, row in zip(whole, np.concatenate(tables).T, strict=True)
+    ) * int(servers.sum())
+    if (
+        worth(best) < highest and most < 2**53 and stop is Stop.FINISHED
+    ):  # too near for floats: once more in whole numbers
+        program, number, _ = utilization_program(
+            tables, servers, cap, np.array(whole, dtype=float), owed, whole=True
+        )
         answer = solve_program(program, engine="cp-sat", time_limit=clock.share() or MOST_SECONDS)
         better, stop = _placement(instance, tables, number, answer, cluster), answer.stop
         best = best if better is None or worth(better) <= worth(best) else better
         if answer.bound is not None:
             most_whole = math.floor(-answer.bound + 0.5) * step
             near, highest = min(near, most_whole), min(highest, most_whole)
+    # what is proved
     value = worth(best)
     bound = value if highest <= value else max(near, value)
     proved = highest <= value or (status is Status.OPTIMAL and bound - value <= AGREE)
     stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
-    return Outcome(best, float(begin + bound), Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, answer.trace)
+    return Outcome(
+        best,
+        float(begin + bound),
+        Status.OPTIMAL if proved else Status.FEASIBLE,
+        stop,
+        certificate,
+        answer.trace,
+    )
 
 
 @checked
@@ -119,12 +182,14 @@ def max_min_share(
     report: Report | None = None,
     levels: Annotated[int, AtLeast(1, "levels to settle")] | None = None,
 ) -> Outcome:
-    """Leximin dominant shares on whole VMs: the least share as large as can be, then the second least, and so on.
+    """Leximin dominant shares on whole VMs: the least share as large as can be, then the second
+    least, and so on.
 
-    The exact counterpart of `DRF`, which fills greedily. Shares are of what the cluster has free in all, and are compared as the
-    rationals they are: a program over sums of shares leads to a placement and a bound, and where some user's whole VMs would
-    make a share between the two, a program in whole numbers says whether that is possible. The bound belongs to the least
-    share; the further levels (sums of the k least) stand in `certificate["levels"]`.
+    The exact counterpart of `DRF`, which fills greedily. Shares are of what the cluster has free in
+    all, and are compared as the rationals they are: a program over sums of shares leads to a
+    placement and a bound, and where some user's whole VMs would make a share between the two, a
+    program in whole numbers says whether that is possible. The bound belongs to the least share;
+    the further levels (sums of the k least) stand in `certificate["levels"]`.
 
     Parameters
     ----------
@@ -135,7 +200,8 @@ def max_min_share(
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        A server has more than 50,000 maximal combinations of VMs, or `levels` is no whole number of 1 or more.
+        A server has more than 50,000 maximal combinations of VMs, or `levels` is no whole number of
+        1 or more.
 
     Examples
     --------
@@ -150,34 +216,54 @@ def max_min_share(
     told: list[dict[str, Any]] = []
     bound = None
     for level in range(users if levels is None else min(levels, users)):
+        # level after level: the largest next share that the ones settled before it allow
         highest = search.settle(level)
         settled = search.shares is not None and highest == search.shares[level]
-        before = sum(search.shares[:level], Fraction(0)) if search.shares is not None else Fraction(0)
+        before = (
+            sum(search.shares[:level], Fraction(0)) if search.shares is not None else Fraction(0)
+        )
         told.append(
             {
                 "objective": f"sum of the {level + 1} least dominant shares",
                 "value": None if search.shares is None else float(before + search.shares[level]),
                 "bound": None if highest is None else float(before + highest),
-                "status": (Status.OPTIMAL if settled else Status.UNKNOWN if search.shares is None else Status.FEASIBLE).value,
+                "status": (
+                    Status.OPTIMAL
+                    if settled
+                    else Status.UNKNOWN
+                    if search.shares is None
+                    else Status.FEASIBLE
+                ).value,
             }
         )
         if level == 0 and highest is not None:
             bound = float(highest)
+        # a level that is not proved leaves those above it open
         if not settled:
             break
+    # the status is that of the first level
     complete = len(told) == users and told[-1]["status"] == Status.OPTIMAL
     status = Status(told[0]["status"])
     stop = Stop.FINISHED if told[-1]["status"] == Status.OPTIMAL else search.stop
-    return Outcome(search.best, bound, status, stop, {"levels": told, "leximin": complete}, tuple(clock.trace))
+    return Outcome(
+        search.best, bound, status, stop, {"levels": told, "leximin": complete}, tuple(clock.trace)
+    )
 
 
 class _Leximin:
-    """The best placement so far, its shares in increasing order, and the programs that improve on it level by level."""
+    """The best placement so far, its shares in increasing order, and the programs that improve on
+    it level by level.
+    """
 
-    def __init__(self, instance: Packing, clock: Clock, start: Placement | None, report: Report | None) -> None:
+    def __init__(
+        self, instance: Packing, clock: Clock, start: Placement | None, report: Report | None
+    ) -> None:
         self.instance, self.clock, self.report = instance, clock, report
         self.cluster = fixed_cluster(instance)
-        self.tables, self.servers = _tables(instance, self.cluster), instance.available.astype(np.int64)
+        self.tables, self.servers = (
+            _tables(instance, self.cluster),
+            instance.available.astype(np.int64),
+        )
         self.unit = FairShare.of(instance).unit
         self.users = np.flatnonzero(instance.wanted > 0).tolist()
         self.smallest = min(self.unit[user] for user in self.users)
@@ -188,36 +274,58 @@ class _Leximin:
         self._offer(start)
 
     def settle(self, level: int) -> Fraction | None:
-        """Improve the share of this level, those before it kept; returns what it cannot pass, None when nothing is known."""
+        """Improve the share of this level, those before it kept; returns what it cannot pass, None
+        when nothing is known.
+        """
         reached = [] if self.shares is None else self.shares[:level]
         highest = self._estimate(reached)
-        while highest is not None and self.shares is not None and self.shares[level] < highest and not self.clock.over:
+        while (
+            highest is not None
+            and self.shares is not None
+            and self.shares[level] < highest
+            and not self.clock.over
+        ):
             if self.stop is Stop.INTERRUPTED:
                 break
-            program, number, _ = level_program(self.tables, self.servers, self.cap, self._steps(self.shares[: level + 1]))
+            program, number, _ = level_program(
+                self.tables, self.servers, self.cap, self._steps(self.shares[: level + 1])
+            )
             answer = self._solved(program)
             if answer.status is Status.INFEASIBLE:
                 highest = self.shares[level]
-            elif not self._offer(_placement(self.instance, self.tables, number, answer, self.cluster)):
+            elif not self._offer(
+                _placement(self.instance, self.tables, number, answer, self.cluster)
+            ):
                 break
         return highest
 
     def _estimate(self, reached: list[Fraction]) -> Fraction | None:
-        """A placement by the program over sums of shares; returns the most its bound leaves for the next share."""
+        """A placement by the program over sums of shares; returns the most its bound leaves for the
+        next share.
+        """
         unit = np.zeros(self.instance.types)
         unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
-        sums = [float(sum(reached[: place + 1], Fraction(0)) / self.smallest) for place in range(len(reached))]
+        sums = [
+            float(sum(reached[: place + 1], Fraction(0)) / self.smallest)
+            for place in range(len(reached))
+        ]
         slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
         program, number, _ = share_program(self.tables, self.servers, self.cap, unit, sums, slack)
         answer = self._solved(program)
         self._offer(_placement(self.instance, self.tables, number, answer, self.cluster))
         if answer.bound is None:
             return None
-        most = Fraction(-answer.bound + TOLERANCE * (1 + abs(answer.bound))) * self.smallest - sum(reached, Fraction(0))
-        return max(math.floor(most / self.unit[user]) * self.unit[user] for user in self.users)  # shares are of whole VMs
+        most = Fraction(-answer.bound + TOLERANCE * (1 + abs(answer.bound))) * self.smallest - sum(
+            reached, Fraction(0)
+        )
+        return max(
+            math.floor(most / self.unit[user]) * self.unit[user] for user in self.users
+        )  # shares are of whole VMs
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
-        """What users must have for shares as large as these in order, and a larger one in the place of the last."""
+        """What users must have for shares as large as these in order, and a larger one in the place
+        of the last.
+        """
         steps = []
         for place, share in enumerate(reached[:-1]):
             if place == 0 or share > reached[place - 1]:
@@ -228,7 +336,11 @@ class _Leximin:
         """(s,) the fewest VMs that give a user this share, or more than it."""
         owed = np.zeros(self.instance.types, dtype=np.int64)
         for user in self.users:
-            owed[user] = math.floor(share / self.unit[user]) + 1 if above else math.ceil(share / self.unit[user])
+            owed[user] = (
+                math.floor(share / self.unit[user]) + 1
+                if above
+                else math.ceil(share / self.unit[user])
+            )
         return owed
 
     def _solved(self, program: LinearProgram) -> EngineAnswer:
@@ -274,13 +386,20 @@ def _tables(instance: Packing, cluster: Cluster) -> list[Integers]:
     for c in range(instance.classes):
         table = pre_combination(instance.demand, instance.capacity[c], cluster.cap, maximal=True)
         if len(table) > MOST_COLUMNS:
-            raise InvalidOption(f"a server of class {c} has {len(table)} maximal combinations, more than {MOST_COLUMNS}; use DRF")
+            raise InvalidOption(
+                f"a server of class {c} has {len(table)} maximal combinations, more than "
+                f"{MOST_COLUMNS}; use DRF"
+            )
         tables.append(table)
     return tables
 
 
 def _placement(
-    instance: Packing, tables: list[Integers], number: list[Integers], answer: EngineAnswer, cluster: Cluster
+    instance: Packing,
+    tables: list[Integers],
+    number: list[Integers],
+    answer: EngineAnswer,
+    cluster: Cluster,
 ) -> Placement | None:
     """The servers a point stands for, without VMs beyond the requests."""
     if answer.point is None:

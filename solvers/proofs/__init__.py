@@ -1,22 +1,28 @@
-"""Producers of proofs: from an answer with a bound to a file that `verify.py` accepts, one file for each theory.
+"""Producers of proofs: from an answer with a bound to a file that `verify.py` accepts, one file for
+each theory.
 
-A method names its producer in the catalogue, `Method.prover = "solvers.proofs.<file>:<function>"`. A producer is
+A method names its producer in the catalogue, `Method.prover = "solvers.proofs.<file>:<function>"`.
+A producer is
 
     def producer(task: Task) -> Proof
 
 and follows these rules.
 
-- What it reads is `task.document`, the instance's fields as the verifier reads them: decimals as written, never as the
-  floats of `task.instance`, which are for solvers and for indices. `verify.Colocation(task.case())` and the like give
-  whole numbers over one denominator, the same that the verifier will compute with.
-- `task.outcome` is what the method returned; its solution is the witness (`task.witness`), its bound is only a hint.
-- It may run solvers in floats. Multipliers become whole numbers by `rounding`; value and bound of each level are then
-  worked out again exactly, best by the verifier's own function on the steps that were made.
-- When the time is up (`task.clock.over`) or Ctrl-C comes it returns what it has: any bound that its steps prove, at worst
-  none. A level says "optimal" only where value and bound are equal, and "gap" else, of itself.
+- What it reads is `task.document`, the instance's fields as the verifier reads them: decimals as
+  written, never as the floats of `task.instance`, which are for solvers and for indices.
+  `verify.Colocation(task.case())` and the like give whole numbers over one denominator, the same
+  that the verifier will compute with.
+- `task.outcome` is what the method returned; its solution is the witness (`task.witness`), its
+  bound is only a hint.
+- It may run solvers in floats. Multipliers become whole numbers by `rounding`; value and bound of
+  each level are then worked out again exactly, best by the verifier's own function on the steps
+  that were made.
+- When the time is up (`task.clock.over`) or Ctrl-C comes it returns what it has: any bound that its
+  steps prove, at worst none. A level says "optimal" only where value and bound are equal, and "gap"
+  else, of itself.
 - A case that it cannot prove at all raises `Claimed`, with the reason.
-- A kind of step is a theorem: its checker stands in `verify.py` beneath it, and METHODS there names the method, the
-  options that change what is claimed, and its levels.
+- A kind of step is a theorem: its checker stands in `verify.py` beneath it, and METHODS there names
+  the method, the options that change what is claimed, and its levels.
 """
 
 from __future__ import annotations
@@ -34,7 +40,9 @@ __all__ = ["Claimed", "Task"]
 
 
 class Claimed(CotenantError):
-    """There is no proof as a file for this: what the method says stays a claim. The message says of what, and why."""
+    """There is no proof as a file for this: what the method says stays a claim. The message says of
+    what, and why.
+    """
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,8 @@ class Task:
     Attributes
     ----------
     instance : for solvers and indices.
-    document : its fields as `verify.parse` reads them, decimals as text; without format, problem, name and source.
+    document : its fields as `verify.parse` reads them, decimals as text; without format, problem,
+        name and source.
     options : of the method, as given.
     outcome : what the method returned.
     clock : of the proof; when it is over, what there is by then is returned.
@@ -82,7 +91,9 @@ class Task:
     def case(
         self, options: Mapping[str, Any] | None = None, *steps: Sequence[Mapping[str, Any]]
     ) -> verify.Case:
-        """What the verifier's checker will get, with these options and these steps of each level."""
+        """What the verifier's checker will get, with these options and these steps of each
+        level.
+        """
         return verify.Case(
             dict(self.document), dict(options or {}), self.witness, [list(level) for level in steps]
         )

@@ -1,4 +1,6 @@
-"""Proofs of colocation's answers: see the part of `verify.py` with that name for what each kind of step proves."""
+"""Proofs of colocation's answers: see the part of `verify.py` with that name for what each kind of
+step proves.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,15 @@ if TYPE_CHECKING:
     from ..roommates.partition import Goal
 
 GRID = 10**6
-"""Parts of the last decimal of the instance in which multipliers are written: far finer than what a bound is rounded up by."""
+"""Parts of the last decimal of the instance in which multipliers are written: far finer than what a
+bound is rounded up by.
+"""
 
 
 def stable(task: Task) -> Proof:
-    """Of `stable`: a pairing without blocking pairs is its own proof; different agents: a tree of stable partitions."""
+    """Of `stable`: a pairing without blocking pairs is its own proof; different agents: a tree of
+    stable partitions.
+    """
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
     options: dict[str, Any] = {}
@@ -66,7 +72,9 @@ def stable(task: Task) -> Proof:
 def _cheap_and_stable(
     task: Task, given: verify.Colocation, gains: verify.Gains
 ) -> list[dict[str, Any]]:
-    """Why no pairing without blocking pairs costs less than the one found; [] where the time is too short."""
+    """Why no pairing without blocking pairs costs less than the one found; [] where the time is too
+    short.
+    """
     value = given.mean()
     assert value is not None
     below = int(value * given.unit * given.agents)
@@ -76,7 +84,9 @@ def _cheap_and_stable(
 
 
 def _few_blocking(task: Task, gains: verify.Gains) -> dict[str, Any] | None:
-    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists; None where that says nothing."""
+    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists; None
+    where that says nothing.
+    """
     instance: Colocation = task.instance
     if not instance.distinct:
         return None
@@ -92,7 +102,9 @@ def _few_blocking(task: Task, gains: verify.Gains) -> dict[str, Any] | None:
 
 
 def optimal(task: Task) -> Proof:
-    """Of `optimal`: multipliers of the relaxation with odd sets, in whole numbers (`verify.pairing_bound`)."""
+    """Of `optimal`: multipliers of the relaxation with odd sets, in whole numbers
+    (`verify.pairing_bound`).
+    """
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
     given = verify.Colocation(task.case({}, []))
@@ -104,7 +116,9 @@ def optimal(task: Task) -> Proof:
 def _least_mean(
     task: Task, given: verify.Colocation
 ) -> tuple[Fraction | None, list[dict[str, Any]]]:
-    """The best bound on the mean penalty of all pairings that multipliers prove, and the step; none if time is up first."""
+    """The best bound on the mean penalty of all pairings that multipliers prove, and the step; none
+    if time is up first.
+    """
     best: tuple[Fraction | None, list[dict[str, Any]]] = (None, [])
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         found = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
@@ -138,7 +152,9 @@ def fair(task: Task) -> Proof:
 
 
 def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
-    """The multipliers of the program of least slack, or of least penalty at a slack; none if time is up first."""
+    """The multipliers of the program of least slack, or of least penalty at a slack; none if time
+    is up first.
+    """
     instance: Colocation = task.instance
     program = fair_program(instance, slack)
     whole = program.program
@@ -170,7 +186,9 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
 
 
 def _along(carried: Floats, instance: Colocation) -> list[int]:
-    """A flow in whole numbers near to one in floats: what leaves a type goes to the next types of larger bandwidth."""
+    """A flow in whole numbers near to one in floats: what leaves a type goes to the next types of
+    larger bandwidth.
+    """
     assert instance.bandwidth is not None
     flow = [0] * instance.types
     waiting: list[tuple[int, int]] = []
@@ -203,7 +221,9 @@ def _dual(given: verify.Colocation, found: Multipliers) -> dict[str, Any]:
 
 
 def _refined(found: Multipliers, task: Task) -> Multipliers:
-    """The same to the last digits of a float: the relaxation with all rows as equalities, solved again."""
+    """The same to the last digits of a float: the relaxation with all rows as equalities, solved
+    again.
+    """
     from scipy.sparse import csr_array, hstack
 
     program = found.program.program

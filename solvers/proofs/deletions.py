@@ -1,4 +1,6 @@
-"""Trees of stable partitions: why so few blocking pairs are not possible (`verify.Deletions` has the theorems)."""
+"""Trees of stable partitions: why so few blocking pairs are not possible (`verify.Deletions` has
+the theorems).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,10 @@ from ..roommates.partition import Goal
 from ..roommates.ranks import Ranks, lists_of
 
 Node = list[Any]
-"""[changes, children]: the agents whose successor is another than in the parent's partition, each followed by it; and
-[agent, changes, children] for every pair of an agent and its successor, in the order in which they are tried."""
+"""[changes, children]: the agents whose successor is another than in the parent's partition, each
+followed by it; and [agent, changes, children] for every pair of an agent and its successor, in the
+order in which they are tried.
+"""
 
 
 class _TimeUp(Exception):
@@ -21,9 +25,11 @@ class _TimeUp(Exception):
 
 
 def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[str, Any] | None:
-    """A step that proves at least so many blocking pairs, or as many as the first partition shows if time is up before.
+    """A step that proves at least so many blocking pairs, or as many as the first partition shows
+    if time is up before.
 
-    None when that is none, or when so many are not needed: a set of fewer deletions is found to be enough.
+    None when that is none, or when so many are not needed: a set of fewer deletions is found to be
+    enough.
 
     Parameters
     ----------
@@ -47,7 +53,9 @@ def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[st
 def _children(
     search: DeletionSearch, least: int, depth: int, kept: set[tuple[int, int]], clock: Clock
 ) -> Node | None:
-    """The children of a node that the bound leaves open; None when some set of fewer than `least` deletions is enough."""
+    """The children of a node that the bound leaves open; None when some set of fewer than `least`
+    deletions is enough.
+    """
     if search.value == 0:
         return None
     here = search.partition

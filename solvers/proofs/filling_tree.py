@@ -1,6 +1,7 @@
 """A tree that shows that no whole numbers of some fillings of servers serve what is wanted.
 
-Its leaves are Farkas multipliers in whole numbers, worked out again exactly from the floats of a linear program.
+Its leaves are Farkas multipliers in whole numbers, worked out again exactly from the floats of a
+linear program.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Fillings:
     ----------
     table, kind : (n, s) copies of each item, and (n,) the class of server each is for.
     request : (s,) copies wanted.
-    servers, price : (p,) how many servers there are of each class (inf: no limit), and what one costs.
+    servers, price : (p,) how many servers there are of each class (inf: no limit), and what one
+        costs.
     classes : (p,) the instance's index of each class, of `all_classes`.
     target : what the answer may cost at most; None for any cost.
     """
@@ -51,7 +53,9 @@ class Fillings:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A question (`node`, as the proof holds it), the fillings it counts, and which answer is taken: 0 at most, 1 more."""
+    """A question (`node`, as the proof holds it), the fillings it counts, and which answer is
+    taken: 0 at most, 1 more.
+    """
 
     node: dict[str, Any]
     counted: Booleans
@@ -63,7 +67,9 @@ class _Open(Exception):
 
 
 def refuted(given: Fillings, clock: Clock) -> Any | None:
-    """The tree, nodes as objects and leaves as lists; None when there is an answer, or no time or room for a proof."""
+    """The tree, nodes as objects and leaves as lists; None when there is an answer, or no time or
+    room for a proof.
+    """
     left = MOST_NODES
 
     def below(path: tuple[Node, ...]) -> Any:
@@ -87,7 +93,9 @@ def refuted(given: Fillings, clock: Clock) -> Any | None:
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
-    """How much is missing at least, were halves of servers allowed: rows of items, classes, the target, and the nodes."""
+    """How much is missing at least, were halves of servers allowed: rows of items, classes, the
+    target, and the nodes.
+    """
     number, types = given.table.shape
     rows = ProgramBuilder()
     times, missing = rows.columns(number), rows.columns(types, cost=1.0)
@@ -118,7 +126,9 @@ def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
 
 
 def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> list[int]:
-    """Whole multipliers near these that add the rows up to a contradiction, as a leaf holds them."""
+    """Whole multipliers near these that add the rows up to a contradiction, as a leaf holds
+    them.
+    """
     types, classes = len(given.request), len(given.servers)
     limited = np.isfinite(given.servers)
     number = np.where(limited, given.servers, 0).astype(np.int64)
@@ -153,7 +163,9 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
 
 
 def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]:
-    """A sum of the numbers of fillings that is no whole number: of a class, of two items together, or of one filling."""
+    """A sum of the numbers of fillings that is no whole number: of a class, of two items together,
+    or of one filling.
+    """
     by_class = np.bincount(given.kind, weights=times, minlength=len(given.servers))
     off = np.abs(by_class - np.round(by_class))
     if off.max() > TINY:

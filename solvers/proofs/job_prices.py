@@ -1,4 +1,5 @@
-"""Proofs of the most total speed: prices of jobs, and for each kind of VM a tree whose leaves are rents of its cores.
+"""Proofs of the most total speed: prices of jobs, and for each kind of VM a tree whose leaves are
+rents of its cores.
 
 The theorem stands above `Admission.bound` in `verify.py`.
 """
@@ -26,7 +27,9 @@ from .rounding import on_grid
 MOST_NODES = 20_000
 DEEPEST = 150
 NEAR = 1e-9
-"""Relative to the total speed: a leaf whose top is as near to the best set known is not divided further."""
+"""Relative to the total speed: a leaf whose top is as near to the best set known is not divided
+further.
+"""
 
 COARSE = (1, 2, 6, 60)
 """Denominators that are tried first: instances with round numbers have round prices."""
@@ -41,7 +44,9 @@ def optimal(task: Task) -> Proof:
 
 
 def most_jobs(task: Task) -> Proof:
-    """Of `most-jobs`: the share served, which needs no prices, and the total speed among as many."""
+    """Of `most-jobs`: the share served, which needs no prices, and the total speed among as
+    many.
+    """
     first: tuple[dict[str, Any], ...] = ({"kind": "witness"},)
     levels: list[tuple[dict[str, Any], ...]] = [first]
     if task.options.get("then", "speed") == "speed":
@@ -83,7 +88,9 @@ def _steps(task: Task) -> list[dict[str, Any]]:
 
 
 def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
-    """(J,) good prices of jobs and (V, C) of cores: those of the method, or by column generation."""
+    """(J,) good prices of jobs and (V, C) of cores: those of the method, or by column
+    generation.
+    """
     given, certificate = task.instance, task.outcome.certificate
     if "prices" in certificate:
         rents = np.array(certificate["prices"], dtype=float)
@@ -99,7 +106,9 @@ def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
 
 
 class _Tree:
-    """The tree of one kind of VM: linear programs over parts of jobs, branched on until they are whole."""
+    """The tree of one kind of VM: linear programs over parts of jobs, branched on until they are
+    whole.
+    """
 
     def __init__(
         self,
@@ -146,7 +155,9 @@ class _Tree:
 
 
 def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram:
-    """The most speed less prices of jobs on one VM, parts of jobs allowed; the first rows are its cores."""
+    """The most speed less prices of jobs on one VM, parts of jobs allowed; the first rows are its
+    cores.
+    """
     jobs, types = given.jobs, given.types
     rows = ProgramBuilder()
     part = rows.columns(jobs, upper=1.0, cost=prices)

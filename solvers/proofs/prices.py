@@ -1,4 +1,5 @@
-"""Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the fillings of servers that they leave.
+"""Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the fillings of
+servers that they leave.
 
 What prices prove, and a tree besides, stands above `priced` in `verify.py`.
 """
@@ -36,7 +37,9 @@ NODES = 3_000_000
 """Of a search for fillings: what the verifier, in plain Python, would not finish is not begun."""
 
 MARGIN = Fraction(1, 20)
-"""Prices are lowered until they prove their bound by this part of what they could: the search is shorter."""
+"""Prices are lowered until they prove their bound by this part of what they could: the search is
+shorter.
+"""
 
 
 def min_servers(task: Task) -> Proof:
@@ -60,7 +63,9 @@ def min_cost(task: Task) -> Proof:
 
 
 def max_min_share(task: Task) -> Proof:
-    """Of `max-min-share`, its first level: that there is no room for VMs that give everybody a larger share."""
+    """Of `max-min-share`, its first level: that there is no room for VMs that give everybody a
+    larger share.
+    """
     given, solution = task.instance, task.outcome.solution
     if not isinstance(solution, Placement):
         raise Claimed("no placement was found")
@@ -105,7 +110,8 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
 
 
 def bounded(problem: Reduced, told: int, upper: int, clock: Clock) -> dict[str, Any] | None:
-    """A step that proves that no answer costs less than a method told, or more (up to `upper`) where prices show it.
+    """A step that proves that no answer costs less than a method told, or more (up to `upper`)
+    where prices show it.
 
     As near to it as can be, where they do not; None for nothing.
     """
@@ -125,8 +131,9 @@ def bounded(problem: Reduced, told: int, upper: int, clock: Clock) -> dict[str, 
 def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
     """A step that proves that there are too few servers; None if there is none.
 
-    Types that fit servers without limit cannot be the reason. Of the others, what would cost more than all servers there are
-    at prices, a scale and rents is impossible at the same prices, the scale 0, and rents that are higher by it.
+    Types that fit servers without limit cannot be the reason. Of the others, what would cost more
+    than all servers there are at prices, a scale and rents is impossible at the same prices, the
+    scale 0, and rents that are higher by it.
     """
     endless = problem.servers >= UNLIMITED
     kept = ~fits(problem.demand, problem.capacity[endless]).any(axis=1)
@@ -155,7 +162,9 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
 
 
 def coarser(problem: Reduced, prices: Prices, scale: int, share: Fraction = Fraction(1)) -> Prices:
-    """A share of some prices, rounded to whole numbers of a scale (at least 1), and the bound that they prove exactly."""
+    """A share of some prices, rounded to whole numbers of a scale (at least 1), and the bound that
+    they prove exactly.
+    """
     profit = np.array(
         [max(1, int(int(price) * share * scale / prices.scale)) for price in prices.profit]
     )
@@ -173,7 +182,9 @@ def _without_scale(prices: Prices) -> Prices:
 def _tree(
     problem: Reduced, prices: Prices, target: int | None, clock: Clock
 ) -> dict[str, Any] | None:
-    """A target and a tree that shows that no answer costs that little; None if there is none, or no time."""
+    """A target and a tree that shows that no answer costs that little; None if there is none, or no
+    time.
+    """
     income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
     rents = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
     room = (target or 0) * prices.scale + rents - income
@@ -200,7 +211,9 @@ def _tree(
 
 
 def step_of(problem: Reduced, prices: Prices, tree: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The step: prices and rents of the instance's own types and classes, and weights that shorten the searches."""
+    """The step: prices and rents of the instance's own types and classes, and weights that shorten
+    the searches.
+    """
     given = problem.instance
     of_type, of_class = [0] * given.types, [0] * given.classes
     for price, members in zip(prices.profit.tolist(), problem.members, strict=True):

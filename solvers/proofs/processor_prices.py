@@ -71,7 +71,9 @@ def fluid_power(task: Task) -> Proof:
 
 
 def _sustained(task: Task, case: verify.Case) -> dict[str, Any] | None:
-    """The answer in whole parts; where that is a little too much work, with a little of the flow of most throughput."""
+    """The answer in whole parts; where that is a little too much work, with a little of the flow of
+    most throughput.
+    """
     own, other = _flow(task.outcome).flow, None
     for parts in MIXED:
         if parts and other is None:

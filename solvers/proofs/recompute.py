@@ -1,4 +1,6 @@
-"""Proofs that are a definition worked out again: REF, what fluid work bounds, and the play of FUGA."""
+"""Proofs that are a definition worked out again: REF, what fluid work bounds, and the play of
+FUGA.
+"""
 
 from __future__ import annotations
 

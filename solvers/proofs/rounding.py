@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 
 def on_grid(values: npt.ArrayLike, over: int) -> list[int]:
-    """The whole numbers nearest to the values times `over`, of any size; NaN and infinity become 0."""
+    """The whole numbers nearest to the values times `over`, of any size; NaN and infinity become
+    0.
+    """
     return [
         round(Fraction(value) * over) if np.isfinite(value) else 0
         for value in np.asarray(values, float).ravel().tolist()

@@ -1,8 +1,10 @@
-"""Trees of cases that show a program in whole numbers to have no point, for `verify.Program.impossible`.
+"""Trees of cases that show a program in whole numbers to have no point, for
+`verify.Program.impossible`.
 
-The bounds of every case are tightened by the verifier's own code, so a tree made here is one that it accepts. A case that is
-left is given to HiGHS: as a linear program it either is impossible, or its objective is beyond what is asked for (then its
-multipliers, in whole numbers, close it), or its point says at which column to split.
+The bounds of every case are tightened by the verifier's own code, so a tree made here is one that
+it accepts. A case that is left is given to HiGHS: as a linear program it either is impossible, or
+its objective is beyond what is asked for (then its multipliers, in whole numbers, close it), or its
+point says at which column to split.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ WHOLE = 1e-6
 def tree_step(
     program: verify.Program, objective: tuple[Terms, int] | None, clock: Clock
 ) -> dict[str, Any] | None:
-    """The tree, its leaves and cuts as fields of a step; None when there is a point, or time is up first.
+    """The tree, its leaves and cuts as fields of a step; None when there is a point, or time is up
+    first.
 
     Parameters
     ----------
     program : the verifier's; rows are added to it.
-    objective : terms and the most that they may sum to: the row that the verifier adds last, if it adds one.
+    objective : terms and the most that they may sum to: the row that the verifier adds last, if it
+        adds one.
     """
     if objective is not None:
         program.at_most(*objective)
@@ -87,7 +91,9 @@ class _Search:
         self.program.work = 10**12
 
     def root_cuts(self) -> list[list[int]]:
-        """The objective's row less the multipliers of the relaxation: its factors are reduced costs, and its room the gap."""
+        """The objective's row less the multipliers of the relaxation: its factors are reduced
+        costs, and its room the gap.
+        """
         if self.objective is None:
             return []
         low, high = list(self.program.low), list(self.program.high)
@@ -104,7 +110,9 @@ class _Search:
     def close(
         self, low: list[int], high: list[int]
     ) -> tuple[list[int] | None, tuple[int, int] | None]:
-        """Multipliers that close a case, or the column and the value at which to split it; neither when it has a point."""
+        """Multipliers that close a case, or the column and the value at which to split it; neither
+        when it has a point.
+        """
         answer = self._relaxed(low, high)
         if answer.status is Status.INFEASIBLE:
             answer = self._elastic(low, high)

@@ -1,7 +1,8 @@
 """Stable roommates: Irving's algorithm, Tan's stable partition, and the fewest blocking pairs.
 
-Everything works on one array: `rank`, (n, n) integers, `rank[i, j]` the position of j in i's strict list (0 the best), and
-`UNRANKED` for whom i does not accept and on the diagonal. A pair ranked on one side only is not acceptable.
+Everything works on one array: `rank`, (n, n) integers, `rank[i, j]` the position of j in i's strict
+list (0 the best), and `UNRANKED` for whom i does not accept and on the diagonal. A pair ranked on
+one side only is not acceptable.
 """
 
 from .almost_stable import AlmostStable, fewest_blocking_pairs

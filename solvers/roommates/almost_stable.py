@@ -1,4 +1,6 @@
-"""The fewest blocking pairs, exactly: a bound from Tan's stable partition, and a search over deleted pairs."""
+"""The fewest blocking pairs, exactly: a bound from Tan's stable partition, and a search over
+deleted pairs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from .ranks import UNRANKED, Ranks, as_ranks, lists_of, mutual_ranks
 REPORT_SECONDS = 0.2
 
 LEAST_SHARE = 8
-"""Work on the proof for every work on better matchings, once these have long brought nothing; one to one at first."""
+"""Work on the proof for every work on better matchings, once these have long brought nothing; one
+to one at first.
+"""
 
 
 @dataclass(frozen=True)
@@ -27,18 +31,22 @@ class AlmostStable:
 
     Attributes
     ----------
-    partner : (n,), -1 = without partner; None when the goal is a perfect matching and there is none.
+    partner : (n,), -1 = without partner; None when the goal is a perfect matching and there is
+        none.
     blocking : (k, 2), its blocking pairs, i < j, recounted on the lists given.
     value : how many; None without a matching.
-    bound : no matching of the goal has fewer: proved by the partition, and then by every number in `finished`.
+    bound : no matching of the goal has fewer: proved by the partition, and then by every number in
+        `finished`.
     feasible : False when the goal is a perfect matching and there is none.
     proved : `value` is the least possible (or there is no matching of the goal).
     stop : finished, time_limit or interrupted.
-    partition : the stable partition of the instance, which anyone can check with `is_stable_partition`.
+    partition : the stable partition of the instance, which anyone can check with
+        `is_stable_partition`.
     finished : the numbers k for which the search has proved that k blocking pairs are not enough.
     nodes : sets of deletions looked at, in the proof and in the search for better matchings.
     trace : (seconds, value, bound), one for every better matching or bound.
-    tie_breaking : for lists with ties (`fewest_with_ties`), ranks under which the matching blocks no more; None without ties.
+    tie_breaking : for lists with ties (`fewest_with_ties`), ranks under which the matching blocks
+        no more; None without ties.
     unsettled : the agents whose ties could unsettle `partition`: each lowers its bound by one.
     """
 
@@ -58,7 +66,9 @@ class AlmostStable:
 
     @property
     def deleted(self) -> tuple[Pair, ...]:
-        """Pairs whose deletion from the lists makes `partner` stable: the least such set is its blocking pairs."""
+        """Pairs whose deletion from the lists makes `partner` stable: the least such set is its
+        blocking pairs.
+        """
         return tuple((int(i), int(j)) for i, j in self.blocking)
 
 
@@ -73,38 +83,46 @@ def fewest_blocking_pairs(
 ) -> AlmostStable:
     """Find a matching with the fewest blocking pairs, and prove it.
 
-    Making a pair unacceptable forgives it: the least number of blocking pairs is the least number of pairs whose deletion
-    leaves lists with a stable matching of the goal. A stable partition bounds this number from below and names, at every
-    step, the pairs one of which must be deleted; so numbers k are tried from the bound upwards, and every k that is
-    exhausted is a proof that more than k are needed. Exponential in the optimum minus the bound, O(n²) per step at worst.
+    Making a pair unacceptable forgives it: the least number of blocking pairs is the least number
+    of pairs whose deletion leaves lists with a stable matching of the goal. A stable partition
+    bounds this number from below and names, at every step, the pairs one of which must be deleted;
+    so numbers k are tried from the bound upwards, and every k that is exhausted is a proof that
+    more than k are needed. Exponential in the optimum minus the bound, O(n²) per step at worst.
 
     Parameters
     ----------
-    rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept; never changed.
-    goal : "perfect", everyone gets a partner, or "any", an agent may stay without (and then blocks with anyone acceptable
-        who gains). With complete lists and an even number of agents the two have the same optimum.
+    rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept;
+        never changed.
+    goal : "perfect", everyone gets a partner, or "any", an agent may stay without (and then blocks
+        with anyone acceptable who gains). With complete lists and an even number of agents the two
+        have the same optimum.
     time_limit : seconds, counted after compilation. The first matching is found whatever the limit.
-    rng : for the search of better matchings; np.random.default_rng(0) when None. The proof is deterministic.
+    rng : for the search of better matchings; np.random.default_rng(0) when None. The proof is
+        deterministic.
     start : (n,), a matching of the goal to begin with.
-    report : called with (seconds, value, bound, text) when one of them improves, and every 0.2 seconds or so.
+    report : called with (seconds, value, bound, text) when one of them improves, and every 0.2
+        seconds or so.
 
     Raises
     ------
     InvalidInstance : `rank` is no matrix of strict ranks, or `start` is no matching of the goal.
     InvalidOption : the goal is unknown, or the time limit not above 0.
-    KeyboardInterrupt : only before a first matching is known; later it ends the search, and the best so far is returned.
+    KeyboardInterrupt : only before a first matching is known; later it ends the search, and the
+        best so far is returned.
 
     References
     ----------
-    The bound and the problem cf. D. J. Abraham, P. Biró, D. F. Manlove, "Almost stable" matchings in the roommates problem,
-    WAOA 2005. Partitions: J. J. M. Tan, J. Algorithms 12 (1991) 154-178; one agent more or less: J. J. M. Tan, Y.-C. Hsueh,
-    A generalization of the stable matching problem, Discrete Applied Mathematics 59 (1995). The branching rule is this
-    project's; `DeletionSearch` states and argues it.
+    The bound and the problem cf. D. J. Abraham, P. Biró, D. F. Manlove, "Almost stable" matchings
+    in the roommates problem, WAOA 2005. Partitions: J. J. M. Tan, J. Algorithms 12 (1991) 154-178;
+    one agent more or less: J. J. M. Tan, Y.-C. Hsueh, A generalization of the stable matching
+    problem, Discrete Applied Mathematics 59 (1995). The branching rule is this project's;
+    `DeletionSearch` states and argues it.
 
     Examples
     --------
     >>> from cotenant.solvers.roommates import ranks_from_lists
-    >>> found = fewest_blocking_pairs(ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]]))
+    >>> lists = [[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]]
+    >>> found = fewest_blocking_pairs(ranks_from_lists(lists))
     >>> found.value, found.bound, found.proved, found.partition.parties
     (1, 1, True, ((0, 1, 2), (3,)))
     """
@@ -164,7 +182,10 @@ class _Run:
         blocking = blocking_pairs(self.rank, self.partner)
         proved = len(blocking) == self.bound
         if len(blocking) < self.bound or (stop is Stop.FINISHED and not proved):
-            raise RuntimeError(f"the roommates search contradicts itself: {len(blocking)} blocking pairs, bound {self.bound}")
+            raise RuntimeError(
+                f"the roommates search contradicts itself: {len(blocking)} blocking pairs, "
+                f"bound {self.bound}"
+            )
         return AlmostStable(
             partner=self.partner,
             blocking=blocking,
@@ -176,13 +197,17 @@ class _Run:
             partition=partition,
             finished=tuple(self.finished),
             nodes=sum(search.nodes for search in self.searches),
-            trace=tuple((now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace),
+            trace=tuple(
+                (now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace
+            ),
         )
 
     def _valid_start(self, start: ArrayLike) -> Ranks:
         partner = valid_partner(mutual_ranks(self.rank), start)
         if self.goal == "perfect" and (partner < 0).any():
-            raise InvalidInstance("start", "a matching that leaves agents without partner", "a perfect matching")
+            raise InvalidInstance(
+                "start", "a matching that leaves agents without partner", "a perfect matching"
+            )
         return partner
 
     def new_search(self) -> DeletionSearch:
@@ -192,11 +217,15 @@ class _Run:
         return search
 
     def _solve(self, proof: DeletionSearch) -> None:
-        """A dive, then deepening, with better matchings looked for in a share of the work, until bound and value meet."""
+        """A dive, then deepening, with better matchings looked for in a share of the work, until
+        bound and value meet.
+        """
         from .improving import STEP, Improver
         from .kernels import EXHAUSTED, FOUND, PAUSED
 
-        improver = Improver(proof, self.rank, self._best_value, self._best_pairs, self.offer_completed, self.rng)
+        improver = Improver(
+            proof, self.rank, self._best_value, self._best_pairs, self.offer_completed, self.rng
+        )
         for _ in improver.dive():
             self._look_at_the_clock("a first dive")
         attempts, owed = None, 0  # owed: work on the proof that is due before the next attempt
@@ -234,7 +263,11 @@ class _Run:
 
     def _complete(self, partner: Ranks) -> Ranks | None:
         """A matching of the goal from one that leaves agents over; None if there is none."""
-        return partner if self.goal == "any" or (partner >= 0).all() else perfect_matching(self.lists, partner)
+        return (
+            partner
+            if self.goal == "any" or (partner >= 0).all()
+            else perfect_matching(self.lists, partner)
+        )
 
     def offer_completed(self, partner: Ranks) -> None:
         """Make a matching of the goal of this one, and offer it."""
@@ -247,7 +280,9 @@ class _Run:
         from . import kernels
 
         agents = np.arange(len(self.rank))
-        threshold = np.where(partner >= 0, self.rank[agents, partner] if len(agents) else 0, UNRANKED).astype(np.int32)
+        threshold = np.where(
+            partner >= 0, self.rank[agents, partner] if len(agents) else 0, UNRANKED
+        ).astype(np.int32)
         value = int(kernels.count_blocking(self.lists.choice, self.lists.back, threshold))
         if self.partner is None or value < self.value:
             self.value, self.partner = value, partner

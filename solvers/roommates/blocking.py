@@ -9,14 +9,18 @@ from ...instances.problem.errors import InvalidInstance
 from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
 
-def blocking_pairs(rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None = None) -> NDArray[np.int64]:
-    """List the acceptable pairs who both strictly prefer each other to what they have. O(n²), plain numpy.
+def blocking_pairs(
+    rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None = None
+) -> NDArray[np.int64]:
+    """List the acceptable pairs who both strictly prefer each other to what they have. O(n²), plain
+    numpy.
 
     Parameters
     ----------
     rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
     partner : (n,), -1 = without partner, which is worse than anyone acceptable.
-    better : (n, n), for lists with ties: `better[i, j]` agents, the first so many by rank, i prefers to j (see `WeakLists`).
+    better : (n, n), for lists with ties: `better[i, j]` agents, the first so many by rank, i
+        prefers to j (see `WeakLists`).
 
     Returns
     -------
@@ -29,7 +33,8 @@ def blocking_pairs(rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None
     Examples
     --------
     >>> from cotenant.solvers.roommates import ranks_from_lists
-    >>> blocking_pairs(ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]]), [1, 0, 3, 2]).tolist()
+    >>> ranks = ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]])
+    >>> blocking_pairs(ranks, [1, 0, 3, 2]).tolist()
     [[1, 2]]
     """
     own = mutual_ranks(rank)
@@ -46,15 +51,23 @@ def valid_partner(mutual: Ranks, partner: ArrayLike) -> Ranks:
     given = np.asarray(partner)
     agents = np.arange(len(mutual))
     if given.shape != agents.shape or (given.size and given.dtype.kind not in "iu"):
-        raise InvalidInstance("partner", f"of shape {given.shape} and type {given.dtype}", f"{len(agents)} integers")
+        raise InvalidInstance(
+            "partner", f"of shape {given.shape} and type {given.dtype}", f"{len(agents)} integers"
+        )
     if ((given < -1) | (given >= len(agents))).any():
-        raise InvalidInstance("partner", given.tolist()[:10], f"agents of 0..{len(agents) - 1}, or -1 for none")
+        raise InvalidInstance(
+            "partner", given.tolist()[:10], f"agents of 0..{len(agents) - 1}, or -1 for none"
+        )
     chosen = given.astype(np.int32)
     matched = agents[chosen >= 0]
     one_sided = matched[chosen[chosen[matched]] != matched]
     if one_sided.size:
         i = int(one_sided[0])
-        raise InvalidInstance(f"partner[{i}]", int(chosen[i]), "symmetric: the partner of an agent's partner is the agent")
+        raise InvalidInstance(
+            f"partner[{i}]",
+            int(chosen[i]),
+            "symmetric: the partner of an agent's partner is the agent",
+        )
     unacceptable = matched[mutual[matched, chosen[matched]] >= UNRANKED]
     if unacceptable.size:
         i = int(unacceptable[0])

@@ -1,4 +1,6 @@
-"""Sets of deleted pairs that leave few odd parties: the search behind the fewest blocking pairs, one step at a time."""
+"""Sets of deleted pairs that leave few odd parties: the search behind the fewest blocking pairs,
+one step at a time.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,15 @@ Pair = tuple[int, int]
 class DeletionSearch:
     """Lists with some pairs deleted, and a depth-first search for a few more that can be paused.
 
-    Why deletions: blocking pairs are never matched pairs, so a matching M is stable once its blocking pairs B are mutually
-    unacceptable, and a matching stable after deleting B has its blocking pairs inside B. The fewest blocking pairs over
-    perfect matchings is therefore the least |B| whose deletion leaves no odd party and no single agent; over any matching,
-    the least |B| that leaves no odd party of three or more.
+    Why deletions: blocking pairs are never matched pairs, so a matching M is stable once its
+    blocking pairs B are mutually unacceptable, and a matching stable after deleting B has its
+    blocking pairs inside B. The fewest blocking pairs over perfect matchings is therefore the least
+    |B| whose deletion leaves no odd party and no single agent; over any matching, the least |B|
+    that leaves no odd party of three or more.
 
-    Why it is fast: deleting pairs that no party of a stable partition contains leaves the partition stable. So every B
-    that helps contains a pair of *any one* stable partition, about n/2 of them; and one deletion lowers the count by two at
-    most, so only what exceeds the bound branches.
+    Why it is fast: deleting pairs that no party of a stable partition contains leaves the partition
+    stable. So every B that helps contains a pair of *any one* stable partition, about n/2 of them;
+    and one deletion lowers the count by two at most, so only what exceeds the bound branches.
     """
 
     def __init__(self, lists: Lists, rank: Ranks, goal: Goal) -> None:
@@ -50,9 +53,15 @@ class DeletionSearch:
         self.reduce()
 
     def _make_room(self, limit: int) -> None:
-        """Arrays for a search of this depth; row 0, the partition of the lists as they stand, is kept."""
+        """Arrays for a search of this depth; row 0, the partition of the lists as they stand, is
+        kept.
+        """
         agents = self._length.size
-        before: Any = getattr(self, "_predecessors", None), getattr(self, "_helds", None), getattr(self, "_parties", None)
+        before: Any = (
+            getattr(self, "_predecessors", None),
+            getattr(self, "_helds", None),
+            getattr(self, "_parties", None),
+        )
         self._room = limit
         self._predecessors = np.empty((limit + 2, agents), dtype=np.int32)
         self._helds = np.empty((limit + 2, agents), dtype=np.int32)
@@ -61,15 +70,23 @@ class DeletionSearch:
         self._cursor = np.zeros((limit + 1, 3), dtype=np.int64)
         self._deleted = np.zeros((limit + 1, 3), dtype=np.int64)
         if before[0] is not None:
-            self._predecessors[0], self._helds[0], self._parties[0] = before[0][0], before[1][0], before[2][0]
+            self._predecessors[0], self._helds[0], self._parties[0] = (
+                before[0][0],
+                before[1][0],
+                before[2][0],
+            )
 
     @property
     def value(self) -> int:
-        """Odd parties (and singles, when the goal is a perfect matching) of the lists as they stand."""
+        """Odd parties (and singles, when the goal is a perfect matching) of the lists as they
+        stand.
+        """
         return int(self._parties[0, 0] + self._weight * self._parties[0, 1])
 
     def lower_values(self) -> tuple[int, ...]:
-        """What one deletion may lower `value` to, the best first. With singles counted it keeps its parity."""
+        """What one deletion may lower `value` to, the best first. With singles counted it keeps its
+        parity.
+        """
         lower = (self.value - 2,) if self._weight else (self.value - 2, self.value - 1)
         return tuple(value for value in lower if value >= 0)
 
@@ -101,7 +118,9 @@ class DeletionSearch:
     def delete(self, pairs: list[Pair]) -> None:
         """Make pairs unacceptable; call `reduce` afterwards."""
         for i, j in pairs:
-            self._back[i, self._rank[i, j]] = self._back[j, self._rank[j, i]] = self._kernels.UNRANKED
+            self._back[i, self._rank[i, j]] = self._back[j, self._rank[j, i]] = (
+                self._kernels.UNRANKED
+            )
 
     def restore(self, pairs: list[Pair]) -> None:
         """Make deleted pairs acceptable again; call `reduce` afterwards."""
@@ -116,12 +135,16 @@ class DeletionSearch:
 
     @property
     def back(self) -> Ranks:
-        """The position of an agent in the list of whom it has at each position; UNRANKED where the pair is deleted."""
+        """The position of an agent in the list of whom it has at each position; UNRANKED where the
+        pair is deleted.
+        """
         return self._back
 
     @property
     def partition(self) -> tuple[Ranks, Ranks, NDArray[np.int64]]:
-        """Predecessors, their positions and the counts of parties, to be set again when the lists are what they were."""
+        """Predecessors, their positions and the counts of parties, to be set again when the lists
+        are what they were.
+        """
         return self._predecessors[0].copy(), self._helds[0].copy(), self._parties[0].copy()
 
     @partition.setter
@@ -129,7 +152,9 @@ class DeletionSearch:
         self._predecessors[0], self._helds[0], self._parties[0] = partition
 
     def without(self, agent: int) -> tuple[int, Ranks]:
-        """What `value` would be were the pair of an agent and its predecessor deleted, and that partition's predecessors."""
+        """What `value` would be were the pair of an agent and its predecessor deleted, and that
+        partition's predecessors.
+        """
         trial, held = self._predecessors[-1], self._helds[-1]
         trial[:], held[:] = self._predecessors[0], self._helds[0]
         self._counts[:2] = self._parties[0]
@@ -156,7 +181,8 @@ class DeletionSearch:
         return self._predecessors[-1].copy(), self._helds[-1].copy(), self._counts[:2].copy()
 
     def reorder(self, agent: int, first: int, others: list[int]) -> None:
-        """Put these of the list of an agent, who stand there in another order, at the positions from `first` on.
+        """Put these of the list of an agent, who stand there in another order, at the positions
+        from `first` on.
 
         The arrays given to this search are changed. Call `reduce` afterwards.
         """
@@ -168,10 +194,13 @@ class DeletionSearch:
             if where != self._kernels.UNRANKED:
                 self._back[other, where] = position
 
-    def start(self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0) -> None:
+    def start(
+        self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0
+    ) -> None:
         """Begin a search for `least` to `limit` deletions that bring `value` to `target` or below.
 
-        With an order of the agents it tries first what lowers `value`; without, what makes an exhaustive search short.
+        With an order of the agents it tries first what lowers `value`; without, what makes an
+        exhaustive search short.
         """
         if limit > self._room:
             self._make_room(limit + limit // 2)
@@ -180,7 +209,9 @@ class DeletionSearch:
         self._state[:] = 0, 0, 0, least, order is not None
 
     def run(self, budget: int) -> int:
-        """Search on for about `budget` units of work (some three nanoseconds each): FOUND, EXHAUSTED or PAUSED."""
+        """Search on for about `budget` units of work (some three nanoseconds each): FOUND,
+        EXHAUSTED or PAUSED.
+        """
         outcome = self._kernels.search(
             self._choice,
             self._back,
@@ -213,7 +244,11 @@ class DeletionSearch:
         """After FOUND: delete what was found for good, adopt its partition, and say which pairs."""
         depth = int(self._state[0])
         found = [(int(agent), int(self._choice[agent, r])) for agent, r, _ in self._deleted[:depth]]
-        partition = self._predecessors[depth].copy(), self._helds[depth].copy(), self._parties[depth].copy()
+        partition = (
+            self._predecessors[depth].copy(),
+            self._helds[depth].copy(),
+            self._parties[depth].copy(),
+        )
         self.abandon()
         self.delete(found)
         self.partition = partition
@@ -222,5 +257,12 @@ class DeletionSearch:
     def abandon(self) -> None:
         """Undo what a search that was found or paused has changed."""
         self._kernels.unwind(
-            self._choice, self._back, self._kept, self._helds, self._candidates, self._cursor, self._deleted, self._state
+            self._choice,
+            self._back,
+            self._kept,
+            self._helds,
+            self._candidates,
+            self._cursor,
+            self._deleted,
+            self._state,
         )

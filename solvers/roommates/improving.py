@@ -1,4 +1,6 @@
-"""Better matchings while the proof goes on: dives through deletions, and large-neighborhood search on the blocking pairs."""
+"""Better matchings while the proof goes on: dives through deletions, and large-neighborhood search
+on the blocking pairs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ STEP = 10_000_000
 """Work between two looks at the clock: some fifty milliseconds at most."""
 
 PATIENCE = 1_000_000
-"""Work spent on one neighborhood, or one level of a dive, before it is given up; with 20 n² more, as a node costs that."""
+"""Work spent on one neighborhood, or one level of a dive, before it is given up; with 20 n² more,
+as a node costs that.
+"""
 
 LARGEST_GROUP = 3
 """Deletions a dive makes at once to lower the number of odd parties."""
@@ -24,9 +28,10 @@ LARGEST_GROUP = 3
 class Improver:
     """A stream of attempts to find fewer deletions than the best known.
 
-    `value` returns how many blocking pairs the best matching so far has, `pairs` which; `offer` takes a matching, completes
-    it, and keeps it if it is better. `dive` and `attempts` yield after every bounded step: their user decides when to go on.
-    `idle` counts the rounds in a row that brought nothing.
+    `value` returns how many blocking pairs the best matching so far has, `pairs` which; `offer`
+    takes a matching, completes it, and keeps it if it is better. `dive` and `attempts` yield after
+    every bounded step: their user decides when to go on. `idle` counts the rounds in a row that
+    brought nothing.
     """
 
     def __init__(
@@ -63,15 +68,21 @@ class Improver:
         return order
 
     def _odd_first(self) -> NDArray[np.int64]:
-        """A random order that begins with the odd parties: a deletion elsewhere that changes no count changes little."""
+        """A random order that begins with the odd parties: a deletion elsewhere that changes no
+        count changes little.
+        """
         order = self._random_order()
         previous = self.search.predecessor
         paired = previous[previous[order]] == order
         first: NDArray[np.int64] = np.concatenate([order[~paired], order[paired]])
         return first
 
-    def _find(self, limit: int, target: int, order: NDArray[np.int64], least: int = 0) -> Iterator[None]:
-        """Search a little, in bounded steps; afterwards `self.found` says whether, and if not, the search has been undone."""
+    def _find(
+        self, limit: int, target: int, order: NDArray[np.int64], least: int = 0
+    ) -> Iterator[None]:
+        """Search a little, in bounded steps; afterwards `self.found` says whether, and if not, the
+        search has been undone.
+        """
         self.search.start(limit, target, order, least)
         end = self.search.work + PATIENCE + 20 * len(self._rank) ** 2
         outcome = PAUSED
@@ -83,7 +94,9 @@ class Improver:
             self.search.abandon()
 
     def dive(self, order: NDArray[np.int64] | None = None) -> Iterator[None]:
-        """From the lists given: delete group after group, and offer the matching it ends with. Quick without an order."""
+        """From the lists given: delete group after group, and offer the matching it ends with.
+        Quick without an order.
+        """
         search = self.search
         groups = 1 if order is None else LARGEST_GROUP
         first = np.arange(len(self._rank)) if order is None else order
@@ -96,10 +109,14 @@ class Improver:
         search.restore(deleted)
         search.reduce()
 
-    def _descend(self, deleted: list[Pair], most: int, order: NDArray[np.int64], groups: int) -> Iterator[None]:
-        """Delete the smallest group that lowers the count, again and again, as long as `most` deletions may be enough.
+    def _descend(
+        self, deleted: list[Pair], most: int, order: NDArray[np.int64], groups: int
+    ) -> Iterator[None]:
+        """Delete the smallest group that lowers the count, again and again, as long as `most`
+        deletions may be enough.
 
-        Once no small group does, pairs that do not raise the count are deleted, until one lowers it.
+        Once no small group does, pairs that do not raise the count are deleted, until one lowers
+        it.
         """
         search = self.search
         stuck = False
@@ -130,12 +147,16 @@ class Improver:
         search.reduce()
 
     def _neighborhoods(self, number: int) -> Iterator[None]:
-        """Take some blocking pairs of the best matching back, and look for fewer deletions in their place, or as many others."""
+        """Take some blocking pairs of the best matching back, and look for fewer deletions in their
+        place, or as many others.
+        """
         search = self.search
         current = self._pairs()
         search.delete(current)
         for _ in range(number):
-            size = int(self._rng.integers(2, 9 if self._rng.random() < 0.7 else max(10, len(current))))
+            size = int(
+                self._rng.integers(2, 9 if self._rng.random() < 0.7 else max(10, len(current)))
+            )
             free = self._related(current, min(size, len(current)))
             search.restore(free)
             search.reduce()
@@ -143,7 +164,9 @@ class Improver:
             if len(free) < 9:
                 yield from self._replace(free, instead)
             else:
-                yield from self._descend(instead, len(free) - 1, self._random_order(), LARGEST_GROUP)
+                yield from self._descend(
+                    instead, len(free) - 1, self._random_order(), LARGEST_GROUP
+                )
             if search.value == 0:
                 current = [pair for pair in current if pair not in free] + instead
                 yield from self._minimize(current)
@@ -172,8 +195,13 @@ class Improver:
         near = np.full(len(pairs), np.inf)
         for one in seed:
             for side in (0, 1):
-                apart = self._rank[one, agents[:, side]].astype(float) + self._rank[agents[:, side], one]
+                apart = (
+                    self._rank[one, agents[:, side]].astype(float)
+                    + self._rank[agents[:, side], one]
+                )
                 apart[agents[:, side] == one] = 0.0
                 near = np.minimum(near, apart)
-        noisy = np.argsort(np.argsort(near)) + self._rng.random(len(pairs)) * self._rng.choice([1.0, len(pairs)])
+        noisy = np.argsort(np.argsort(near)) + self._rng.random(len(pairs)) * self._rng.choice(
+            [1.0, len(pairs)]
+        )
         return [pairs[int(c)] for c in np.argsort(noisy)[:size]]

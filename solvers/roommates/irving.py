@@ -17,10 +17,12 @@ class RoommatesTable:
     Attributes
     ----------
     stable : a stable matching exists, and `partner` is one.
-    partner : (n,), -1 = without partner. When not stable: only pairs that are each other's one remaining entry.
-    unsettled : the agents without partner in `partner`, ascending. When stable, these are single in every stable matching.
-        When not, they are the agents whose list, just before the rotation that would empty a list, is not a single entry:
-        those rejected by everyone, those of the odd party, and those who still have two or more entries.
+    partner : (n,), -1 = without partner. When not stable: only pairs that are each other's one
+        remaining entry.
+    unsettled : the agents without partner in `partner`, ascending. When stable, these are single in
+        every stable matching. When not, they are the agents whose list, just before the rotation
+        that would empty a list, is not a single entry: those rejected by everyone, those of the odd
+        party, and those who still have two or more entries.
     proposals, rotations : proposals made in the first phase, rotations eliminated in the second.
     """
 
@@ -34,14 +36,17 @@ class RoommatesTable:
 def irving(rank: ArrayLike) -> RoommatesTable:
     """Find a stable matching, or prove that there is none and keep what is settled by then. O(n²).
 
-    Proposals first, each agent down its list; then rotations are eliminated, until every list is one entry, or the next
-    elimination would empty a list: then no stable matching exists. Agents rejected by everyone stay single, which on incomplete
-    lists (or with an odd number) is no failure.
+    Proposals first, each agent down its list; then rotations are eliminated, until every list is
+    one entry, or the next elimination would empty a list: then no stable matching exists. Agents
+    rejected by everyone stay single, which on incomplete lists (or with an odd number) is no
+    failure.
 
-    Which rotation is next decides what is unsettled when there is no stable matching, so it is fixed. A path of agents leads
-    from each to the last in the list of the second in its list. Once it comes back to one of its agents, those from there on
-    are a rotation; when that has been eliminated, the path goes on from the agent before it, or the last one before that has two
-    entries left. Only an empty path begins again, at the lowest-numbered agent with two entries or more.
+    Which rotation is next decides what is unsettled when there is no stable matching, so it is
+    fixed. A path of agents leads from each to the last in the list of the second in its list. Once
+    it comes back to one of its agents, those from there on are a rotation; when that has been
+    eliminated, the path goes on from the agent before it, or the last one before that has two
+    entries left. Only an empty path begins again, at the lowest-numbered agent with two entries or
+    more.
 
     Parameters
     ----------
@@ -53,8 +58,9 @@ def irving(rank: ArrayLike) -> RoommatesTable:
 
     References
     ----------
-    R. W. Irving, An efficient algorithm for the stable roommates problem, J. Algorithms 6 (1985) 577-595; incomplete lists
-    cf. D. Gusfield, R. W. Irving, The Stable Marriage Problem: Structure and Algorithms (1989), chapter 4.
+    R. W. Irving, An efficient algorithm for the stable roommates problem, J. Algorithms 6 (1985)
+    577-595; incomplete lists cf. D. Gusfield, R. W. Irving, The Stable Marriage Problem: Structure
+    and Algorithms (1989), chapter 4.
 
     Examples
     --------
@@ -72,7 +78,14 @@ def irving(rank: ArrayLike) -> RoommatesTable:
     held = np.empty(agents, dtype=np.int32)
     counts = np.zeros(4, dtype=np.int64)
     kernels.reduce_table(
-        lists.choice, lists.back, lists.length, True, partner, held, np.empty((7, agents), dtype=np.int32), counts
+        lists.choice,
+        lists.back,
+        lists.length,
+        True,
+        partner,
+        held,
+        np.empty((7, agents), dtype=np.int32),
+        counts,
     )
     partner[partner == np.arange(agents)] = -1
     return RoommatesTable(

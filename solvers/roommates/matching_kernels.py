@@ -1,4 +1,6 @@
-"""A compiled step of Edmonds' matching algorithm: one augmenting path from one agent without partner."""
+"""A compiled step of Edmonds' matching algorithm: one augmenting path from one agent without
+partner.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def _common_base(partner: Ints, parent: Ints, base: Ints, seen: Ints, one: int, 
 
 
 @compiled
-def _mark(partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, root: int, child: int) -> None:
+def _mark(
+    partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, root: int, child: int
+) -> None:
     """Mark one side of a blossom and turn its parents round."""
     while base[agent] != root:
         inside[base[agent]] = 1
@@ -42,8 +46,13 @@ def _mark(partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, roo
 
 
 @compiled
-def augment(choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, scratch: Ints) -> bool:
-    """Lengthen the matching by a path from `root`; False if there is none, and then no perfect matching. scratch: (5, n)."""
+def augment(
+    choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, scratch: Ints
+) -> bool:
+    """Lengthen the matching by a path from `root`; False if there is none, and then no perfect
+    matching. scratch: (5, n).
+    """
+    # Edmonds: a forest of alternating paths from the root; an agent is even or odd along them
     parent, base, queue, even, inside = scratch
     agents = length.size
     parent[:] = -1
@@ -62,6 +71,7 @@ def augment(choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, sc
             other = choice[agent, r]
             if base[agent] == base[other] or partner[agent] == other:
                 continue
+            # the other is even too: a blossom, shrunk to the base that both paths share
             if other == root or (partner[other] >= 0 and parent[partner[other]] >= 0):
                 common = _common_base(partner, parent, base, inside, agent, other)
                 inside[:] = 0
@@ -74,6 +84,7 @@ def augment(choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, sc
                             even[member] = 1
                             queue[tail] = member
                             tail += 1
+            # the other is new: odd; free, it ends an augmenting path, else its partner becomes even
             elif parent[other] < 0:
                 parent[other] = agent
                 if partner[other] < 0:

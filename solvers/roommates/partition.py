@@ -46,7 +46,9 @@ class StablePartition:
 
     @property
     def odd_parties(self) -> tuple[tuple[int, ...], ...]:
-        """The parties of three or more agents and of odd size: the same in every stable partition (Tan 1991)."""
+        """The parties of three or more agents and of odd size: the same in every stable partition
+        (Tan 1991).
+        """
         return tuple(party for party in self.parties if len(party) % 2 == 1 and len(party) > 1)
 
     @property
@@ -56,7 +58,9 @@ class StablePartition:
 
     @property
     def odd(self) -> int:
-        """How many odd parties of three or more: a stable matching exists iff there is none (Tan 1991)."""
+        """How many odd parties of three or more: a stable matching exists iff there is none (Tan
+        1991).
+        """
         return len(self.odd_parties)
 
     @property
@@ -67,9 +71,10 @@ class StablePartition:
     def bound(self, goal: Goal = "perfect") -> int:
         """A proved lower bound on blocking pairs, over perfect matchings or over any.
 
-        Making one more pair unacceptable changes the number of odd parties by two at most (Tan and Hsueh 1995: one agent
-        more changes it by one), and a matching is stable once its blocking pairs are unacceptable; so ceil(odd / 2) over
-        any matching (cf. Abraham, Biró, Manlove 2005) and ceil((odd + single) / 2) over perfect ones.
+        Making one more pair unacceptable changes the number of odd parties by two at most (Tan and
+        Hsueh 1995: one agent more changes it by one), and a matching is stable once its blocking
+        pairs are unacceptable; so ceil(odd / 2) over any matching (cf. Abraham, Biró, Manlove 2005)
+        and ceil((odd + single) / 2) over perfect ones.
         """
         return lower_bound(self.odd, self.single, goal)
 
@@ -84,9 +89,9 @@ def lower_bound(odd: int, single: int, goal: Goal) -> int:
 def stable_partition(rank: ArrayLike) -> StablePartition:
     """Find a stable partition. O(n²).
 
-    A permutation of the agents is stable when (1) each agent of a party of three or more prefers its successor to its
-    predecessor, and (2) no two acceptable agents both prefer each other to their predecessors, where an agent that is
-    its own predecessor prefers everyone it accepts.
+    A permutation of the agents is stable when (1) each agent of a party of three or more prefers
+    its successor to its predecessor, and (2) no two acceptable agents both prefer each other to
+    their predecessors, where an agent that is its own predecessor prefers everyone it accepts.
 
     Parameters
     ----------
@@ -98,8 +103,8 @@ def stable_partition(rank: ArrayLike) -> StablePartition:
 
     References
     ----------
-    J. J. M. Tan, A necessary and sufficient condition for the existence of a complete stable matching, J. Algorithms 12
-    (1991) 154-178.
+    J. J. M. Tan, A necessary and sufficient condition for the existence of a complete stable
+    matching, J. Algorithms 12 (1991) 154-178.
 
     Examples
     --------
@@ -119,7 +124,9 @@ def partition_of(lists: Lists) -> StablePartition:
     held = np.empty(agents, dtype=np.int32)
     scratch = np.empty((7, agents), dtype=np.int32)
     counts = np.zeros(4, dtype=np.int64)
-    kernels.reduce_table(lists.choice, lists.back, lists.length, False, predecessor, held, scratch, counts)
+    kernels.reduce_table(
+        lists.choice, lists.back, lists.length, False, predecessor, held, scratch, counts
+    )
     return partition_from(predecessor)
 
 
@@ -131,19 +138,25 @@ def partition_from(predecessor: Ranks) -> StablePartition:
 
 
 def is_stable_partition(
-    rank: ArrayLike, successor: ArrayLike, better: ArrayLike | None = None, unsettled: Sequence[int] = ()
+    rank: ArrayLike,
+    successor: ArrayLike,
+    better: ArrayLike | None = None,
+    unsettled: Sequence[int] = (),
 ) -> bool:
-    """Check the definition of a stable partition, sharing nothing with the algorithm that finds one. O(n²), plain numpy.
+    """Check the definition of a stable partition, sharing nothing with the algorithm that finds
+    one. O(n²), plain numpy.
 
-    With ties: whether it is stable under every tie-breaking, the lists of the `unsettled` agents put aside. They have one
-    list each: the successor right before the predecessor, and this as high up as it can be. As a new list for one agent changes
-    the number of odd parties by two at most, that number less two for each of them holds under every tie-breaking at all.
+    With ties: whether it is stable under every tie-breaking, the lists of the `unsettled` agents
+    put aside. They have one list each: the successor right before the predecessor, and this as high
+    up as it can be. As a new list for one agent changes the number of odd parties by two at most,
+    that number less two for each of them holds under every tie-breaking at all.
 
     Parameters
     ----------
     rank : (n, n) integers, position of j in i's strict list, UNRANKED for whom i does not accept.
     successor : (n,), the agent after i in its party.
-    better : (n, n), with ties: how many agents, the first by rank, i likes better than j for certain (see `WeakLists`).
+    better : (n, n), with ties: how many agents, the first by rank, i likes better than j for
+        certain (see `WeakLists`).
     unsettled : agents whose lists are put aside.
 
     Examples
@@ -166,7 +179,9 @@ def is_stable_partition(
     held = np.isin(agents, unsettled)
 
     def better_than(who: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(n, n): whom each certainly likes better than this one; everyone acceptable when it is the agent itself."""
+        """(n, n): whom each certainly likes better than this one; everyone acceptable when it is
+        the agent itself.
+        """
         limit = np.where(who != agents, certain[agents, who], UNRANKED)
         return np.asarray(own < limit[:, None])
 

@@ -1,4 +1,6 @@
-"""A perfect matching of acceptable pairs, whatever it blocks: a first answer, or the proof that there is none."""
+"""A perfect matching of acceptable pairs, whatever it blocks: a first answer, or the proof that
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from .ranks import UNRANKED, Lists, Ranks, lists_of
 def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
     """The parties of a stable partition paired up along themselves.
 
-    Of each odd party one agent stays without partner: the one that the fewest agents prefer to their predecessors, since
-    those are the pairs it may block.
+    Of each odd party one agent stays without partner: the one that the fewest agents prefer to
+    their predecessors, since those are the pairs it may block.
     """
     agents = np.arange(predecessor.size, dtype=np.int32)
     partner = np.where(predecessor == agents, -1, predecessor).astype(np.int32)
@@ -34,10 +36,11 @@ def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
 
 
 def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
-    """Extend a matching of acceptable pairs to one of most pairs, by augmenting paths (Edmonds 1965).
+    """Extend a matching of acceptable pairs to one of most pairs, by augmenting paths (Edmonds
+    1965).
 
-    An agent that no path reaches stays without partner in some largest matching, so one try for each is enough. One path is
-    O(n²) to O(n³) steps.
+    An agent that no path reaches stays without partner in some largest matching, so one try for
+    each is enough. One path is O(n²) to O(n³) steps.
 
     Parameters
     ----------
@@ -51,14 +54,18 @@ def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
     scratch = np.empty((5, partner.size), dtype=np.int32)
     for agent in range(partner.size):
         if partner[agent] < 0:
-            matching_kernels.augment(lists.choice, lists.back, lists.length, partner, agent, scratch)
+            matching_kernels.augment(
+                lists.choice, lists.back, lists.length, partner, agent, scratch
+            )
     return partner
 
 
 def perfect_matching(lists: Lists, start: Ranks) -> Ranks | None:
-    """Extend a matching of acceptable pairs to a perfect one by augmenting paths (Edmonds 1965); None if there is none.
+    """Extend a matching of acceptable pairs to a perfect one by augmenting paths (Edmonds 1965);
+    None if there is none.
 
-    One path is O(n²) to O(n³) steps; there is one for every two agents that `start` leaves without partner.
+    One path is O(n²) to O(n³) steps; there is one for every two agents that `start` leaves without
+    partner.
     """
     from . import matching_kernels
 
@@ -72,6 +79,8 @@ def perfect_matching(lists: Lists, start: Ranks) -> Ranks | None:
     scratch = np.empty((5, partner.size), dtype=np.int32)
     for agent in range(partner.size):
         # a path that does not exist now never will: the agent misses some largest matching
-        if partner[agent] < 0 and not matching_kernels.augment(lists.choice, lists.back, lists.length, partner, agent, scratch):
+        if partner[agent] < 0 and not matching_kernels.augment(
+            lists.choice, lists.back, lists.length, partner, agent, scratch
+        ):
             return None
     return partner

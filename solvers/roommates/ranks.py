@@ -20,9 +20,11 @@ UNRANKED = 2**30
 
 @dataclass(frozen=True)
 class Lists:
-    """The mutual part of the lists, for walking: `choice[i, r]` is at position r of i's list, `back[i, r]` is i's rank there.
+    """The mutual part of the lists, for walking: `choice[i, r]` is at position r of i's list,
+    `back[i, r]` is i's rank there.
 
-    A position that holds nobody (any more) has `back` UNRANKED; such holes keep every rank what it was in the input.
+    A position that holds nobody (any more) has `back` UNRANKED; such holes keep every rank what it
+    was in the input.
     """
 
     choice: Ranks
@@ -42,15 +44,19 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class WeakLists:
-    """Preference lists with ties: who likes whom better for certain, and a strict order that agrees with it.
+    """Preference lists with ties: who likes whom better for certain, and a strict order that agrees
+    with it.
 
-    For certain means by more than what counts as a tie; being tied need not be transitive (an interval order: a gain of less
-    than alpha is none, two of them may be one). A *tie-breaking* is a strict list for every agent that keeps what is certain.
+    For certain means by more than what counts as a tie; being tied need not be transitive (an
+    interval order: a gain of less than alpha is none, two of them may be one). A *tie-breaking* is
+    a strict list for every agent that keeps what is certain.
 
     Attributes
     ----------
-    place : (n, n), a tie-breaking as ranks: position of j in i's list, UNRANKED where the pair is not acceptable to both.
-    better : (n, n), how many agents i likes better than j for certain: those at positions below this. UNRANKED as in `place`.
+    place : (n, n), a tie-breaking as ranks: position of j in i's list, UNRANKED where the pair is
+        not acceptable to both.
+    better : (n, n), how many agents i likes better than j for certain: those at positions below
+        this. UNRANKED as in `place`.
     """
 
     place: Ranks
@@ -60,7 +66,9 @@ class WeakLists:
     def order(self) -> Ranks:
         """(n, longest list): who stands at a position of the list, -1 behind its end."""
         length = (self.place < UNRANKED).sum(axis=1)
-        who = np.argsort(self.place, axis=1, kind="stable")[:, : int(length.max(initial=0))].astype(np.int32)
+        who = np.argsort(self.place, axis=1, kind="stable")[:, : int(length.max(initial=0))].astype(
+            np.int32
+        )
         who[np.arange(who.shape[1]) >= length[:, None]] = -1
         return who
 
@@ -70,13 +78,15 @@ class WeakLists:
         return bool((self.better == self.place).all())
 
     def tie_breaking(self, keys: NDArray[Any], favored: Ranks | None = None) -> Ranks:
-        """The ranks in which everyone has moved up past a share of those who are not better for certain.
+        """The ranks in which everyone has moved up past a share of those who are not better for
+        certain.
 
         Parameters
         ----------
         keys : (n, n) shares from 0, all as in `place`, to 1.
-        favored : (n,) partners, -1 for none, each as far up as can be in the other's list: who does not like somebody else
-            better for certain then prefers its partner, and what blocks this matching here blocks it in the lists with ties.
+        favored : (n,) partners, -1 for none, each as far up as can be in the other's list: who does
+            not like somebody else better for certain then prefers its partner, and what blocks this
+            matching here blocks it in the lists with ties.
         """
         ranked = self.place < UNRANKED
         position = np.where(ranked, self.place - keys * (self.place - self.better), np.inf)
@@ -84,7 +94,9 @@ class WeakLists:
             paired = np.flatnonzero(favored >= 0)
             limit = self.better[paired, favored[paired]]
             rest = self.place[paired] >= limit[:, None]
-            position[paired] = np.where(rest, np.maximum(position[paired], limit[:, None]), position[paired])
+            position[paired] = np.where(
+                rest, np.maximum(position[paired], limit[:, None]), position[paired]
+            )
             position[paired, favored[paired]] = limit - 0.5
         return ranks_from_cost(position)
 
@@ -95,15 +107,18 @@ def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[
     Parameters
     ----------
     cost : as in `ranks_from_cost`; equal costs are ordered by the lower index in `place`.
-    better : from the ascending costs of one list to how many of them, a prefix, each would certainly be left for; ascending.
+    better : from the ascending costs of one list to how many of them, a prefix, each would
+        certainly be left for; ascending.
 
     Raises
     ------
-    InvalidInstance : not a square matrix, not a number, or `better` says what cannot be. O(n² log n).
+    InvalidInstance : not a square matrix, not a number, or `better` says what cannot be. O(n² log
+        n).
 
     Examples
     --------
-    >>> lists = weak_lists([[0, 2, 2], [5, 0, 5], [1, 2, 0]], lambda costs: np.searchsorted(costs, costs))
+    >>> table = [[0, 2, 2], [5, 0, 5], [1, 2, 0]]
+    >>> lists = weak_lists(table, lambda costs: np.searchsorted(costs, costs))
     >>> lists.better[0].tolist(), lists.strict
     ([1073741824, 0, 0], False)
     """
@@ -112,7 +127,11 @@ def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[
     for i, length in enumerate((place < UNRANKED).sum(axis=1).tolist()):
         who = order[i, :length]
         counts = np.asarray(better(prices[i, who]))
-        if counts.shape != who.shape or (np.diff(counts, prepend=0) < 0).any() or (counts > np.arange(length)).any():
+        if (
+            counts.shape != who.shape
+            or (np.diff(counts, prepend=0) < 0).any()
+            or (counts > np.arange(length)).any()
+        ):
             seen = f"{counts.tolist()} for the costs {prices[i, who].tolist()} of agent {i}"
             raise InvalidInstance("better", seen, "ascending numbers of lower costs, one for each")
         certain[i, who] = counts
@@ -124,7 +143,8 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
 
     Parameters
     ----------
-    cost : (n, n), what agent i bears beside agent j; inf on either side forbids the pair, the diagonal is not looked at.
+    cost : (n, n), what agent i bears beside agent j; inf on either side forbids the pair, the
+        diagonal is not looked at.
     keys : (n, n), finite, orders equal costs before the index does.
 
     Returns
@@ -143,7 +163,9 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     return _ranked(cost, keys)[2]
 
 
-def _ranked(cost: ArrayLike, keys: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
+def _ranked(
+    cost: ArrayLike, keys: ArrayLike | None = None
+) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
     """The costs with inf for every forbidden pair, the order of each row, and the ranks."""
     prices = _square(cost, "cost")
     agents = len(prices)
@@ -166,13 +188,23 @@ def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[
     matrix = np.array(values, dtype=np.float64)
     if matrix.size == 0 and agents in (None, 0):
         matrix = matrix.reshape(0, 0)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (agents is not None and len(matrix) != agents):
-        raise InvalidInstance(name, f"of shape {matrix.shape}", "(n, n)" if agents is None else f"({agents}, {agents})")
+    if (
+        matrix.ndim != 2
+        or matrix.shape[0] != matrix.shape[1]
+        or (agents is not None and len(matrix) != agents)
+    ):
+        raise InvalidInstance(
+            name,
+            f"of shape {matrix.shape}",
+            "(n, n)" if agents is None else f"({agents}, {agents})",
+        )
     np.fill_diagonal(matrix, 0.0)
     broken = np.argwhere(np.isnan(matrix) if agents is None else ~np.isfinite(matrix))
     if len(broken):
         i, j = broken[0].tolist()
-        raise InvalidInstance(f"{name}[{i}, {j}]", matrix[i, j], "a number" if agents is None else "a finite number")
+        raise InvalidInstance(
+            f"{name}[{i}, {j}]", matrix[i, j], "a number" if agents is None else "a finite number"
+        )
     return matrix
 
 
@@ -185,7 +217,8 @@ def ranks_from_lists(lists: Sequence[Sequence[int]]) -> Ranks:
 
     Returns
     -------
-    (n, n) int32, not yet mutual: every algorithm here ignores a pair that is ranked on one side only.
+    (n, n) int32, not yet mutual: every algorithm here ignores a pair that is ranked on one side
+    only.
 
     Raises
     ------
@@ -201,20 +234,26 @@ def ranks_from_lists(lists: Sequence[Sequence[int]]) -> Ranks:
     for i, liked in enumerate(lists):
         for position, j in enumerate(liked):
             if not 0 <= j < agents or j == i or rank[i, j] != UNRANKED:
-                raise InvalidInstance(f"lists[{i}][{position}]", j, f"another agent of 0..{agents - 1}, named once")
+                raise InvalidInstance(
+                    f"lists[{i}][{position}]", j, f"another agent of 0..{agents - 1}, named once"
+                )
             rank[i, j] = position
     return rank
 
 
 def as_ranks(rank: ArrayLike) -> Ranks:
-    """The matrix as contiguous int32, unchanged and uncopied when it already is; its shape is checked, not its values."""
+    """The matrix as contiguous int32, unchanged and uncopied when it already is; its shape is
+    checked, not its values.
+    """
     given: NDArray[Any] = np.asarray(rank)
     if given.size == 0:
         return np.empty((0, 0), dtype=np.int32)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise InvalidInstance("rank", f"of shape {given.shape}", "(n, n)")
     if given.dtype.kind not in "iu":
-        raise InvalidInstance("rank", f"of type {given.dtype}", "integers", "ranks_from_cost turns costs into ranks.")
+        raise InvalidInstance(
+            "rank", f"of type {given.dtype}", "integers", "ranks_from_cost turns costs into ranks."
+        )
     return np.ascontiguousarray(given, dtype=np.int32)
 
 
@@ -246,5 +285,10 @@ def lists_of(rank: ArrayLike) -> Lists:
     clash = kernels.fill_lists(own, theirs, choice, back, length)
     if clash >= 0:
         i, j = divmod(clash, agents)
-        raise InvalidInstance(f"rank[{i}, {j}]", f"{own[i, j]} like another of row {i}", "strict lists", "Break ties first.")
+        raise InvalidInstance(
+            f"rank[{i}, {j}]",
+            f"{own[i, j]} like another of row {i}",
+            "strict lists",
+            "Break ties first.",
+        )
     return Lists(choice, back, length)

@@ -1,4 +1,6 @@
-"""Which pairs a stable matching can contain: the table after the first phase of Irving's algorithm, ties or not."""
+"""Which pairs a stable matching can contain: the table after the first phase of Irving's algorithm,
+ties or not.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,14 @@ from .ranks import UNRANKED, WeakLists
 
 
 def possible_pairs(lists: WeakLists) -> NDArray[np.bool_]:
-    """The pairs left after the first phase: every stable matching uses only these, and no other pair can block one of them.
+    """The pairs left after the first phase: every stable matching uses only these, and no other
+    pair can block one of them.
 
-    If agent i likes one of those left to it, c, better than all the others for certain, then in a stable matching it has c or
-    would have c rather; so c has nobody whom it likes less than i for certain, and refuses all of these. Nor does a pair
-    refused by c block a matching of the pairs that are left: whom c refused it likes less than i, and what it has it does not
-    like less than i. Without ties this is Irving's first phase, each agent's first choice being certain. O(n²).
+    If agent i likes one of those left to it, c, better than all the others for certain, then in a
+    stable matching it has c or would have c rather; so c has nobody whom it likes less than i for
+    certain, and refuses all of these. Nor does a pair refused by c block a matching of the pairs
+    that are left: whom c refused it likes less than i, and what it has it does not like less than
+    i. Without ties this is Irving's first phase, each agent's first choice being certain. O(n²).
 
     Parameters
     ----------
@@ -22,13 +26,16 @@ def possible_pairs(lists: WeakLists) -> NDArray[np.bool_]:
 
     References
     ----------
-    R. W. Irving, J. Algorithms 6 (1985) 577-595, section 3; incomplete lists cf. Gusfield and Irving (1989), section 4.5.
+    R. W. Irving, J. Algorithms 6 (1985) 577-595, section 3; incomplete lists cf. Gusfield and
+    Irving (1989), section 4.5.
     """
     from . import tie_kernels
 
     place, agents = lists.place, len(lists.place)
     last = np.empty(agents, dtype=np.int32)
     length = (place < UNRANKED).sum(axis=1).astype(np.int32)
-    tie_kernels.refuse(lists.order, place, lists.better, length, last, np.empty((2, agents), dtype=np.int32))
+    tie_kernels.refuse(
+        lists.order, place, lists.better, length, last, np.empty((2, agents), dtype=np.int32)
+    )
     kept = place < last[:, None]
     return np.asarray(kept & kept.T)

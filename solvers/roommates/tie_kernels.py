@@ -1,4 +1,6 @@
-"""Compiled kernels for lists with ties: which tie could unsettle a stable partition, and which pairs no matching needs."""
+"""Compiled kernels for lists with ties: which tie could unsettle a stable partition, and which
+pairs no matching needs.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,20 @@ UNRANKED = 2**30
 
 
 @compiled
-def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints) -> int:
-    """The ties that keep a stable partition from being stable under every tie-breaking: rows i, a, b of `out`.
+def open_ties(
+    order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints
+) -> int:
+    """The ties that keep a stable partition from being stable under every tie-breaking: rows i, a,
+    b of `out`.
 
-    Were a before b in the list of i, the partition would, or might, not be stable; in the lists as they stand b is before a,
-    and i is not known to like either better. Either b is the predecessor of i and a is somebody who could then block with i,
-    or i belongs to an odd party, b is its successor and a its predecessor. Returns how many rows there are; with more than
-    fit into `out` nothing is said of the others.
+    Were a before b in the list of i, the partition would, or might, not be stable; in the lists as
+    they stand b is before a, and i is not known to like either better. Either b is the predecessor
+    of i and a is somebody who could then block with i, or i belongs to an odd party, b is its
+    successor and a its predecessor. Returns how many rows there are; with more than fit into `out`
+    nothing is said of the others.
 
-    order, place, better : of `WeakLists` (`order[i, r]` at position r). rank, back : of the lists as they stand, some
+    order, place, better : of `WeakLists` (`order[i, r]` at position r). rank, back : of the lists
+        as they stand, some
     pairs deleted. predecessor : of their stable partition.
     """
     found = 0
@@ -30,6 +37,7 @@ def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, pr
         p = predecessor[i]
         if p == i:
             continue
+        # whom i likes as much as its predecessor, or does not know to like less
         own = place[i, p]
         for at in range(better[i, p], order.shape[1]):
             j = order[i, at]
@@ -37,11 +45,13 @@ def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, pr
                 break  # it and all behind it are worse than p for certain
             if j == p or back[i, rank[i, j]] >= UNRANKED:
                 continue
+            # j before p: a tie that counts where j is i's successor in an odd party
             if rank[i, j] < rank[i, p]:
                 if predecessor[j] != i or predecessor[i] == j:
                     continue
                 a, b = p, j
             else:
+                # p before j: one that counts unless j likes whom it holds better than i for certain
                 held = predecessor[j]
                 if held == i or (held != j and place[j, held] < better[j, i]):
                     continue
@@ -56,15 +66,18 @@ def open_ties(order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, pr
 
 @compiled
 def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, stack: Ints) -> None:
-    """The first phase of Irving's algorithm on lists with ties: agent i keeps what stands before position last[i] in its list.
+    """The first phase of Irving's algorithm on lists with ties: agent i keeps what stands before
+    position last[i] in its list.
 
-    Whoever likes one of those left to it better than all others of them for certain proposes to it; the receiver refuses
-    all whom it likes less for certain. stack: (2, n), the agents that may propose, and whether they wait there.
+    Whoever likes one of those left to it better than all others of them for certain proposes to it;
+    the receiver refuses all whom it likes less for certain. stack: (2, n), the agents that may
+    propose, and whether they wait there.
     """
     agents = length.size
     last[:] = length
     size = agents
     waiting = stack[1]
+    # everybody may propose
     for i in range(agents):
         stack[0, i] = i
         waiting[i] = 1
@@ -72,6 +85,7 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
         size -= 1
         i = stack[0, size]
         waiting[i] = 0
+        # i's first among those left, if better than the next of them for certain
         first = -1
         alone = True
         for at in range(last[i]):
@@ -85,6 +99,7 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
                 break
         if first < 0 or not alone:
             continue
+        # the receiver refuses all behind i for certain; who lost an entry may propose again
         receiver = order[i, first]
         end = last[receiver]
         while end > 0 and better[receiver, order[receiver, end - 1]] > place[receiver, i]:

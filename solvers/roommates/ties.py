@@ -1,4 +1,6 @@
-"""Sets of deleted pairs under every way to break ties: the search behind the fewest blocking pairs of lists with ties."""
+"""Sets of deleted pairs under every way to break ties: the search behind the fewest blocking pairs
+of lists with ties.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +20,34 @@ PAUSE = -1
 
 
 class TieSearch:
-    """A depth-first search for a tie-breaking and at most `limit` deletions that leave no odd party, one node at a time.
+    """A depth-first search for a tie-breaking and at most `limit` deletions that leave no odd
+    party, one node at a time.
 
-    Why tie-breakings: call u a strict list for every agent that keeps every certain preference, and I_u the instance with
-    these lists. Who would certainly leave its partner prefers the other under every u, so a matching has no more blocking
-    pairs in the lists with ties than in I_u; and as many in the u that puts each agent's partner before everyone who is not
-    certainly better, which keeps all that is certain. So the fewest blocking pairs is the least over u of the fewest of I_u,
-    which is the least number of deletions that leave I_u without odd parties (`DeletionSearch`).
+    Why tie-breakings: call u a strict list for every agent that keeps every certain preference, and
+    I_u the instance with these lists. Who would certainly leave its partner prefers the other under
+    every u, so a matching has no more blocking pairs in the lists with ties than in I_u; and as
+    many in the u that puts each agent's partner before everyone who is not certainly better, which
+    keeps all that is certain. So the fewest blocking pairs is the least over u of the fewest of
+    I_u, which is the least number of deletions that leave I_u without odd parties
+    (`DeletionSearch`).
 
-    Why few ties matter: take a stable partition P of I_u without the deleted pairs. Its definition compares, in each agent's
-    list, others with the agent's predecessor only. So it is stable under every other tie-breaking too, and the number of odd
-    parties the same (Tan 1991), unless one of its *open ties* is broken the other way: a tie of i's predecessor with somebody
-    who might then block with i, or of the two neighbors of i in an odd party. Hence a tie-breaking v and deletions D that
-    leave no odd party where P has some either break an open tie of P the other way or delete a pair of P. Those are the
-    branches: for each open tie in turn it is broken the other way, and in all later branches it stays; then no open tie is
-    left, P is stable under all tie-breakings that remain, and each of its pairs in turn is deleted, in all later branches kept.
+    Why few ties matter: take a stable partition P of I_u without the deleted pairs. Its definition
+    compares, in each agent's list, others with the agent's predecessor only. So it is stable under
+    every other tie-breaking too, and the number of odd parties the same (Tan 1991), unless one of
+    its *open ties* is broken the other way: a tie of i's predecessor with somebody who might then
+    block with i, or of the two neighbors of i in an odd party. Hence a tie-breaking v and deletions
+    D that leave no odd party where P has some either break an open tie of P the other way or delete
+    a pair of P. Those are the branches: for each open tie in turn it is broken the other way, and
+    in all later branches it stays; then no open tie is left, P is stable under all tie-breakings
+    that remain, and each of its pairs in turn is deleted, in all later branches kept.
 
-    What is pruned: taking one agent out changes the number of odd parties by one at most, putting it back as well (Tan and
-    Hsueh 1995), so a new list for one agent changes it by two at most, as one deletion does. Let some agents be such that P
-    has no open tie left when their lists stay as they are. Whatever the others' lists, the number of odd parties is then that
-    of P; so under any tie-breaking it is lower by two for each of these agents at most. If d pairs are deleted, P has o odd
-    parties, and there are c such agents, then no branch of the node ends with fewer than d + ceil(o / 2) - c deletions.
+    What is pruned: taking one agent out changes the number of odd parties by one at most, putting
+    it back as well (Tan and Hsueh 1995), so a new list for one agent changes it by two at most, as
+    one deletion does. Let some agents be such that P has no open tie left when their lists stay as
+    they are. Whatever the others' lists, the number of odd parties is then that of P; so under any
+    tie-breaking it is lower by two for each of these agents at most. If d pairs are deleted, P has
+    o odd parties, and there are c such agents, then no branch of the node ends with fewer than d +
+    ceil(o / 2) - c deletions.
 
     Parameters
     ----------
@@ -50,10 +59,12 @@ class TieSearch:
     ----------
     rank : the tie-breaking as it stands, the found one at the end.
     bound : deletions needed under any tie-breaking, by the stable partition of `start` alone.
-    unsettled : the agents whose lists have to stay as they are for that partition to be stable whatever the others' are.
+    unsettled : the agents whose lists have to stay as they are for that partition to be stable
+        whatever the others' are.
     found : whether a tie-breaking and deletions have been found.
     nodes, work : partitions branched on, and partitions looked at.
-    best, best_rank : the least deletions and half odd parties seen together, and the tie-breaking in which.
+    best, best_rank : the least deletions and half odd parties seen together, and the tie-breaking
+        in which.
     """
 
     def __init__(self, lists: WeakLists, start: Ranks, goal: Goal) -> None:
@@ -87,7 +98,9 @@ class TieSearch:
         self._stack = [self._node(0)]
 
     def run(self, work: int) -> bool:
-        """Search on for about so many partitions; True at the end: something was found, or there is nothing to find."""
+        """Search on for about so many partitions; True at the end: something was found, or there is
+        nothing to find.
+        """
         end = self.work + work
         while self._stack and not self.found:
             if self.work >= end:
@@ -100,7 +113,9 @@ class TieSearch:
         return True
 
     def _node(self, deleted: int) -> Iterator[int]:
-        """One node; yields the number of deletions of each child once the lists are the child's, and PAUSE in between."""
+        """One node; yields the number of deletions of each child once the lists are the child's,
+        and PAUSE in between.
+        """
         value = self._reduce()
         self.nodes += 1
         if deleted + value / 2 < self.best:
@@ -129,7 +144,9 @@ class TieSearch:
             self._fixed[i].pop()
 
     def _sort(self, ties: list[Tie], value: int) -> Iterator[int]:
-        """Put the tie first that leaves the fewest odd parties when it is broken the other way; the first that lowers them."""
+        """Put the tie first that leaves the fewest odd parties when it is broken the other way; the
+        first that lowers them.
+        """
         if len(ties) < 2:
             return
         values = []
@@ -181,7 +198,9 @@ class TieSearch:
 
         lists, out = self._lists, self._out
         back = self._table.back
-        found = tie_kernels.open_ties(lists.order, lists.place, lists.better, self.rank, back, predecessor, out)
+        found = tie_kernels.open_ties(
+            lists.order, lists.place, lists.better, self.rank, back, predecessor, out
+        )
         if found > len(out):
             self._out = np.empty((2 * found, 3), dtype=np.int32)
             return self._open_ties(predecessor)
@@ -217,7 +236,9 @@ class TieSearch:
         self._fixed.setdefault(i, []).append((a, b))
 
     def _put_before(self, tie: Tie) -> tuple[int, list[int]]:
-        """Move a before b in the list of i, with whom must stay before a; returns what undoes it with `reorder`."""
+        """Move a before b in the list of i, with whom must stay before a; returns what undoes it
+        with `reorder`.
+        """
         i, a, b = tie
         first, last = int(self.rank[i, b]), int(self.rank[i, a])
         others = self._table.choice[i, first : last + 1].tolist()
@@ -227,7 +248,9 @@ class TieSearch:
 
 
 def _agents(ties: list[Tie]) -> tuple[int, ...]:
-    """Few agents whose lists, as they stand, close all open ties; a pair for which two are open needs one of its two agents."""
+    """Few agents whose lists, as they stand, close all open ties; a pair for which two are open
+    needs one of its two agents.
+    """
     between = {(i, a) for i, a, _ in ties}
     chosen = {i for i, a in between if (a, i) not in between}
     for i, a, _ in ties:

@@ -1,8 +1,10 @@
-"""Irving's algorithm on lists of types: `reduce_table` of `kernels`, without a table of agents by agents.
+"""Irving's algorithm on lists of types: `reduce_table` of `kernels`, without a table of agents by
+agents.
 
-Agents of one type have one list, from which each leaves itself out, so that who stands at a position, and where one stands
-in another's list, are worked out (see `by_types.TypeLists`). Whole types are passed over: `most[b]` is not below any `last`
-of type b, and who comes after that in the type's list is refused by all of it.
+Agents of one type have one list, from which each leaves itself out, so that who stands at a
+position, and where one stands in another's list, are worked out (see `by_types.TypeLists`). Whole
+types are passed over: `most[b]` is not below any `last` of type b, and who comes after that in the
+type's list is refused by all of it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def _next(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: int,
     i: int, r: int, last: Ints, most: Ints, equal: int,
 ) -> int:  # fmt: skip
-    """The first position from r on whose agent holds nobody better than i, or (with `equal`) i itself; the end for none."""
+    """The first position from r on whose agent holds nobody better than i, or (with `equal`) i
+    itself; the end for none.
+    """
     a = kind[i]
     whole = False
     highest = -1
@@ -66,9 +70,11 @@ def reduce_types(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: Ints,
     partner: Ints, scratch: Ints, counts: Ints,
 ) -> None:  # fmt: skip
-    """Irving's two phases, which end at the first odd party; `partner` is -1 for those whose list is not one entry.
+    """Irving's two phases, which end at the first odd party; `partner` is -1 for those whose list
+    is not one entry.
 
-    scratch: (8, at least n and T). counts: odd parties, rejected by everyone, proposals, rotations eliminated.
+    scratch: (8, at least n and T). counts: odd parties, rejected by everyone, proposals, rotations
+    eliminated.
     """
     agents = kind.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
@@ -76,6 +82,7 @@ def reduce_types(
     counts[:] = 0
     last[:] = UNRANKED
     most[:] = UNRANKED
+    # phase 1: each in turn proposes, and whoever is refused goes on in its place
     for start in range(agents):
         agent = start
         r = 0
@@ -94,6 +101,7 @@ def reduce_types(
                 break
             agent = _who(order, own, kind, receiver, refused)
             r = first[agent] + 1
+    # phase 2: rotations, found along a path of proposers that is kept as a stack
     second[:] = 0
     where[:] = -1
     partner[:] = -1
@@ -108,13 +116,16 @@ def reduce_types(
             stack[0] = start
             where[start] = 0
             size = 1
+        # its top: back where one entry is left; else its second entry, and that one's last
         agent = stack[size - 1]
         if first[agent] >= last[agent]:
             where[agent] = -1
             size -= 1
             continue
         r = max(second[agent], first[agent] + 1)
-        r = _next(order, place, number, own, kind, count, length[kind[agent]], agent, r, last, most, 1)
+        r = _next(
+            order, place, number, own, kind, count, length[kind[agent]], agent, r, last, most, 1
+        )
         second[agent] = r
         receiver = _who(order, own, kind, agent, r)
         following = _who(order, own, kind, receiver, last[receiver])
@@ -123,6 +134,7 @@ def reduce_types(
             stack[size] = following
             size += 1
             continue
+        # the path has met itself: from there on it is a rotation; eliminate it
         bottom = where[following]
         for c in range(bottom, size):
             agent = stack[c]
@@ -137,6 +149,7 @@ def reduce_types(
         emptied = False
         for c in range(bottom, size):
             emptied |= first[stack[c]] > last[stack[c]]
+        # it emptied a list: put back, it is an odd party, and there is no stable matching
         if emptied:
             counts[0] += 1
             for c in range(bottom, size):
@@ -146,6 +159,7 @@ def reduce_types(
             break
         counts[3] += 1
         size = bottom
+    # who has one entry left is paired
     for agent in range(agents):
         if last[agent] < 0:
             counts[1] += 1

@@ -1,4 +1,6 @@
-"""The fewest blocking pairs of lists with ties: a search over tie-breakings and deletions beside searches for matchings."""
+"""The fewest blocking pairs of lists with ties: a search over tie-breakings and deletions beside
+searches for matchings.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ LOOK = 100
 """Partitions between two looks at the clock."""
 
 LEAST_SECONDS = 0.05
-"""Seconds for a matching under one tie-breaking; as many as the search has taken when that is more."""
+"""Seconds for a matching under one tie-breaking; as many as the search has taken when that is
+more.
+"""
 
 
 def fewest_with_ties(
@@ -35,12 +39,13 @@ def fewest_with_ties(
 ) -> AlmostStable:
     """Find a matching with the fewest blocking pairs of lists with ties, and prove it.
 
-    Two agents block when both certainly prefer each other to what they have. Numbers k are tried from a bound upwards:
-    `TieSearch` finds a tie-breaking and k pairs whose deletion leaves a stable matching, or exhausts them, which is a proof that
-    more than k are needed. It begins again and again, from other tie-breakings, mostly short runs and now and then a longer one,
-    since where ties abound a good one is found soon or not at all; a run that comes to its end is a proof whatever it began
-    from. In between, the best tie-breaking seen is solved as an instance without ties. Exponential in the open ties and in
-    the optimum minus the bound.
+    Two agents block when both certainly prefer each other to what they have. Numbers k are tried
+    from a bound upwards: `TieSearch` finds a tie-breaking and k pairs whose deletion leaves a
+    stable matching, or exhausts them, which is a proof that more than k are needed. It begins again
+    and again, from other tie-breakings, mostly short runs and now and then a longer one, since
+    where ties abound a good one is found soon or not at all; a run that comes to its end is a proof
+    whatever it began from. In between, the best tie-breaking seen is solved as an instance without
+    ties. Exponential in the open ties and in the optimum minus the bound.
 
     Parameters
     ----------
@@ -52,8 +57,9 @@ def fewest_with_ties(
     Returns
     -------
     AlmostStable
-        `blocking` by the lists with ties. `partition` is stable under some tie-breaking, and its bound less one for each agent
-        of `unsettled` holds under all (`is_stable_partition` checks both); where `known` is more, `finished` begins there.
+        `blocking` by the lists with ties. `partition` is stable under some tie-breaking, and its
+        bound less one for each agent of `unsettled` holds under all (`is_stable_partition` checks
+        both); where `known` is more, `finished` begins there.
 
     Raises
     ------
@@ -77,7 +83,9 @@ def fewest_with_ties(
 class _Run:
     """One call: the best matching, the bound, and the clock."""
 
-    def __init__(self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock) -> None:
+    def __init__(
+        self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock
+    ) -> None:
         self.lists, self.goal, self.rng, self.clock = lists, goal, rng, clock
         self.partner: Ranks | None = None
         self.blocking: NDArray[np.int64] = np.empty((0, 2), dtype=np.int64)
@@ -103,7 +111,9 @@ class _Run:
         self._adopt(search)
         first = self._completed(search.partner)
         if first is None:
-            return AlmostStable(None, self.blocking, None, self.bound, False, True, Stop.FINISHED, self.partition)
+            return AlmostStable(
+                None, self.blocking, None, self.bound, False, True, Stop.FINISHED, self.partition
+            )
         stop = Stop.FINISHED
         try:
             self._offer(first, self.lists.place)
@@ -115,7 +125,10 @@ class _Run:
             stop = Stop.INTERRUPTED
         assert self.partner is not None
         if self.value < self.bound:
-            raise RuntimeError(f"the search over ties contradicts itself: {self.value} blocking pairs, bound {self.bound}")
+            raise RuntimeError(
+                f"the search over ties contradicts itself: {self.value} blocking pairs, bound "
+                f"{self.bound}"
+            )
         return AlmostStable(
             partner=self.partner,
             blocking=self.blocking,
@@ -127,7 +140,9 @@ class _Run:
             partition=self.partition,
             finished=tuple(self.finished),
             nodes=self.nodes,
-            trace=tuple((now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace),
+            trace=tuple(
+                (now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace
+            ),
             tie_breaking=self.tie_breaking,
             unsettled=self.unsettled,
         )
@@ -150,14 +165,18 @@ class _Run:
                 self._adopt(search)
 
     def _adopt(self, search: TieSearch) -> None:
-        """Keep the partition that a search begins with; when it proves more than all before, it is the proof."""
+        """Keep the partition that a search begins with; when it proves more than all before, it is
+        the proof.
+        """
         self.partition, self.unsettled = partition_from(search.predecessor), search.unsettled
         if search.bound > self.bound:
             self.bound = search.bound
             self.finished.clear()
 
     def _search(self, search: TieSearch, work: int) -> None:
-        """Exhaust number after number of deletions from one tie-breaking, as far as the work goes."""
+        """Exhaust number after number of deletions from one tie-breaking, as far as the work
+        goes.
+        """
         end = search.work + work
         while not self.done:
             limit = self.bound
@@ -208,7 +227,9 @@ class _Run:
 
 
 def _luby(number: int) -> int:
-    """The number-th term, from 1, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman 1993)."""
+    """The number-th term, from 1, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman
+    1993).
+    """
     while (number + 1) & number:
         number -= (1 << (number.bit_length() - 1)) - 1
     return (number + 1) // 2

@@ -1,4 +1,6 @@
-"""Scheduling: REF through all coalitions, the event loop every rule runs on, and the optima by CP-SAT and HiGHS."""
+"""Scheduling: REF through all coalitions, the event loop every rule runs on, and the optima by
+CP-SAT and HiGHS.
+"""
 
 from __future__ import annotations
 

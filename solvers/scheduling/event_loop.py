@@ -1,4 +1,6 @@
-"""From an instance to the compiled event loop and back: which coalitions play, by which rule, and what came of it."""
+"""From an instance to the compiled event loop and back: which coalitions play, by which rule, and
+what came of it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ RULES = (
     "REF", "REF-next", "RAND", "RAND-next", "DIRECTCONTR", "ROUNDROBIN",
     "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE", "FIFO", "random",
 )  # fmt: skip
-"""Names in the order of the kernel's codes; -next compares at t + 1, as a `reading` of definition does."""
+"""Names in the order of the kernel's codes; -next compares at t + 1, as a `reading` of definition
+does.
+"""
 
 SLICE = 30_000_000
 """Units of work between two looks at the clock: about a tenth of a second."""
@@ -31,7 +35,9 @@ SLICE = 30_000_000
 
 @dataclass(frozen=True, eq=False)
 class Sampling:
-    """Coalitions that RAND draws: masks, and what each counts in N times the estimated phi of each organization."""
+    """Coalitions that RAND draws: masks, and what each counts in N times the estimated phi of each
+    organization.
+    """
 
     masks: tuple[int, ...]
     coefficients: Integers
@@ -51,9 +57,12 @@ class Simulation:
     times : (q,) sample times, the horizon last.
     values : (n, q) value of each coalition at them.
     own : (k, q) psi_sp of each organization in the wanted schedule.
-    lent : (k, q) utility earned on each organization's machines (DIRECTCONTR's estimate of phi; 0 for other rules).
-    contended : how often fewer machines were free than jobs waited, with more than one organization waiting.
-    decided_until : the time up to which the rule decided; the horizon unless it was stopped, FIFO after it.
+    lent : (k, q) utility earned on each organization's machines (DIRECTCONTR's estimate of phi; 0
+        for other rules).
+    contended : how often fewer machines were free than jobs waited, with more than one organization
+        waiting.
+    decided_until : the time up to which the rule decided; the horizon unless it was stopped, FIFO
+        after it.
     stop : why it stopped.
     """
 
@@ -72,7 +81,9 @@ class Simulation:
     @cached_property
     def schedule(self) -> Schedule:
         """The wanted schedule; machines are the lowest free ones unless the rule chose them."""
-        machine = assign_machines(self.instance, self.start) if self.machine is None else self.machine
+        machine = (
+            assign_machines(self.instance, self.start) if self.machine is None else self.machine
+        )
         return Schedule(self.start, machine, greedy=True)
 
 
@@ -91,23 +102,29 @@ def simulate(
 
     Parameters
     ----------
-    rule : one of `RULES`; REF plays every coalition, so its organizations are few (`shapley_schedule.validate_ref`).
+    rule : one of `RULES`; REF plays every coalition, so its organizations are few
+        (`shapley_schedule.validate_ref`).
     sampling : RAND's coalitions; they play FIFO beside the wanted one.
-    draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's organization, 2 i + 1 its machine.
+    draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's
+        organization, 2 i + 1 its machine.
     samples : times from 0 to the horizon at which values are recorded; the horizon is always one.
     time_limit, report : see `Clock`. When time is up the rest is scheduled first in, first out.
-    partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out. Otherwise the
-        KeyboardInterrupt goes on to the caller, so that nobody takes half a rule's schedule for the rule's.
+    partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out.
+        Otherwise the KeyboardInterrupt goes on to the caller, so that nobody takes half a rule's
+        schedule for the rule's.
     """
     from . import kernels
 
+    # when values are recorded
     clock = Clock(time_limit, report)
     _validate(instance, rule, sampling, draws)
     times = np.unique(np.append(np.asarray(samples, dtype=np.int64), instance.horizon))
     if times[0] < 0 or times[-1] > instance.horizon:
         raise InvalidOption(
-            f"samples are from {times[0]} to {times[-1]}; expected times from 0 to the horizon, {instance.horizon}"
+            f"samples are from {times[0]} to {times[-1]}; expected times from 0 to the "
+            f"horizon, {instance.horizon}"
         )
+    # the game as arrays: who plays, by which rule, and room for what is recorded
     players, every = instance.organizations, rule.startswith("REF")
     masks, rules = _playing(instance, rule, sampling)
     jobs = _jobs(instance)
@@ -121,6 +138,7 @@ def simulate(
         sample_own=np.zeros((players, len(times)), dtype=np.int64),
         sample_lent=np.zeros((players, len(times)), dtype=np.int64),
     )
+    # play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
     decided, stop = _play(instance, jobs, game, state, output, uniform, clock, partial)
     start = np.empty(instance.jobs, dtype=np.int64)
@@ -151,7 +169,12 @@ def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
     return 8 * int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
 
 
-def _validate(instance: Scheduling, rule: str, sampling: Sampling | None, draws: npt.NDArray[np.float64] | None) -> None:
+def _validate(
+    instance: Scheduling,
+    rule: str,
+    sampling: Sampling | None,
+    draws: npt.NDArray[np.float64] | None,
+) -> None:
     """Refuse what the compiled loop, which checks no bounds, could not hold."""
     if rule not in RULES:
         raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
@@ -159,28 +182,35 @@ def _validate(instance: Scheduling, rule: str, sampling: Sampling | None, draws:
         raise InvalidOption("sampling goes with RAND, and RAND needs it; see `sample_orderings`")
     if rule in ("DIRECTCONTR", "random") and (draws is None or len(draws) < 2 * instance.jobs):
         raise InvalidOption(
-            f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs {2 * instance.jobs}, two a job"
+            f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs "
+            f"{2 * instance.jobs}, two a job"
         )
     busy = min(instance.total_machines, instance.jobs)
     if rule == "FAIRSHARE" and busy * instance.horizon * int(instance.machines.max()) >= 2**63:
         raise InvalidInstance(
-            "horizon", instance.horizon, "machine time times the largest share below 2**63 for FAIRSHARE",
+            "horizon", instance.horizon,
+            "machine time times the largest share below 2**63 for FAIRSHARE",
             "Measure time in a coarser unit",
         )  # fmt: skip
     if rule == "UTFAIRSHARE" and instance.most_utility * int(instance.machines.max()) >= 2**63:
         raise InvalidInstance(
-            "horizon", instance.horizon, "utility times the largest share below 2**63 for UTFAIRSHARE",
+            "horizon", instance.horizon,
+            "utility times the largest share below 2**63 for UTFAIRSHARE",
             "Measure time in a coarser unit",
         )  # fmt: skip
 
 
-def _playing(instance: Scheduling, rule: str, sampling: Sampling | None) -> tuple[list[int], list[int]]:
+def _playing(
+    instance: Scheduling, rule: str, sampling: Sampling | None
+) -> tuple[list[int], list[int]]:
     """Masks of the coalitions in order of size, the wanted one last, and the rule each plays."""
     from .kernels import FIFO, LAST_BIT
 
     code = RULES.index(rule)
     if rule.startswith("REF"):
-        masks = sorted(range(1, 1 << instance.organizations), key=lambda mask: (mask.bit_count(), mask))
+        masks = sorted(
+            range(1, 1 << instance.organizations), key=lambda mask: (mask.bit_count(), mask)
+        )
         return masks, [code] * len(masks)
     everyone = (1 << min(instance.organizations, LAST_BIT + 1)) - 1
     others = [] if sampling is None else list(sampling.masks)
@@ -188,10 +218,13 @@ def _playing(instance: Scheduling, rule: str, sampling: Sampling | None) -> tupl
 
 
 def _play(
-    instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, state: kernels.State, output: kernels.Output,
+    instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, state: kernels.State,
+    output: kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
 ) -> tuple[int, Stop]:  # fmt: skip
-    """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first out."""
+    """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first
+    out.
+    """
     from . import kernels
 
     def go(least: int) -> bool:
@@ -235,7 +268,11 @@ def _jobs(instance: Scheduling) -> kernels.Jobs:
 
 
 def _coalitions(
-    instance: Scheduling, masks: Sequence[int], rules: Sequence[int], sampling: Sampling | None, shapley: bool
+    instance: Scheduling,
+    masks: Sequence[int],
+    rules: Sequence[int],
+    sampling: Sampling | None,
+    shapley: bool,
 ) -> kernels.Coalitions:
     from . import kernels
 
@@ -247,7 +284,9 @@ def _coalitions(
         members[index, : len(inside)] = inside
         sizes[index] = len(inside)
     weight, scale = kernel_weights(players if shapley else 1)
-    coefficients = np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
+    coefficients = (
+        np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
+    )
     return kernels.Coalitions(
         mask=np.array(masks, dtype=np.int64),
         rule=np.array(rules, dtype=np.int64),
@@ -262,7 +301,9 @@ def _coalitions(
 
 
 def _slots(instance: Scheduling, masks: Integers) -> Integers:
-    """(n + 1,) where each coalition's heap of running jobs begins: room for its machines, or its jobs if fewer."""
+    """(n + 1,) where each coalition's heap of running jobs begins: room for its machines, or its
+    jobs if fewer.
+    """
     from .kernels import LAST_BIT
 
     bit = np.minimum(np.arange(instance.organizations), LAST_BIT)
@@ -276,9 +317,14 @@ def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> ker
     from . import kernels
 
     players, number = instance.organizations, len(game.mask)
-    first = np.concatenate([[0], np.cumsum(np.bincount(instance.organization, minlength=players))]).astype(np.int64)
+    first = np.concatenate(
+        [[0], np.cumsum(np.bincount(instance.organization, minlength=players))]
+    ).astype(np.int64)
     subsets = 1 << players if shapley else 1
-    free = np.array([instance.machines[game.members[c, : game.size[c]]].sum() for c in range(number)], dtype=np.int64)
+    free = np.array(
+        [instance.machines[game.members[c, : game.size[c]]].sum() for c in range(number)],
+        dtype=np.int64,
+    )
 
     def zeros(*shape: int) -> Integers:
         return np.zeros(shape, dtype=np.int64)

@@ -1,13 +1,16 @@
-"""The one event loop of all rules, compiled: any number of coalitions side by side, each with its own queues and machines.
+"""The one event loop of all rules, compiled: any number of coalitions side by side, each with its
+own queues and machines.
 
 All in one file: numba does not notice an edit of a compiled function that stands in another.
 
-Utility as a polynomial of time: a job started at s and still running at t has psi = (t - s)(t - s + 1) / 2, so
-2 psi = a t^2 + b t + c with (a, b, c) = (1, 1 - 2 s, s^2 - s), and its completion at e takes (1, 1 - 2 e, e^2 - e) away
-again: what is left is its finished units, each worth its age. Three additions per start or end keep the utility of an
-organization, and the value of a coalition, exact at every time without touching it in between.
+Utility as a polynomial of time: a job started at s and still running at t has psi = (t - s)(t - s +
+1) / 2, so 2 psi = a t^2 + b t + c with (a, b, c) = (1, 1 - 2 s, s^2 - s), and its completion at e
+takes (1, 1 - 2 e, e^2 - e) away again: what is left is its finished units, each worth its age.
+Three additions per start or end keep the utility of an organization, and the value of a coalition,
+exact at every time without touching it in between.
 
-Coefficients may pass int64 on the way; they wrap, and every result fits (`Scheduling` sees to that), so it is exact.
+Coefficients may pass int64 on the way; they wrap, and every result fits (`Scheduling` sees to
+that), so it is exact.
 """
 
 from __future__ import annotations
@@ -21,14 +24,32 @@ from ..compiled import compiled
 Ints = NDArray[Any]
 Reals = NDArray[Any]
 
-REF, REF_NEXT, RAND, RAND_NEXT, DIRECTCONTR, ROUNDROBIN, FAIRSHARE, UTFAIRSHARE, CURRFAIRSHARE, FIFO, RANDOM = range(11)
-"""Rules; REF and RAND compare at t as figure 3 does, the _NEXT at t + 1, less the starts already made."""
+(
+    REF,
+    REF_NEXT,
+    RAND,
+    RAND_NEXT,
+    DIRECTCONTR,
+    ROUNDROBIN,
+    FAIRSHARE,
+    UTFAIRSHARE,
+    CURRFAIRSHARE,
+    FIFO,
+    RANDOM,
+) = range(11)
+"""Rules; REF and RAND compare at t as figure 3 does, the _NEXT at t + 1, less the starts already
+made.
+"""
 
 TIME, EVENT, SAMPLE, CONTENDED, WORK, STARTS, TURN, STAMP = range(8)
-"""Places in `State.cursor`: where the loop stands, what it has counted, round robin's turn, the time of `State.worth`."""
+"""Places in `State.cursor`: where the loop stands, what it has counted, round robin's turn, the
+time of `State.worth`.
+"""
 
 FREE, WAITING, RUNNING, VALUE = range(4)
-"""Columns of `State.board`: free machines, waiting jobs, heap size, and from VALUE on twice the value's a, b, c."""
+"""Columns of `State.board`: free machines, waiting jobs, heap size, and from VALUE on twice the
+value's a, b, c.
+"""
 
 HEAD, PSI = range(2)
 """Columns of `State.desk`: the next job of a queue, and from PSI on twice the utility's a, b, c."""
@@ -36,11 +57,15 @@ HEAD, PSI = range(2)
 _ORG_BITS = 20  # a running job is end * 2**20 + organization in the heaps
 
 LAST_BIT = 62
-"""Organizations from here on share a bit of the masks (only where no Shapley value is taken): all it costs is a look."""
+"""Organizations from here on share a bit of the masks (only where no Shapley value is taken): all
+it costs is a look.
+"""
 
 
 class Jobs(NamedTuple):
-    """What is given. Jobs are listed by organization, then in starting order: organization u has first[u]:first[u+1]."""
+    """What is given. Jobs are listed by organization, then in starting order: organization u has
+    first[u]:first[u+1].
+    """
 
     first: Ints
     release: Ints
@@ -143,7 +168,16 @@ def _drop_first(heap: Ints, slot: int, size: int) -> None:
 
 @compiled
 def _begin(
-    board: Ints, desk: Ints, next_end: Ints, heap: Ints, processing: Ints, slot: int, c: int, u: int, t: int, horizon: int
+    board: Ints,
+    desk: Ints,
+    next_end: Ints,
+    heap: Ints,
+    processing: Ints,
+    slot: int,
+    c: int,
+    u: int,
+    t: int,
+    horizon: int,
 ) -> int:
     """Start the first waiting job of organization u in coalition c; returns the job."""
     job = desk[c, u, HEAD]
@@ -167,7 +201,9 @@ def _begin(
 
 
 @compiled
-def _finish(board: Ints, desk: Ints, next_end: Ints, heap: Ints, slot: int, c: int, t: int, horizon: int) -> None:
+def _finish(
+    board: Ints, desk: Ints, next_end: Ints, heap: Ints, slot: int, c: int, t: int, horizon: int
+) -> None:
     """Take the jobs that end at t off their machines."""
     b, s = 1 - 2 * t, t * t - t
     size = board[c, RUNNING]
@@ -202,11 +238,13 @@ def _shapley_keys(
     key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints,
     scale: int, mask: int, size: int, c: int, t: int,
 ) -> None:  # fmt: skip
-    """key[u] = (psi - phi) of each member at t times the scale, plus one number that is the same for all. O(2^|C|).
+    """key[u] = (psi - phi) of each member at t times the scale, plus one number that is the same
+    for all. O(2^|C|).
 
-    phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting `weight`, less a sum over
-    all subsets that is the same for every u and left out. The first is read off by folding the upper half of the
-    subsets onto the lower, one member at a time. Keys may wrap; their differences are what is compared, and they fit.
+    phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting
+    `weight`, less a sum over all subsets that is the same for every u and left out. The first is
+    read off by folding the upper half of the subsets onto the lower, one member at a time. Keys may
+    wrap; their differences are what is compared, and they fit.
     """
     number = 1 << size
     subset = 0
@@ -226,10 +264,13 @@ def _shapley_keys(
 
 @compiled
 def _start_all(
-    board: Ints, desk: Ints, next_end: Ints, heap: Ints, processing: Ints, queue_end: Ints, start: Ints,
+    board: Ints, desk: Ints, next_end: Ints, heap: Ints, processing: Ints, queue_end: Ints,
+    start: Ints,
     members: Ints, size: int, slot: int, c: int, t: int, horizon: int,
 ) -> None:  # fmt: skip
-    """Machines are enough, or only one organization waits: in which order its jobs start changes nothing."""
+    """Machines are enough, or only one organization waits: in which order its jobs start changes
+    nothing.
+    """
     wanted = c == len(next_end) - 1
     for place in range(size):
         u = members[c, place]
@@ -241,7 +282,9 @@ def _start_all(
 
 @compiled
 def _scarce(board: Ints, desk: Ints, queue_end: Ints, members: Ints, size: int, c: int) -> bool:
-    """Whether more jobs wait than machines are free, and of more than one organization: then the rule must choose."""
+    """Whether more jobs wait than machines are free, and of more than one organization: then the
+    rule must choose.
+    """
     if board[c, WAITING] <= board[c, FREE]:
         return False
     queues = 0
@@ -253,14 +296,19 @@ def _scarce(board: Ints, desk: Ints, queue_end: Ints, members: Ints, size: int, 
 
 @compiled
 def _serve_ref(
-    cursor: Ints, mask: Ints, board: Ints, desk: Ints, next_end: Ints, heap: Ints, queue_end: Ints, processing: Ints,
+    cursor: Ints, mask: Ints, board: Ints, desk: Ints, next_end: Ints, heap: Ints, queue_end: Ints,
+    processing: Ints,
     start: Ints, members: Ints, worth: Ints, folded: Ints, weight: Ints, scales: Ints, key: Ints,
     size: int, slot: int, later: int, c: int, t: int, horizon: int,
 ) -> None:  # fmt: skip
-    """REF: the waiting organization of least psi - phi takes the next machine; at t, or `later` at t + 1."""
+    """REF: the waiting organization of least psi - phi takes the next machine; at t, or `later` at
+    t + 1.
+    """
     wanted = c == len(mask) - 1
     _values_at(cursor, mask, board, worth, t + later)
-    _shapley_keys(key, folded, worth, weight, desk, members, scales[size], mask[c], size, c, t + later)
+    _shapley_keys(
+        key, folded, worth, weight, desk, members, scales[size], mask[c], size, c, t + later
+    )
     cursor[WORK] += 3 << size
     step = later * scales[size]
     while board[c, FREE] > 0 and board[c, WAITING] > 0:
@@ -294,7 +342,9 @@ def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
 
 @compiled
 def _fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
-    """Prepare the keys by which a rule compares organizations at t; returns what a start adds to its own key."""
+    """Prepare the keys by which a rule compares organizations at t; returns what a start adds to
+    its own key.
+    """
     rule, desk, key = coalitions.rule[c], state.desk, state.key
     if rule == RAND or rule == RAND_NEXT:
         _sampled_keys(coalitions, state, c, t + rule - RAND)
@@ -305,7 +355,8 @@ def _fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
             key[u] = _utility(desk, c, u, t) - _lent(state.lent, u, t)
         elif rule == UTFAIRSHARE:
             key[u] = _utility(desk, c, u, t)
-        elif rule == FAIRSHARE:  # units done by t: in one step psi gains one for each of them and one for each job running
+        elif rule == FAIRSHARE:
+            # units done by t: a step adds to psi one for each of them and one for each job running
             key[u] = _utility(desk, c, u, t + 1) - _utility(desk, c, u, t) - desk[c, u, PSI]
         elif rule == CURRFAIRSHARE:
             key[u] = desk[c, u, PSI]
@@ -314,7 +365,9 @@ def _fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
 
 @compiled
 def _before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int) -> bool:
-    """Whether organization u comes before `best` (a lower index, which wins ties) by the rule's keys."""
+    """Whether organization u comes before `best` (a lower index, which wins ties) by the rule's
+    keys.
+    """
     key = state.key
     if rule == FAIRSHARE or rule == UTFAIRSHARE or rule == CURRFAIRSHARE:
         mine, theirs = jobs.share[u], jobs.share[best]
@@ -356,7 +409,9 @@ def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: floa
 
 @compiled
 def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free: int) -> int:
-    """DIRECTCONTR: a machine drawn uniformly among the free ones runs the job and earns its utility for its owner."""
+    """DIRECTCONTR: a machine drawn uniformly among the free ones runs the job and earns its utility
+    for its owner.
+    """
     left = int(draw * free)
     state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
@@ -386,7 +441,16 @@ def _hand_back(jobs: Jobs, state: State, t: int) -> None:
 
 
 @compiled
-def _serve(jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, c: int, t: int, horizon: int) -> None:
+def _serve(
+    jobs: Jobs,
+    coalitions: Coalitions,
+    state: State,
+    output: Output,
+    draws: Reals,
+    c: int,
+    t: int,
+    horizon: int,
+) -> None:
     """Every rule but REF: give the free machines to waiting jobs, one at a time."""
     rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
     wanted = c == len(coalitions.mask) - 1
@@ -395,11 +459,15 @@ def _serve(jobs: Jobs, coalitions: Coalitions, state: State, output: Output, dra
         draw = draws[2 * state.cursor[STARTS]] if rule == RANDOM else 0.0
         u = _choose(jobs, coalitions, state, c, draw)
         free = board[c, FREE]
-        job = _begin(board, state.desk, state.next_end, state.heap, jobs.processing, slot, c, u, t, horizon)
+        job = _begin(
+            board, state.desk, state.next_end, state.heap, jobs.processing, slot, c, u, t, horizon
+        )
         state.key[u] += step
         if wanted:
             if rule == DIRECTCONTR:
-                output.machine[job] = _take_machine(jobs, state, job, t, draws[2 * state.cursor[STARTS] + 1], free)
+                output.machine[job] = _take_machine(
+                    jobs, state, job, t, draws[2 * state.cursor[STARTS] + 1], free
+                )
             output.start[job] = t
             state.cursor[STARTS] += 1
             state.cursor[TURN] = u + 1
@@ -407,9 +475,14 @@ def _serve(jobs: Jobs, coalitions: Coalitions, state: State, output: Output, dra
 
 @compiled
 def _sample(coalitions: Coalitions, state: State, output: Output, t: int) -> None:
-    """Record values and utilities at every sample time up to t; they hold until the events of t change them."""
+    """Record values and utilities at every sample time up to t; they hold until the events of t
+    change them.
+    """
     main = len(coalitions.mask) - 1
-    while state.cursor[SAMPLE] < len(output.sample_times) and output.sample_times[state.cursor[SAMPLE]] <= t:
+    while (
+        state.cursor[SAMPLE] < len(output.sample_times)
+        and output.sample_times[state.cursor[SAMPLE]] <= t
+    ):
         place = state.cursor[SAMPLE]
         when = output.sample_times[place]
         for c in range(main + 1):
@@ -422,24 +495,54 @@ def _sample(coalitions: Coalitions, state: State, output: Output, t: int) -> Non
 
 @compiled
 def run(
-    jobs: Jobs, coalitions: Coalitions, state: State, output: Output, draws: Reals, horizon: int, least: int, budget: int
+    jobs: Jobs,
+    coalitions: Coalitions,
+    state: State,
+    output: Output,
+    draws: Reals,
+    horizon: int,
+    least: int,
+    budget: int,
 ) -> bool:
-    """Play the events until the horizon, or until `budget` units of work are spent; returns whether it is over.
+    """Play the events until the horizon, or until `budget` units of work are spent; returns whether
+    it is over.
 
-    Coalitions below `least` stand still. The state is all there is: a later call goes on where this one stopped.
+    Coalitions below `least` stand still. The state is all there is: a later call goes on where this
+    one stopped.
     """
-    # Unpacked once, and handed over one by one: each array taken out of a tuple costs two atomic counts.
-    cursor, new, next_end, board, desk, heap = state.cursor, state.new, state.next_end, state.board, state.desk, state.heap
-    queue_end, worth, event_time, event_org = state.queue_end, state.worth, jobs.event_time, jobs.event_org
-    mask, rules, sizes, members, slots = coalitions.mask, coalitions.rule, coalitions.size, coalitions.members, coalitions.slot
+    # Unpacked once, and handed over one by one: each array taken out of a tuple costs two atomic
+    # counts.
+    cursor, new, next_end, board, desk, heap = (
+        state.cursor,
+        state.new,
+        state.next_end,
+        state.board,
+        state.desk,
+        state.heap,
+    )
+    queue_end, worth, event_time, event_org = (
+        state.queue_end,
+        state.worth,
+        jobs.event_time,
+        jobs.event_org,
+    )
+    mask, rules, sizes, members, slots = (
+        coalitions.mask,
+        coalitions.rule,
+        coalitions.size,
+        coalitions.members,
+        coalitions.slot,
+    )
     processing, start, samples = jobs.processing, output.start, output.sample_times
     folded, weight, scales, key = state.folded, coalitions.weight, coalitions.scale, state.key
     number, events = len(mask), len(event_time)
+    # the next end of a job in any coalition
     spent = cursor[WORK] + budget
     soonest = horizon
     for c in range(least, number):
         soonest = min(soonest, next_end[c])
     while cursor[WORK] < spent:
+        # the next moment: an end or a release; values are sampled up to it
         event = cursor[EVENT]
         t = soonest if event >= events else min(soonest, event_time[event])
         t = min(t, horizon)
@@ -448,6 +551,7 @@ def run(
         cursor[TIME] = t
         if t >= horizon:
             return True
+        # the releases of this moment lengthen their organizations' queues
         arrived = 0
         while event < events and event_time[event] == t:
             u = event_org[event]
@@ -456,32 +560,56 @@ def run(
             arrived |= 1 << min(u, LAST_BIT)
             event += 1
         cursor[EVENT] = event
+        # each coalition with an end or a release of this moment plays it
         soonest = horizon
         for c in range(least, number):
             ends = next_end[c] == t
             if ends or (mask[c] & arrived) != 0:
                 size, slot, rule = sizes[c], slots[c], rules[c]
+                # machines whose jobs end are free again
                 if ends:
                     _finish(board, desk, next_end, heap, slot, c, t, horizon)
                     if rule == DIRECTCONTR:
                         _hand_back(jobs, state, t)
+                # new jobs wait
                 if mask[c] & arrived:
                     for place in range(size):
                         board[c, WAITING] += new[members[c, place]]
+                # free machines are given out: by the rule where it decides, else to all who wait
                 if board[c, FREE] > 0 and board[c, WAITING] > 0:
                     scarce = _scarce(board, desk, queue_end, members, size, c)
                     if scarce and c == number - 1:
                         cursor[CONTENDED] += 1
                     if scarce and (rule == REF or rule == REF_NEXT):
                         _serve_ref(
-                            cursor, mask, board, desk, next_end, heap, queue_end, processing, start, members,
-                            worth, folded, weight, scales, key, size, slot, rule - REF, c, t, horizon,
+                            cursor, mask, board, desk, next_end, heap, queue_end, processing, start,
+                            members,
+                            worth, folded, weight, scales, key, size, slot, rule - REF, c, t,
+                            horizon,
                         )  # fmt: skip
-                    elif scarce or DIRECTCONTR <= rule < FIFO or rule == RANDOM:  # these keep a turn, machines or draws
+                    elif (
+                        scarce or DIRECTCONTR <= rule < FIFO or rule == RANDOM
+                    ):  # these keep a turn, machines or draws
                         _serve(jobs, coalitions, state, output, draws, c, t, horizon)
                     else:
-                        _start_all(board, desk, next_end, heap, processing, queue_end, start, members, size, slot, c, t, horizon)
-                if rule == REF_NEXT and cursor[STAMP] > t:  # values already taken for t + 1 must see what happened at t
+                        _start_all(
+                            board,
+                            desk,
+                            next_end,
+                            heap,
+                            processing,
+                            queue_end,
+                            start,
+                            members,
+                            size,
+                            slot,
+                            c,
+                            t,
+                            horizon,
+                        )
+                if (
+                    rule == REF_NEXT and cursor[STAMP] > t
+                ):  # values already taken for t + 1 must see what happened at t
                     worth[mask[c]] = _value(board, c, t + 1)
             soonest = min(soonest, next_end[c])
         if arrived:

@@ -1,4 +1,6 @@
-"""The most efficient schedule near given utilities, and the nearest of the efficient ones: what fairness costs, proved."""
+"""The most efficient schedule near given utilities, and the nearest of the efficient ones: what
+fairness costs, proved.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,19 @@ def most_near(
     engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The most work, or total psi_sp, of any schedule whose organizations' utilities are near given ones.
+    """The most work, or total psi_sp, of any schedule whose organizations' utilities are near given
+    ones.
 
-    Clairvoyant and offline like `max_utilization`; first in, first out inside an organization; need not be greedy.
+    Clairvoyant and offline like `max_utilization`; first in, first out inside an organization; need
+    not be greedy.
 
     Parameters
     ----------
     near : the utilities, and how far from them the schedule's may be, in all.
     start : a schedule that near.
     engine : as for `max_utilization`; `quicker_engine` when not given.
-    time_limit : seconds. The best schedule so far and the proved bound are returned when they are up, or at Ctrl-C.
+    time_limit : seconds. The best schedule so far and the proved bound are returned when they are
+        up, or at Ctrl-C.
 
     Raises
     ------
@@ -41,12 +46,17 @@ def most_near(
 
     Notes
     -----
-    The bound is the better of the engine's, of `fluid_bound`, and for psi_sp of the given total plus the distance allowed.
+    The bound is the better of the engine's, of `fluid_bound`, and for psi_sp of the given total
+    plus the distance allowed.
     """
     check(instance, start)
     if (far := distance(instance, start, near.psi)) > near.most:
-        raise InvalidOption(f"start is {far} from the given utilities; expected at most {near.most}")
-    return optimum(instance, objective, engine or quicker_engine(instance), start, time_limit, None, near)
+        raise InvalidOption(
+            f"start is {far} from the given utilities; expected at most {near.most}"
+        )
+    return optimum(
+        instance, objective, engine or quicker_engine(instance), start, time_limit, None, near
+    )
 
 
 @checked
@@ -59,7 +69,8 @@ def nearest(
     engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The schedule nearest to given utilities among those that do as much work, or reach as much psi_sp, as `start`.
+    """The schedule nearest to given utilities among those that do as much work, or reach as much
+    psi_sp, as `start`.
 
     Returns
     -------
@@ -74,7 +85,9 @@ def nearest(
     if far > 0:
         try:
             run = by_intervals if (engine or quicker_engine(instance)) == "cp-sat" else by_time
-            found, bound, stop, _ = run(instance, objective, start.start, clock, None, Nearness(given, far), least)
+            found, bound, stop, _ = run(
+                instance, objective, start.start, clock, None, Nearness(given, far), least
+            )
         except KeyboardInterrupt:
             found, bound, stop = None, None, Stop.INTERRUPTED
         if found is not None:
@@ -83,7 +96,14 @@ def nearest(
             closer = distance(instance, candidate, given)
             if closer < far and worth_of(instance, found, objective) >= least:
                 best, far = candidate, closer
-    if bound is not None and bound > far:  # one of the two must be wrong, and the distance was counted here
+    if (
+        bound is not None and bound > far
+    ):  # one of the two must be wrong, and the distance was counted here
         bound = None
     status = Status.OPTIMAL if bound == far else Status.FEASIBLE
-    return Outcome(best, None if bound is None else float(bound), status, Stop.FINISHED if status is Status.OPTIMAL else stop)
+    return Outcome(
+        best,
+        None if bound is None else float(bound),
+        status,
+        Stop.FINISHED if status is Status.OPTIMAL else stop,
+    )

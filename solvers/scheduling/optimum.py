@@ -1,4 +1,6 @@
-"""The best any schedule can do, told everything beforehand: most work, or most total utility, by the horizon."""
+"""The best any schedule can do, told everything beforehand: most work, or most total utility, by
+the horizon.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,25 @@ import numpy as np
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.problem.rules import checked
-from ...instances.scheduling import Schedule, Scheduling, assign_machines, check, is_greedy, psi, utilities
+from ...instances.scheduling import (
+    Schedule,
+    Scheduling,
+    assign_machines,
+    check,
+    is_greedy,
+    psi,
+    utilities,
+)
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
-from ...models.scheduling import Nearness, columns_needed, entries_needed, fluid_bound, interval_model, time_indexed
+from ...models.scheduling import (
+    Nearness,
+    columns_needed,
+    entries_needed,
+    fluid_bound,
+    interval_model,
+    time_indexed,
+)
 from ...models.scheduling.intervals import Objective
 from ..engines import EngineName, solve_cp_sat, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
@@ -22,7 +39,9 @@ MOST_COLUMNS = 200_000
 """The time-indexed program goes to HiGHS up to this many columns (jobs times times)."""
 
 MOST_ENTRIES = 20_000_000
-"""And up to this many entries of its matrix: columns times processing times, and for the order inside organizations."""
+"""And up to this many entries of its matrix: columns times processing times, and for the order
+inside organizations.
+"""
 
 
 QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
@@ -30,7 +49,9 @@ QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
 
 
 def quicker_engine(instance: Scheduling) -> EngineName:
-    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), else CP-SAT on intervals."""
+    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), else
+    CP-SAT on intervals.
+    """
     small = columns_needed(instance) <= QUICK_COLUMNS and entries_needed(instance) <= QUICK_ENTRIES
     return "highs" if small else "cp-sat"
 
@@ -44,19 +65,24 @@ def max_utilization(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The most work any schedule does before the horizon: what Theorem 6.2 compares greedy schedules with.
+    """The most work any schedule does before the horizon: what Theorem 6.2 compares greedy
+    schedules with.
 
-    Clairvoyant and offline; first in, first out inside an organization; it may leave machines idle while jobs wait.
+    Clairvoyant and offline; first in, first out inside an organization; it may leave machines idle
+    while jobs wait.
 
     Parameters
     ----------
-    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances); `quicker_engine` when not given.
+    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
+        `quicker_engine` when not given.
     start : a schedule to begin from; first in, first out when not given.
-    time_limit : seconds. The best schedule so far and the proved bound are returned when they are up, or at Ctrl-C.
+    time_limit : seconds. The best schedule so far and the proved bound are returned when they are
+        up, or at Ctrl-C.
 
     Notes
     -----
-    The bound, a share of the machines' time, is the better of the engine's and of `models.scheduling.fluid_bound`.
+    The bound, a share of the machines' time, is the better of the engine's and of
+    `models.scheduling.fluid_bound`.
 
     Examples
     --------
@@ -65,7 +91,9 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 1.0
     """
-    return optimum(instance, "utilization", engine or quicker_engine(instance), start, time_limit, report)
+    return optimum(
+        instance, "utilization", engine or quicker_engine(instance), start, time_limit, report
+    )
 
 
 @checked
@@ -77,13 +105,15 @@ def max_utility(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The most total psi_sp any schedule reaches at the horizon; start, limit and bound as for `max_utilization`.
+    """The most total psi_sp any schedule reaches at the horizon; start, limit and bound as for
+    `max_utilization`.
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
 
     Parameters
     ----------
-    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances); `quicker_engine` when not given.
+    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
+        `quicker_engine` when not given.
 
     Examples
     --------
@@ -92,7 +122,9 @@ def max_utility(
     >>> print(result.status, round(result.objective, 3))
     optimal 1348.0
     """
-    return optimum(instance, "utility", engine or quicker_engine(instance), start, time_limit, report)
+    return optimum(
+        instance, "utility", engine or quicker_engine(instance), start, time_limit, report
+    )
 
 
 def optimum(
@@ -104,19 +136,32 @@ def optimum(
     report: Report | None,
     near: Nearness | None = None,
 ) -> Outcome:
-    """The most of an objective, of all schedules or of those `near` given utilities, as `start` must be."""
-    if engine == "highs" and (columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES):
+    """The most of an objective, of all schedules or of those `near` given utilities, as `start`
+    must be.
+    """
+    if engine == "highs" and (
+        columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES
+    ):
         raise InvalidOption(
-            f"engine is 'highs'; its program would have {columns_needed(instance)} columns and {entries_needed(instance)} "
+            f"engine is 'highs'; its program would have {columns_needed(instance)} columns "
+            f"and {entries_needed(instance)} "
             f"entries; at most {MOST_COLUMNS} and {MOST_ENTRIES} are taken. "
             "Use engine='cp-sat', or measure time in a coarser unit"
         )
+    # reports are in the unit of the metric, the program in whole numbers
     unit = 1.0 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
-    scaled = None if report is None else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
+    scaled = (
+        None
+        if report is None
+        else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
+    )
     clock = Clock(time_limit)
+    # a bound without a program, and a schedule to begin with
     best, broken = _given(instance, start)
     limit = fluid = fluid_bound(instance, objective)
-    if near is not None and objective == "utility":  # a total cannot be farther from the given ones' than they are in all
+    if (
+        near is not None and objective == "utility"
+    ):  # a total cannot be farther from the given ones' than they are in all
         limit = min(limit, sum(near.psi.tolist()) + near.most)
     certificate: dict[str, Any] = {"engine": engine, "fluid_bound": fluid * unit}
     if broken is Stop.INTERRUPTED:
@@ -126,27 +171,43 @@ def optimum(
             best,
             limit * unit,
             Status.OPTIMAL,
-            certificate=certificate | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
+            certificate=certificate
+            | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
+    # the program of the engine asked for
     run = by_intervals if engine == "cp-sat" else by_time
     try:
         found, bound, stop, message = run(instance, objective, best.start, clock, scaled, near)
     except KeyboardInterrupt:
-        found, bound, stop, message = None, None, Stop.INTERRUPTED, "interrupted while the program was made"
+        found, bound, stop, message = (
+            None,
+            None,
+            Stop.INTERRUPTED,
+            "interrupted while the program was made",
+        )
     certificate["engine_message"] = message
+    # its schedule is checked, valued and measured here before it is believed
     bound = limit if bound is None else min(bound, limit)
-    if found is not None and worth_of(instance, found, objective) > worth_of(instance, best.start, objective):
+    if found is not None and worth_of(instance, found, objective) > worth_of(
+        instance, best.start, objective
+    ):
         candidate = Schedule(found, assign_machines(instance, found))
         check(instance, candidate)
         if near is None or distance(instance, candidate, near.psi) <= near.most:
             best = candidate
+    # so is its bound
     value = worth_of(instance, best.start, objective)
     if bound < value:  # one of the two must be wrong, and the value was counted here
-        certificate["withdrawn"] = f"the engine's bound, {bound * unit:g}, is below a schedule that reaches {value * unit:g}"
+        certificate["withdrawn"] = (
+            f"the engine's bound, {bound * unit:g}, is below a schedule that reaches "
+            f"{value * unit:g}"
+        )
         bound = limit
     certificate["greedy"] = is_greedy(instance, best)
     status = Status.OPTIMAL if value == bound else Status.FEASIBLE
-    return Outcome(best, bound * unit, status, Stop.FINISHED if status is Status.OPTIMAL else stop, certificate)
+    return Outcome(
+        best, bound * unit, status, Stop.FINISHED if status is Status.OPTIMAL else stop, certificate
+    )
 
 
 Answer = tuple[Integers | None, int | None, Stop, str]
@@ -161,12 +222,16 @@ def by_intervals(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> Answer:
-    """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word; see there for near and least."""
+    """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word; see
+    there for near and least.
+    """
     try:
         built = interval_model(instance, objective, lambda: clock.over, near=near, least=least)
     except TimeoutError:
         return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
-    answer = solve_cp_sat(built.model, time_limit=clock.share(), hints=built.hints(start, instance), report=report)
+    answer = solve_cp_sat(
+        built.model, time_limit=clock.share(), hints=built.hints(start, instance), report=report
+    )
     found = None if answer.values is None else built.starts(answer.values, instance)
     bound = None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
     if bound is not None and objective == "utility" and least is None:
@@ -193,16 +258,21 @@ def by_time(
         report=None if report is None else report,
     )
     found = None if answer.point is None else built.starts(answer.point, instance)
-    # Whole units of work or utility: what is beyond a whole number by less than solver noise is that number.
+    # Whole units of work or utility: what is beyond a whole number by less than solver noise is
+    # that number.
     bound = None
     if answer.bound is not None:
         noise = 1e-7 * max(1.0, abs(answer.bound)) + 1e-6
-        bound = int(np.floor(-answer.bound + noise) if least is None else np.ceil(answer.bound - noise))
+        bound = int(
+            np.floor(-answer.bound + noise) if least is None else np.ceil(answer.bound - noise)
+        )
     return found, bound, answer.stop, answer.message
 
 
 def _given(instance: Scheduling, start: Solution | None) -> tuple[Schedule, Stop]:
-    """The schedule to begin from, the one given or first in, first out; and whether Ctrl-C came meanwhile."""
+    """The schedule to begin from, the one given or first in, first out; and whether Ctrl-C came
+    meanwhile.
+    """
     if start is None:
         played = simulate(instance, "FIFO", partial=True)  # first in, first out to the end even so
         return played.schedule, played.stop
@@ -231,7 +301,9 @@ def _in_unit(report: Report, unit: float, divide: int) -> Report:
     """A report in the objective's own unit from one in the engine's."""
 
     def told(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
-        values = [None if value is None else abs(value) * unit / divide for value in (objective, bound)]
+        values = [
+            None if value is None else abs(value) * unit / divide for value in (objective, bound)
+        ]
         report(seconds, values[0], values[1], text)
 
     return told

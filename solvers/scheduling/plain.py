@@ -1,8 +1,9 @@
-"""REF in plain Python, for any utility: figures 1 and 3 read word by word, the reference the compiled one is held against.
+"""REF in plain Python, for any utility: figures 1 and 3 read word by word, the reference the
+compiled one is held against.
 
-Every coalition keeps its schedule as lists, every value is worked out afresh from equation 3 (or whatever the utility
-is), and phi is exact. Exponential in the organizations and slow besides: for small instances, and for utilities other
-than psi_sp.
+Every coalition keeps its schedule as lists, every value is worked out afresh from equation 3 (or
+whatever the utility is), and phi is exact. Exponential in the organizations and slow besides: for
+small instances, and for utilities other than psi_sp.
 """
 
 from __future__ import annotations
@@ -52,15 +53,19 @@ class PlainRef:
 
 
 def plain_ref(
-    instance: Scheduling, utility: Utility = throughput, reading: Reading = "figure", clock: Clock | None = None
+    instance: Scheduling,
+    utility: Utility = throughput,
+    reading: Reading = "figure",
+    clock: Clock | None = None,
 ) -> PlainRef:
     """REF for any utility, coalition by coalition at every event.
 
-    `figure`: the waiting organization of least psi - phi at t is served (figure 3). `definition`: the one whose start
-    brings psi and phi of all closest in the Manhattan metric at t + 1 (`Distance` of figure 1, whose sum must leave out
-    the organization itself, and which at t is the same for all, since a job started at t is worth nothing yet); of
-    equally close ones the one of least psi - phi. Ties go to the lowest organization. Figure 1's update of phi runs over
-    all subsets including the coalition itself. TimeoutError when the `clock` is over first.
+    `figure`: the waiting organization of least psi - phi at t is served (figure 3). `definition`:
+    the one whose start brings psi and phi of all closest in the Manhattan metric at t + 1
+    (`Distance` of figure 1, whose sum must leave out the organization itself, and which at t is the
+    same for all, since a job started at t is worth nothing yet); of equally close ones the one of
+    least psi - phi. Ties go to the lowest organization. Figure 1's update of phi runs over all
+    subsets including the coalition itself. TimeoutError when the `clock` is over first.
     """
     k = instance.organizations
     masks = sorted(range(1, 1 << k), key=lambda mask: (mask.bit_count(), mask))
@@ -108,7 +113,9 @@ def _coalition(instance: Scheduling, mask: int) -> _Coalition:
 
 
 def _values(coalitions: dict[int, _Coalition], mask: int, utility: Utility, t: int) -> list[int]:
-    """Value at t of every subset of the coalition, by the mask of its places among the coalition's members."""
+    """Value at t of every subset of the coalition, by the mask of its places among the coalition's
+    members.
+    """
     members = coalitions[mask].members
     values = [0]
     for local in range(1, 1 << len(members)):
@@ -142,6 +149,11 @@ def _choose(
         trial = [*coalition.started[u], (t, processing[job], release[job])]
         gain = whole * utility(trial, when) - psi[place]  # times |C|: phi grows by gain / |C|
         size = len(members)
-        return sum(abs(size * (phi[v] - psi[v]) + gain - (size * gain if v == place else 0)) for v in range(size))
+        return sum(
+            abs(size * (phi[v] - psi[v]) + gain - (size * gain if v == place else 0))
+            for v in range(size)
+        )
 
-    return members[min(waiting, key=lambda place: (distance(place), psi[place] - phi[place], place))]
+    return members[
+        min(waiting, key=lambda place: (distance(place), psi[place] - phi[place], place))
+    ]

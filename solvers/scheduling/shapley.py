@@ -1,7 +1,8 @@
-"""The Shapley value of a game on coalitions, as whole numbers: equation 1 multiplied by lcm(1, ..., k).
+"""The Shapley value of a game on coalitions, as whole numbers: equation 1 multiplied by lcm(1, ...,
+k).
 
-k binom(k-1, s) divides lcm(1, ..., k) for every s < k, so each weight s! (k-s-1)! / k! of equation 1 becomes whole.
-Coalitions are bit masks: bit u stands for organization u.
+k binom(k-1, s) divides lcm(1, ..., k) for every s < k, so each weight s! (k-s-1)! / k! of equation
+1 becomes whole. Coalitions are bit masks: bit u stands for organization u.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def weights(players: int) -> list[int]:
 
 
 def scaled_shares(values: Sequence[int], players: int) -> list[int]:
-    """phi times `scale(players)` from the value of each coalition by mask; exact at any size of number. O(k 2^k)."""
+    """phi times `scale(players)` from the value of each coalition by mask; exact at any size of
+    number. O(k 2^k).
+    """
     weight = weights(players)
     shares = []
     for player in range(players):
@@ -47,11 +50,12 @@ def shares(values: Sequence[int], players: int) -> list[Fraction]:
 
 
 def kernel_weights(players: int) -> tuple[Integers, Integers]:
-    """What a subset's value counts for each of its members, for coalitions of every size s at 2^s + subset; and scales.
+    """What a subset's value counts for each of its members, for coalitions of every size s at 2^s +
+    subset; and scales.
 
-    scale(s) phi of u in C = sum over the subsets of C that hold u of weight x value, minus a sum over all subsets that
-    is the same for every u: equation 1 with its two sums drawn apart. A subset is numbered by the places of its members
-    among C's.
+    scale(s) phi of u in C = sum over the subsets of C that hold u of weight x value, minus a sum
+    over all subsets that is the same for every u: equation 1 with its two sums drawn apart. A
+    subset is numbered by the places of its members among C's.
     """
     bits = np.array([number.bit_count() for number in range(1 << players)], dtype=np.int64)
     table = np.zeros(2 << players, dtype=np.int64)

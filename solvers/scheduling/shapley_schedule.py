@@ -1,4 +1,6 @@
-"""REF: the schedule that follows the Shapley value (Skowron and Rzadca, section 3 and figures 1 and 3), and its phi."""
+"""REF: the schedule that follows the Shapley value (Skowron and Rzadca, section 3 and figures 1 and
+3), and its phi.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ class Reference:
     values : value of each coalition by mask; exact.
     psi : (k,) utility of each organization in REF's schedule.
     units : work done in REF's schedule before the horizon, the paper's p_tot.
-    contended : decisions that made a difference in REF's schedule; 0 means every greedy schedule gives the same psi.
+    contended : decisions that made a difference in REF's schedule; 0 means every greedy schedule
+        gives the same psi.
     """
 
     values: tuple[int, ...]
@@ -51,8 +54,8 @@ class Reference:
 
         Parameters
         ----------
-        psi : (k,) utilities of the schedule judged; its total is the value of all together, as in definition 3.1, so
-            that phi and psi have one sum. REF's own when not given.
+        psi : (k,) utilities of the schedule judged; its total is the value of all together, as in
+            definition 3.1, so that phi and psi have one sum. REF's own when not given.
         """
         judged = self.psi if psi is None else np.asarray(psi)
         values = [*self.values[:-1], sum(int(value) for value in judged.tolist())]
@@ -70,19 +73,24 @@ def ref(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The schedule in which every organization's utility follows its Shapley value, through all 2^k coalitions.
+    """The schedule in which every organization's utility follows its Shapley value, through all 2^k
+    coalitions.
 
     Parameters
     ----------
-    reading : "figure": serve the waiting organization of least psi - phi at t (figure 3 as printed). psi and phi do not
-        change within a moment, so one organization takes the free machines until its queue is empty. "definition": the
-        exact Manhattan minimizer of definition 3.1, for which figure 1 has to look one step ahead (at t a start is
-        worth nothing yet, so all choices tie and theorem 3.3 fails for the figures read literally): the organization of
-        largest phi - psi at t + 1, less the starts it already had at t. Ties go to the lowest organization.
-    utility : "throughput" is psi_sp, compiled; the others go through the plain-Python REF, up to 6 organizations.
-    memory : gigabytes the coalitions' state may take; stated in the certificate, refused before it is made.
-    time_limit : seconds. When they are up, or at Ctrl-C, what is left is scheduled first in, first out, and the
-        certificate says from when.
+    reading : "figure": serve the waiting organization of least psi - phi at t (figure 3 as
+        printed). psi and phi do not change within a moment, so one organization takes the free
+        machines until its queue is empty. "definition": the exact Manhattan minimizer of definition
+        3.1, for which figure 1 has to look one step ahead (at t a start is worth nothing yet, so
+        all choices tie and theorem 3.3 fails for the figures read literally): the organization of
+        largest phi - psi at t + 1, less the starts it already had at t. Ties go to the lowest
+        organization.
+    utility : "throughput" is psi_sp, compiled; the others go through the plain-Python REF, up to 6
+        organizations.
+    memory : gigabytes the coalitions' state may take; stated in the certificate, refused before it
+        is made.
+    time_limit : seconds. When they are up, or at Ctrl-C, what is left is scheduled first in, first
+        out, and the certificate says from when.
 
     Raises
     ------
@@ -91,9 +99,9 @@ def ref(
 
     Notes
     -----
-    O(3^k) per decision time at worst; the coalitions are looked at only where machines are short and two of their
-    organizations wait. phi is a whole number times 1/lcm(1..k) throughout. The bound 0 is unfairness, the distance to
-    this very schedule: no other can be nearer.
+    O(3^k) per decision time at worst; the coalitions are looked at only where machines are short
+    and two of their organizations wait. phi is a whole number times 1/lcm(1..k) throughout. The
+    bound 0 is unfairness, the distance to this very schedule: no other can be nearer.
 
     Examples
     --------
@@ -108,7 +116,9 @@ def ref(
     if report is not None:
         needed = memory_needed(instance, np.arange(1, 1 << instance.organizations)) / 1e6
         report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
-    played = play_ref(instance, reading=reading, memory=memory, time_limit=time_limit, report=report, partial=True)
+    played = play_ref(
+        instance, reading=reading, memory=memory, time_limit=time_limit, report=report, partial=True
+    )
     found = reference_of(played)
     certificate: dict[str, Any] = {
         "reading": reading,
@@ -121,11 +131,20 @@ def ref(
         remember(instance, reading, found)
         phi = found.phi()
         certificate["phi"] = [float(value) for value in phi]
-        certificate["owed"] = [float(value - mine) for value, mine in zip(phi, found.psi.tolist(), strict=True)]
+        certificate["owed"] = [
+            float(value - mine) for value, mine in zip(phi, found.psi.tolist(), strict=True)
+        ]
         bound = 0.0 if found.units else None
-        return Outcome(played.schedule, bound, Status.OPTIMAL if found.units else Status.FEASIBLE, certificate=certificate)
+        return Outcome(
+            played.schedule,
+            bound,
+            Status.OPTIMAL if found.units else Status.FEASIBLE,
+            certificate=certificate,
+        )
     certificate["decided_until"] = played.decided_until
-    certificate["after_that"] = "first in, first out; psi is this schedule's, not REF's, and phi is not known"
+    certificate["after_that"] = (
+        "first in, first out; psi is this schedule's, not REF's, and phi is not known"
+    )
     return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
 
 
@@ -139,9 +158,11 @@ def play_ref(
     report: Report | None = None,
     partial: bool = False,
 ) -> Simulation:
-    """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the horizon.
+    """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the
+    horizon.
 
-    With a `time_limit`, or with `partial` at Ctrl-C, look at `stop` before the values; see `simulate`.
+    With a `time_limit`, or with `partial` at Ctrl-C, look at `stop` before the values; see
+    `simulate`.
 
     Raises
     ------
@@ -149,7 +170,14 @@ def play_ref(
         See `validate_ref`.
     """
     validate_ref(instance, reading, memory)
-    return simulate(instance, _READINGS[reading], samples=samples, time_limit=time_limit, report=report, partial=partial)
+    return simulate(
+        instance,
+        _READINGS[reading],
+        samples=samples,
+        time_limit=time_limit,
+        report=report,
+        partial=partial,
+    )
 
 
 def reference_of(played: Simulation) -> Reference:
@@ -168,18 +196,23 @@ def validate_ref(instance: Scheduling, reading: Reading, memory: Memory) -> None
     k = instance.organizations
     if k > MOST_ORGANIZATIONS:
         raise InvalidOption(
-            f"REF keeps a schedule of each of the 2^{k} coalitions of {k} organizations; it takes at most {MOST_ORGANIZATIONS}. "
+            f"REF keeps a schedule of each of the 2^{k} coalitions of {k} organizations; it "
+            f"takes at most {MOST_ORGANIZATIONS}. "
             "Merge organizations, or use RAND"
         )
     needed = memory_needed(instance, np.arange(1, 1 << k)) / 1e9
     if needed > memory:
         raise InvalidOption(
-            f"REF needs {needed:.2f} GB for {2**k - 1} coalitions; memory is {memory:g}. Give more with memory=, "
+            f"REF needs {needed:.2f} GB for {2**k - 1} coalitions; memory is {memory:g}. Give "
+            "more with memory=, "
             "merge organizations, or use RAND"
         )
-    if scale(k) * instance.most_utility >= 2**61:  # psi - phi of two organizations differ by at most three times that
+    if (
+        scale(k) * instance.most_utility >= 2**61
+    ):  # psi - phi of two organizations differ by at most three times that
         raise InvalidOption(
-            f"phi times lcm(1..{k}) = {scale(k)} passes 64 bits at utilities of {instance.most_utility:.1e}; "
+            f"phi times lcm(1..{k}) = {scale(k)} passes 64 bits at utilities of "
+            f"{instance.most_utility:.1e}; "
             "measure time in a coarser unit, shorten the horizon, or use RAND"
         )
 
@@ -192,7 +225,9 @@ _known_lock = threading.Lock()
 
 
 def affordable(instance: Scheduling) -> bool:
-    """Whether REF takes seconds rather than minutes: 3^k times the number of jobs, and its numbers fit."""
+    """Whether REF takes seconds rather than minutes: 3^k times the number of jobs, and its numbers
+    fit.
+    """
     if 3.0**instance.organizations * instance.jobs > _WORK:
         return False
     try:
@@ -203,7 +238,9 @@ def affordable(instance: Scheduling) -> bool:
 
 
 def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
-    """REF's values and utilities, worked out once per instance and reading (the last 32 are kept)."""
+    """REF's values and utilities, worked out once per instance and reading (the last 32 are
+    kept).
+    """
     with _known_lock:
         found = _known.get((instance, reading))
     if found is None:
@@ -220,11 +257,14 @@ def remember(instance: Scheduling, reading: Reading, found: Reference) -> None:
             _known.popitem(last=False)
 
 
-def _plain(instance: Scheduling, utility: str, reading: Reading, time_limit: float | None) -> Outcome:
+def _plain(
+    instance: Scheduling, utility: str, reading: Reading, time_limit: float | None
+) -> Outcome:
     """REF for another utility: a schedule fair by that utility, which psi_sp does not judge."""
     if instance.organizations > _PLAIN_ORGANIZATIONS:
         raise InvalidOption(
-            f"utility {utility!r} goes through the plain-Python REF, which takes at most {_PLAIN_ORGANIZATIONS} organizations; "
+            f"utility {utility!r} goes through the plain-Python REF, which takes at most "
+            f"{_PLAIN_ORGANIZATIONS} organizations; "
             f"there are {instance.organizations}"
         )
     try:
@@ -232,8 +272,19 @@ def _plain(instance: Scheduling, utility: str, reading: Reading, time_limit: flo
     except (TimeoutError, KeyboardInterrupt) as error:
         stop = Stop.TIME_LIMIT if isinstance(error, TimeoutError) else Stop.INTERRUPTED
         schedule = simulate(instance, "FIFO").schedule
-        told = {"reading": reading, "utility": utility, "decided_until": 0, "after_that": "first in, first out"}
-        return Outcome(schedule, None, Status.FEASIBLE, stop, told | {"psi_sp": utilities(instance, schedule).tolist()})
+        told = {
+            "reading": reading,
+            "utility": utility,
+            "decided_until": 0,
+            "after_that": "first in, first out",
+        }
+        return Outcome(
+            schedule,
+            None,
+            Status.FEASIBLE,
+            stop,
+            told | {"psi_sp": utilities(instance, schedule).tolist()},
+        )
     whole = scale(instance.organizations)
     certificate = {
         "reading": reading,
@@ -245,4 +296,12 @@ def _plain(instance: Scheduling, utility: str, reading: Reading, time_limit: flo
     return Outcome(found.schedule, None, Status.FEASIBLE, certificate=certificate)
 
 
-__all__ = ["MOST_ORGANIZATIONS", "Reference", "affordable", "play_ref", "ref", "reference", "validate_ref"]
+__all__ = [
+    "MOST_ORGANIZATIONS",
+    "Reference",
+    "affordable",
+    "play_ref",
+    "ref",
+    "reference",
+    "validate_ref",
+]

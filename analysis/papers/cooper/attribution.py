@@ -1,12 +1,13 @@
-"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): do the contentious pay?
+"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): does penalty follow bandwidth?
 
-The figures are drawings; what can be compared are the sentences about them. "Penalty rises with contentiousness" is tested by
-Spearman's coefficient of penalty and demand over the types: a link is one that chance would give in fewer than 5 % of cases
-(one-sided). The papers give no such test.
+The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
+contentiousness" is tested by Spearman's coefficient of penalty and demand over the types: a link is
+one that chance would give in fewer than 5 % of cases (one-sided). The papers give no such test.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,8 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ....solvers.colocation import fair
 from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ..charts import chart
+from ..registry import Finding, compare
 from .links import Rows, correlations, linked, mean_bars, spread
 from .populations import (
     CONVENTIONAL,
@@ -38,48 +40,78 @@ CLOSE = 0.10
 
 
 @on_setting(draws=10)
-def figure_7(given: Setting, *, draws: int) -> list[Finding | Picture]:
+def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
     """Mean penalty of each job type under every policy, the types by increasing contentiousness.
 
     Parameters
     ----------
-    agents, draws : of a population, and how many populations are averaged (the papers do not say over how many).
+    agents, draws : of a population, and how many populations are averaged (the papers do not say
+        over how many).
     order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
-    findings = [*_named_jobs(given, bars), *(_rising(given, name, bars[name]) for name in POLICIES)]
+    yield from _named_jobs(given, bars)
+    yield from (_rising(given, name, bars[name]) for name in POLICIES)
     other: Order = "index" if given.order == "random" else "random"
     swapped = replace(given, order=other)
-    greedy_bars = mean_bars([(entry, swapped.paired("GR", entry, draw)) for draw, (entry, _) in enumerate(rows["GR"])])
+    greedy_bars = mean_bars(
+        [(entry, swapped.paired("GR", entry, draw)) for draw, (entry, _) in enumerate(rows["GR"])]
+    )
     rank, _ = linked(greedy_bars, given.demands)
     said = "by type" if other == "index" else "at random"
-    findings.append(
-        beyond(f"GR with tasks that come {said}", f"rank correlation {rank:.2f}", "the papers do not say in which order")
+    yield compare(
+        f"GR with tasks that come {said}",
+        "",
+        f"rank correlation {rank:.2f}",
+        None,
+        "the papers do not say in which order",
     )
-    negative = np.mean([_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]])
+    negative = np.mean(
+        [_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]]
+    )
     what = "some jobs run better colocated than alone (footnote 3)"
     ours = f"{100 * negative:.1f} % of placements"
     if given.synthetic:
-        findings.append(beyond(what, ours, "the contention model has noise of 0.2 points, made for this", "occasionally"))
+        yield compare(
+            what,
+            "occasionally",
+            ours,
+            None,
+            "the contention model has noise of 0.2 points, made for this",
+        )
     else:
         note = f"the least penalty is {100 * float(given.base.penalty.min()):.1f} %"
-        findings.append(claim(what, "occasionally", ours, bool(0 < negative < 0.5), note))
+        yield compare(what, "occasionally", ours, bool(0 < negative < 0.5), note)
     for name, entries in rows.items():
-        mean = float(np.mean([mean_penalty(entry, pairing) for entry, pairing in entries])) if entries else None
+        mean = (
+            float(np.mean([mean_penalty(entry, pairing) for entry, pairing in entries]))
+            if entries
+            else None
+        )
         ours = f"none in {draws} populations" if mean is None else f"{100 * mean:.2f} %"
         beside = f"{len(entries)} of {draws} populations have one" if name == UNBLOCKED else ""
-        findings.append(beyond(f"mean penalty, {name}", ours, beside))
-    findings.append(beyond("what this ran on", given.note))
+        yield compare(f"mean penalty, {name}", "", ours, None, beside)
+    yield compare("what this ran on", "", given.note, None)
     charts = [
-        _bars_chart(given, "figure-7-conventional", "conventional policies", [*CONVENTIONAL, LEAST], bars),
-        _bars_chart(given, "figure-7-stable", "stable policies", [*STABLE, *([UNBLOCKED] if rows[UNBLOCKED] else [])], bars),
+        _bars_chart(
+            given, "figure-7-conventional", "conventional policies", [*CONVENTIONAL, LEAST], bars
+        ),
+        _bars_chart(
+            given,
+            "figure-7-stable",
+            "stable policies",
+            [*STABLE, *([UNBLOCKED] if rows[UNBLOCKED] else [])],
+            bars,
+        ),
     ]
-    return [*findings, *charts]
+    yield from charts
 
 
 @on_setting(draws=10)
-def figure_8(given: Setting, *, draws: int, slack_seconds: float = 10.0) -> list[Finding | Picture]:
+def figure_8(
+    given: Setting, *, draws: int, slack_seconds: float = 10.0
+) -> Iterator[Finding | Picture]:
     """Ranks of penalties against ranks of demands, and their correlation under every policy.
 
     Parameters
@@ -90,29 +122,44 @@ def figure_8(given: Setting, *, draws: int, slack_seconds: float = 10.0) -> list
     rows = _pairings(given, draws)
     bars = {name: mean_bars(entries) for name, entries in rows.items() if entries}
     found = {name: correlations(entries) for name, entries in rows.items() if entries}
-    findings = _printed_ranks(given, bars)
+    yield from _printed_ranks(given, bars)
     for name in POLICIES:
         rank, link = linked(bars[name], given.demands)
         said = "yes" if FAIR[name] else "no (unfair: unrelated)"
         ours = f"{'yes' if link else 'no'}: {spread(found[name])}"
-        findings.append(
-            claim(f"{name}, ranked penalties follow ranked demands", said, ours, link == FAIR[name], _why(name, rank, given))
+        yield compare(
+            f"{name}, ranked penalties follow ranked demands",
+            said,
+            ours,
+            link == FAIR[name],
+            _why(name, rank, given),
         )
-    fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(found[name].mean() for name in ("GR", "CO", "SMP"))
-    findings.append(claim("SMR and SR are fairer than GR, CO and SMP", "yes", "yes" if fairer else "no", bool(fairer)))
+    fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(
+        found[name].mean() for name in ("GR", "CO", "SMP")
+    )
+    yield compare(
+        "SMR and SR are fairer than GR, CO and SMP",
+        "yes",
+        "yes" if fairer else "no",
+        bool(fairer),
+    )
     for name in (LEAST, UNBLOCKED):
         if name in found:
-            findings.append(beyond(f"rank correlation, {name}", spread(found[name])))
-    findings += [_least_slack(rows["GR"][0][0], slack_seconds)] if slack_seconds else []
-    findings.append(beyond("what this ran on", given.note))
-    return [*findings, _ranks_chart(given, bars), _correlation_chart(found)]
+            yield compare(f"rank correlation, {name}", "", spread(found[name]), None)
+    yield from [_least_slack(rows["GR"][0][0], slack_seconds)] if slack_seconds else []
+    yield compare("what this ran on", "", given.note, None)
+    yield _ranks_chart(given, bars)
+    yield _correlation_chart(found)
 
 
 def _pairings(given: Setting, draws: int) -> dict[str, Rows]:
-    """Policy, or what is proved -> populations with its pairing; those without an unblocked pairing are missing there."""
+    """Policy, or what is proved -> populations with its pairing; those without an unblocked pairing
+    are missing there.
+    """
     people = [given.population(draw) for draw in range(draws)]
     rows: dict[str, Rows] = {
-        name: [(entry, given.paired(name, entry, draw)) for draw, entry in enumerate(people)] for name in POLICIES
+        name: [(entry, given.paired(name, entry, draw)) for draw, entry in enumerate(people)]
+        for name in POLICIES
     }
     rows[LEAST] = [(entry, least_penalty(entry)) for entry in people]
     found = [(entry, unblocked(entry)) for entry in people]
@@ -126,14 +173,22 @@ def _rising(given: Setting, name: str, bars: Floats) -> Finding:
     half = len(order) // 2
     low, high = float(bars[order[:half]].mean()), float(bars[order[-half:]].mean())
     rank, link = linked(bars, given.demands)
-    ours = f"{'yes' if link else 'no'}: {100 * low:.1f} % for the less contentious half, {100 * high:.1f} % for the other"
+    ours = (
+        f"{'yes' if link else 'no'}: {100 * low:.1f} % for the less contentious half, "
+        f"{100 * high:.1f} % for the other"
+    )
     what = f"{name}, penalty rises with contentiousness"
-    return claim(what, "yes" if FAIR[name] else "no", ours, link == FAIR[name], _why(name, rank, given))
+    return compare(
+        what, "yes" if FAIR[name] else "no", ours, link == FAIR[name], _why(name, rank, given)
+    )
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
     """What the verdict rests on, and for GR what it hangs on."""
-    note = f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged over populations"
+    note = (
+        f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged "
+        "over populations"
+    )
     if rank < -0.3:
         note += "; not unrelated but inverse: the contentious pay less"
     if name == "GR" and given.order == "random":
@@ -146,47 +201,72 @@ def _named_jobs(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
     names = given.base.names
     if not {"dedup", "bodytrack", "svm", "correlation", "canneal"} <= set(names):
         return []
-    by_name = {policy: dict(zip(names, (100 * values).tolist(), strict=True)) for policy, values in bars.items()}
+    by_name = {
+        policy: dict(zip(names, (100 * values).tolist(), strict=True))
+        for policy, values in bars.items()
+    }
     greedy, complementary = by_name["GR"], by_name["CO"]
     number = len(names)
-    why = "which job suffers is drawn by the contention model, not measured" if given.synthetic else ""
+    why = (
+        "which job suffers is drawn by the contention model, not measured"
+        if given.synthetic
+        else ""
+    )
 
     def place(job: str, values: dict[str, float]) -> int:
         return 1 + sum(value > values[job] for value in values.values())
 
     first, among = place("dedup", greedy), place("dedup", complementary)
-    two = abs(greedy["bodytrack"] - greedy["svm"]) <= CLOSE * max(abs(greedy["bodytrack"]), abs(greedy["svm"]))
+    two = abs(greedy["bodytrack"] - greedy["svm"]) <= CLOSE * max(
+        abs(greedy["bodytrack"]), abs(greedy["svm"])
+    )
     no_less = greedy["correlation"] >= max(greedy["canneal"], greedy["dedup"])
     three = ", ".join(f"{job} {greedy[job]:.1f} %" for job in ("correlation", "canneal", "dedup"))
-    printed = "the sentence (section II) is meant as unfair; as printed it is fair, correlation being the most contentious"
+    printed = (
+        "the sentence (section II) is meant as unfair; as printed it is fair, "
+        "correlation being the most contentious"
+    )
     return [
-        claim("GR, dedup's penalty", "the largest", f"{greedy['dedup']:.1f} %, place {first} of {number}", first == 1, why),
-        claim("GR, bodytrack and svm", "the same penalty", f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %", two, why),
-        claim("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes", three, no_less, printed),
-        claim("CO, dedup is penalized more than most (fig. 1)", "yes",
-               f"{complementary['dedup']:.1f} %, place {among} of {number}", among <= number // 2, why),
+        compare("GR, dedup's penalty", "the largest",
+            f"{greedy['dedup']:.1f} %, place {first} of {number}", first == 1, why),
+        compare("GR, bodytrack and svm", "the same penalty",
+            f"{greedy['bodytrack']:.1f} % and {greedy['svm']:.1f} %", two, why),
+        compare("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes",
+            three, no_less, printed),
+        compare("CO, dedup is penalized more than most (fig. 1)", "yes",
+            f"{complementary['dedup']:.1f} %, place {among} of {number}", among <= number // 2,
+            why),
     ]  # fmt: skip
 
 
-def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> list[Finding]:
+def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> Iterator[Finding]:
     """The ranks that the text prints; 1 is the least."""
     names = given.base.names
     if not {"swaptions", "correlation"} <= set(names):
-        return []
-    demand = {name: 1 + int((given.demands < value).sum()) for name, value in zip(names, given.demands, strict=True)}
-    findings = []
+        return
+    demand = {
+        name: 1 + int((given.demands < value).sum())
+        for name, value in zip(names, given.demands, strict=True)
+    }
     for job, penalty, rank in (("swaptions", 1, 1), ("correlation", 10, 11)):
         below = [name for name in names if demand[name] < demand[job]]
         listed = ", ".join(below) if len(below) < 4 else str(len(below))
         cause = f"Table I has {len(names)} jobs; with less demand: {listed}"
         note = "the ranks fit a drawing of eleven jobs"
         what = f"{job}, rank of demand"
-        findings.append(claim(what, str(rank), f"{demand[job]} of {len(names)}", demand[job] == rank, note, cause))
+        yield compare(
+            what, str(rank), f"{demand[job]} of {len(names)}", demand[job] == rank, note, cause
+        )
         place = {p: 1 + int((bars[p] < bars[p][names.index(job)]).sum()) for p in POLICIES}
         ours = ", ".join(f"{policy} {value}" for policy, value in place.items())
         hit = any(place[policy] == penalty for policy in ("SMR", "SR"))
-        findings.append(claim(f"{job}, rank of penalty", str(penalty), ours, hit, "under which policy is not said: SMR or SR"))
-    return findings
+        yield compare(
+            f"{job}, rank of penalty",
+            str(penalty),
+            ours,
+            hit,
+            "under which policy is not said: SMR or SR",
+        )
 
 
 def _least_slack(population: Colocation, seconds: float) -> Finding:
@@ -195,8 +275,11 @@ def _least_slack(population: Colocation, seconds: float) -> Finding:
     slack = attribution_slack(population, outcome.solution)
     bound = 0.0 if outcome.bound is None else outcome.bound
     ours = f"{100 * slack:.2f} points, proved at least {100 * bound:.2f}"
-    note = f"by how much a job type loses more than a more contentious one, at worst; population 0, at most {seconds:g} s"
-    return beyond("least slack of fair attribution", ours, note)
+    note = (
+        "by how much a job type loses more than a more contentious one, at worst; "
+        f"population 0, at most {seconds:g} s"
+    )
+    return compare("least slack of fair attribution", "", ours, None, note)
 
 
 def _share_below_zero(population: Colocation, pairing: Pairing) -> float:
@@ -204,23 +287,33 @@ def _share_below_zero(population: Colocation, pairing: Pairing) -> float:
     return float(number[value < 0].sum() / number.sum())
 
 
-def _bars_chart(given: Setting, name: str, what: str, policies: list[str], bars: dict[str, Floats]) -> Chart:
+def _bars_chart(
+    given: Setting, name: str, what: str, policies: list[str], bars: dict[str, Floats]
+) -> Chart:
     """Fig. 7: one group of bars a type, the types by increasing demand."""
     order = given.ascending
     series = tuple(
-        Series(policy, given.ticks, _percent(bars[policy][order]), "bars", strong=policy in (LEAST, UNBLOCKED))
+        Series(
+            policy,
+            given.ticks,
+            _percent(bars[policy][order]),
+            "bars",
+            strong=policy in (LEAST, UNBLOCKED),
+        )
         for policy in policies
     )
     half = len(order) // 2
     words = "; ".join(
-        f"{policy}: {100 * np.nanmean(bars[policy][order[:half]]):.1f} % on average for the less contentious half of the types, "
+        f"{policy}: {100 * np.nanmean(bars[policy][order[:half]]):.1f} % on average for the "
+        "less contentious half of the types, "
         f"{100 * np.nanmean(bars[policy][order[-half:]]):.1f} % for the other"
         for policy in policies
     )
     title = f"Penalty of each job type under {what}"
     alt = f"Bars of mean penalty for {len(order)} job types in order of {given.demand}. {words}."
     return Chart(
-        f"colocation-{name}", title, f"job type, {given.demand}", "mean penalty [%]", series, alt, note=given.note
+        f"colocation-{name}", title, f"job type, {given.demand}", "mean penalty [%]", series, alt,
+        note=given.note
     )  # fmt: skip
 
 
@@ -230,30 +323,46 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
 
     order = given.ascending
     ticks = given.ticks
-    series = [Series("demand", ticks, tuple(rankdata(given.demands[order]).tolist()), "line", strong=True)]
+    series = [
+        Series("demand", ticks, tuple(rankdata(given.demands[order]).tolist()), "line", strong=True)
+    ]
     for policy in POLICIES:
         ranks = rankdata(np.round(bars[policy][order], 12), nan_policy="omit")
         series.append(Series(policy, ticks, _holes(ranks), "points"))
     rank = {policy: linked(bars[policy], given.demands)[0] for policy in POLICIES}
     alt = (
-        f"Ranks of mean penalty of {len(order)} job types under five policies beside the rank of their demand, a rising line. "
-        f"Rank correlations with it: {', '.join(f'{policy} {value:.2f}' for policy, value in rank.items())}."
+        f"Ranks of mean penalty of {len(order)} job types under five policies beside the rank "
+        "of their demand, a rising line. "
+        "Rank correlations with it: "
+        f"{', '.join(f'{policy} {value:.2f}' for policy, value in rank.items())}."
     )
-    return Chart("colocation-figure-8-ranks", "Ranks of penalty and of demand", f"job type, {given.demand}", "rank (1 is least)",
-                 tuple(series), alt, note=given.note)  # fmt: skip
+    return Chart(
+        "colocation-figure-8-ranks",
+        "Ranks of penalty and of demand",
+        f"job type, {given.demand}",
+        "rank (1 is least)",
+        tuple(series),
+        alt,
+        note=given.note,
+    )
 
 
 def _correlation_chart(found: dict[str, Floats]) -> Chart:
     """Rank correlation by policy, with its deviation over populations."""
     names = [name for name, values in found.items() if len(values)]
-    mean = tuple(float(found[name].mean()) for name in names)
-    low = tuple(float(found[name].mean() - found[name].std()) for name in names)
-    high = tuple(float(found[name].mean() + found[name].std()) for name in names)
-    series = Series("rank correlation", tuple(names), mean, "bars", low=low, high=high)
-    words = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True))
-    return Chart("colocation-figure-8-correlation", "Rank correlation of penalty with demand", "policy",
-                 "Spearman's coefficient", (series,), f"Mean rank correlation over populations: {words}.",
-                 note="intervals: one standard deviation over populations")  # fmt: skip
+    mean = {name: float(found[name].mean()) for name in names}
+    low, high = (
+        [mean[name] + sign * float(found[name].std()) for name in names] for sign in (-1, 1)
+    )
+    return chart(
+        "colocation-figure-8-correlation",
+        "Rank correlation of penalty with demand",
+        "policy",
+        "Spearman's coefficient",
+        {"rank correlation": mean},
+        ends={"rank correlation": (low, high)},
+        note="intervals: one standard deviation over populations",
+    )
 
 
 def _percent(values: Floats) -> tuple[float | None, ...]:

@@ -6,12 +6,14 @@ import numpy as np
 
 from ....solvers.deferred_acceptance import deferred_acceptance
 from ...colocation.shapley import interference_game, shapley
-from ...report.picture import Chart, Picture, Series
-from ..registry import Finding
+from ...report.picture import Picture
+from ..charts import chart
+from ..registry import Finding, equal
 
 
 def figure_5(*, seed: int = 0) -> list[Finding]:
-    """Three memory-intensive jobs propose to three compute-intensive ones, in rounds (Cooper fig. 5).
+    """Three memory-intensive jobs propose to three compute-intensive ones, in rounds (Cooper fig.
+    5).
 
     Nothing is drawn: `seed` is not looked at.
     """
@@ -21,32 +23,33 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
     result = deferred_acceptance(proposers, score, log=True)
     matched = ", ".join(f"m{m + 1}c{c + 1}" for m, c in enumerate(result.partner().tolist()))
     return [
-        _finding("colocations", "m1c2, m2c3, m3c1", matched),
-        _finding("rounds", "2", str(result.rounds)),
-        _finding("rejected in round 1", "m1 by c1", _rejected(result.log[0].rejected)),
+        equal("colocations", "m1c2, m2c3, m3c1", matched),
+        equal("rounds", "2", str(result.rounds)),
+        equal("rejected in round 1", "m1 by c1", _rejected(result.log[0].rejected)),
     ]
 
 
 def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
-    """Shapley shares of users who contribute interference 1, 2 and 3 (Cooper fig. 14). `seed` is not looked at."""
+    """Shapley shares of users who contribute interference 1, 2 and 3 (Cooper fig. 14). `seed` is
+    not looked at.
+    """
     interference = (1.0, 2.0, 3.0)
     shares = tuple(shapley(interference_game(list(interference)), 3).share.tolist())
     findings = [
-        _finding(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
+        equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
         for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
     ]
-    users = tuple(f"user {name}" for name in "ABC")
-    series = (Series("interference contributed", users, interference, "bars"), Series("Shapley share", users, shares, "bars"))
-    words = ", ".join(f"{user} contributes {given:g} and bears {share:.1f}"
-                      for user, given, share in zip(users, interference, shares, strict=True))  # fmt: skip
-    chart = Chart("colocation-figure-14", "Shapley shares of three users' interference", "user", "penalty", series,
-                  f"Bars for three users: {words}. The shares rise with the interference.")  # fmt: skip
-    return [*findings, chart]
+    picture = chart(
+        "colocation-figure-14",
+        "Shapley shares of three users' interference",
+        "user",
+        "penalty",
+        {"interference contributed": interference, "Shapley share": shares},
+        x=[f"user {name}" for name in "ABC"],
+        words="The shares rise with the interference.",
+    )
+    return [*findings, picture]
 
 
 def _rejected(offers: object) -> str:
     return ", ".join(f"m{offer.proposer + 1} by c{offer.receiver + 1}" for offer in offers)  # type: ignore[attr-defined]
-
-
-def _finding(what: str, paper: str, ours: str) -> Finding:
-    return Finding(what, paper, ours, "reproduced" if paper == ours else "differs")

@@ -1,7 +1,9 @@
-"""Does penalty follow demand? Spearman's coefficient over job types, by population and on the mean of populations.
+"""Does penalty follow demand? Spearman's coefficient over job types, by population and on the mean
+of populations.
 
-A link is a coefficient that chance would give in fewer than 5 % of cases (one-sided). Cooper speaks of jobs whose "ranked
-penalties are unrelated to ranked demands" and gives no test; this one is ours.
+A link is a coefficient that chance would give in fewer than 5 % of cases (one-sided). Cooper speaks
+of jobs whose "ranked penalties are unrelated to ranked demands" and gives no test; this one is
+ours.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ Rows = list[tuple[Colocation, Pairing]]
 
 
 def mean_bars(rows: Rows) -> Floats:
-    """(T,) mean penalty of each type over the populations it occurs in, one or more; NaN where it never does."""
+    """(T,) mean penalty of each type over the populations it occurs in, one or more; NaN where it
+    never does.
+    """
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     present = ~np.isnan(table)
     total = np.where(present, table, 0.0).sum(axis=0)
@@ -37,7 +41,11 @@ def linked(bars: Floats, demand: Floats) -> tuple[float, bool]:
     from scipy.stats import spearmanr
 
     there = ~np.isnan(bars)
-    if there.sum() < 3 or len(np.unique(np.round(bars[there], 12))) < 2 or len(np.unique(demand[there])) < 2:
+    if (
+        there.sum() < 3
+        or len(np.unique(np.round(bars[there], 12))) < 2
+        or len(np.unique(demand[there])) < 2
+    ):
         return 0.0, False
     test = spearmanr(np.round(bars[there], 12), demand[there], alternative="greater")
     return float(test.statistic), bool(test.pvalue < SIGNIFICANT)

@@ -5,7 +5,7 @@ The figure is a drawing; the sentences about it are what can be compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import get_args
@@ -17,8 +17,9 @@ from ....instances.colocation.generators import Mix
 from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.objective import agent_penalties
 from ...colocation.metrics import TOLERATED
-from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ...report.picture import Chart, Picture
+from ..charts import chart
+from ..registry import Finding, compare
 from .populations import (
     CONVENTIONAL,
     LEAST,
@@ -68,12 +69,15 @@ def box(rows: Iterable[tuple[Colocation, Pairing]]) -> Box:
 
 
 @on_setting(draws=10)
-def figure_11(given: Setting, *, as_well: float = AS_WELL, draws: int) -> list[Finding | Picture]:
+def figure_11(
+    given: Setting, *, as_well: float = AS_WELL, draws: int
+) -> Iterator[Finding | Picture]:
     """Penalties under every policy and four mixes of jobs, beside the least that is possible.
 
     Parameters
     ----------
-    agents, draws : of a population, and how many are taken together (the thesis shows 1000 tasks, one population).
+    agents, draws : of a population, and how many are taken together (the thesis shows 1000 tasks,
+        one population).
     as_well : throughputs within this fraction of each other count as equal; the papers give none.
     order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
 
@@ -83,92 +87,142 @@ def figure_11(given: Setting, *, as_well: float = AS_WELL, draws: int) -> list[F
     """
     people = {mix: [given.population(draw, mix=mix) for draw in range(draws)] for mix in _MIXES}
     boxes = {
-        mix: {name: box((entry, given.paired(name, entry, draw)) for draw, entry in enumerate(rows)) for name in POLICIES}
+        mix: {
+            name: box((entry, given.paired(name, entry, draw)) for draw, entry in enumerate(rows))
+            for name in POLICIES
+        }
         for mix, rows in people.items()
     }
     for mix, rows in people.items():
         boxes[mix][LEAST] = box((entry, least_penalty(entry)) for entry in rows)
-    findings = [*_performance_claims(boxes, as_well), _threshold_claim(given, people["uniform"], boxes["uniform"]["GR"])]
-    findings += [
-        beyond(f"{LEAST}, {mix}", f"{100 * rows[LEAST].mean:.2f} %", _gaps(rows)) for mix, rows in boxes.items()
-    ]  # fmt: skip
+    yield from _performance_claims(boxes, as_well)
+    yield _threshold_claim(given, people["uniform"], boxes["uniform"]["GR"])
+    for mix, by_policy in boxes.items():
+        ours = f"{100 * by_policy[LEAST].mean:.2f} %"
+        yield compare(f"{LEAST}, {mix}", "", ours, None, _gaps(by_policy))
     for mix, entries in people.items():
         free = [(entry, answer) for entry in entries if (answer := unblocked(entry)) is not None]
         ours = f"{100 * box(free).mean:.2f} %" if free else "none exists"
-        findings.append(beyond(f"{UNBLOCKED}, {mix}", ours, f"mean penalty; {len(free)} of {draws} populations have one"))
-    findings.append(beyond("what this ran on", given.note))
-    return [*findings, _penalty_chart(boxes, given), _mix_chart(people, given)]
+        yield compare(
+            f"{UNBLOCKED}, {mix}",
+            "",
+            ours,
+            None,
+            f"mean penalty; {len(free)} of {draws} populations have one",
+        )
+    yield compare("what this ran on", "", given.note, None)
+    yield _penalty_chart(boxes, given)
+    yield _mix_chart(people, given)
 
 
-def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> list[Finding]:
+def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iterator[Finding]:
     ratio = {
         f"{new}/{old}, {mix}": (1 - rows[new].mean) / (1 - rows[old].mean)
         for mix, rows in boxes.items() for new in STABLE for old in CONVENTIONAL
     }  # fmt: skip
     worst = min(ratio, key=ratio.__getitem__)
     as_well = sum(value >= 1 - within for value in ratio.values())
-    findings = [
-        claim("performs within 5 % of prior heuristics (abstract)", "yes",
-               f"at worst {ratio[worst]:.3f} of the throughput ({worst})", ratio[worst] >= 0.95,
-               "mean throughput, all stable policies over GR and CO, all mixes"),
-        claim("stable policies perform as well, if not better, than GR and CO", "yes",
-               f"in {as_well} of {len(ratio)} comparisons, at worst {ratio[worst]:.3f} of the throughput ({worst})",
-               as_well == len(ratio), f"as well: at least {1 - within:.2f} of the mean throughput"),
-    ]  # fmt: skip
-    larger = [name for name in POLICIES if boxes["beta-high"][name].mean >= max(rows[name].mean for rows in boxes.values())]
+    yield compare(
+        "performs within 5 % of prior heuristics (abstract)",
+        "yes",
+        f"at worst {ratio[worst]:.3f} of the throughput ({worst})",
+        ratio[worst] >= 0.95,
+        "mean throughput, all stable policies over GR and CO, all mixes",
+    )
+    yield compare(
+        "stable policies perform as well, if not better, than GR and CO",
+        "yes",
+        f"in {as_well} of {len(ratio)} comparisons, at worst {ratio[worst]:.3f} of the "
+        f"throughput ({worst})",
+        as_well == len(ratio),
+        f"as well: at least {1 - within:.2f} of the mean throughput",
+    )
+    larger = [
+        name
+        for name in POLICIES
+        if boxes["beta-high"][name].mean >= max(rows[name].mean for rows in boxes.values())
+    ]
     ours = ", ".join(f"{name} {100 * boxes['beta-high'][name].mean:.1f} %" for name in POLICIES)
     low = ", ".join(f"{name} {100 * boxes['uniform'][name].mean:.1f} %" for name in POLICIES)
-    findings.append(
-        claim("penalties are larger under beta-high", "every policy", f"{ours}; uniform: {low}", len(larger) == len(POLICIES))
+    yield compare(
+        "penalties are larger under beta-high",
+        "every policy",
+        f"{ours}; uniform: {low}",
+        len(larger) == len(POLICIES),
     )
     best = min(POLICIES, key=lambda name: boxes["beta-high"][name].mean)
     note = "mean penalty; proved least: " + f"{100 * boxes['beta-high'][LEAST].mean:.1f} %"
-    findings.append(claim("SMP performs best under beta-high", "yes", f"{best} does: {ours}", best == "SMP", note))
+    yield compare(
+        "SMP performs best under beta-high", "yes", f"{best} does: {ours}", best == "SMP", note
+    )
     for name in POLICIES:
         whisker = {mix: rows[name].whisker for mix, rows in boxes.items()}
         inside = all(value <= TOLERATED for value in whisker.values())
         line = ", ".join(f"{mix} {100 * value:.1f} %" for mix, value in whisker.items())
         what = f"{name}, the upper whisker (3 inter-quartile ranges) within the 10 % tolerance"
         if name == "CO":
-            findings.append(beyond(what, line, "the text says only that stable policies do better by this measure"))
+            yield compare(
+                what,
+                "",
+                line,
+                None,
+                "the text says only that stable policies do better by this measure",
+            )
         else:
             fitting = [mix for mix, value in whisker.items() if value <= TOLERATED]
             cause = f"the mix: it is under {', '.join(fitting)}" if fitting else ""
-            findings.append(claim(what, "yes", line, inside, "in which mix is not said: all of them", cause))
+            yield compare(what, "yes", line, inside, "in which mix is not said: all of them", cause)
     share = {name: max(rows[name].whisker for rows in boxes.values()) for name in POLICIES}
     better = all(share[name] <= share["CO"] for name in STABLE)
     line = ", ".join(f"{name} {100 * value:.1f} %" for name, value in share.items())
-    return [
-        *findings,
-        claim("by the whiskers, stable policies do better than CO", "yes", line, better, "largest over the mixes"),
-    ]
+    yield compare(
+        "by the whiskers, stable policies do better than CO",
+        "yes",
+        line,
+        better,
+        "largest over the mixes",
+    )
 
 
 def _threshold_claim(given: Setting, people: list[Colocation], greedy: Box) -> Finding:
     rule = partial(threshold, order=given.order)
-    found = box((entry, rule(entry, rng=np.random.default_rng([given.seed, draw]))) for draw, entry in enumerate(people))
-    what = "without spare machines GR performs at least as well as a threshold of 10 % (section IV.C)"
+    found = box(
+        (entry, rule(entry, rng=np.random.default_rng([given.seed, draw])))
+        for draw, entry in enumerate(people)
+    )
+    what = (
+        "without spare machines GR performs at least as well as a threshold of 10 % (section IV.C)"
+    )
     ours = f"GR {100 * greedy.mean:.2f} %, threshold {100 * found.mean:.2f} %"
-    return claim(what, "yes", ours, greedy.mean <= found.mean, "mean penalty, uniform mix")
+    return compare(what, "yes", ours, greedy.mean <= found.mean, "mean penalty, uniform mix")
 
 
 def _gaps(rows: dict[str, Box]) -> str:
-    above = ", ".join(f"{name} +{100 * (rows[name].mean - rows[LEAST].mean):.2f}" for name in POLICIES)
+    above = ", ".join(
+        f"{name} +{100 * (rows[name].mean - rows[LEAST].mean):.2f}" for name in POLICIES
+    )
     return f"mean penalty; above it in points: {above}"
 
 
 def _penalty_chart(boxes: dict[Mix, dict[str, Box]], given: Setting) -> Chart:
-    series = []
-    for name in (*POLICIES, LEAST):
-        entries = [boxes[mix][name] for mix in _MIXES]
-        median, low, high = (tuple(100 * getattr(entry, part) for entry in entries) for part in ("median", "low", "high"))
-        series.append(Series(name, tuple(_MIXES), median, "bars", low=low, high=high, strong=name == LEAST))
-    words = "; ".join(
-        f"{mix}: " + ", ".join(f"{name} {100 * entry.median:.1f}" for name, entry in rows.items()) for mix, rows in boxes.items()
+    rows: dict[str, list[list[float]]] = {
+        name: [
+            [100 * getattr(boxes[mix][name], part) for mix in _MIXES]
+            for part in ("median", "low", "high")
+        ]
+        for name in (*POLICIES, LEAST)
+    }
+    return chart(
+        "colocation-figure-11",
+        "Penalty by policy and mix of jobs",
+        "mix of jobs",
+        "penalty [%]",
+        {name: row[0] for name, row in rows.items()},
+        x=_MIXES,
+        ends={name: (row[1], row[2]) for name, row in rows.items()},
+        strong=[LEAST],
+        note=f"bars: medians over agents, intervals: quartiles; {given.note}",
     )
-    return Chart("colocation-figure-11", "Penalty by policy and mix of jobs", "mix of jobs", "penalty [%]", tuple(series),
-                 f"Median penalty over agents in percent. {words}.",
-                 note=f"bars: medians over agents, intervals: quartiles; {given.note}")  # fmt: skip
 
 
 def _mix_chart(people: dict[Mix, list[Colocation]], given: Setting) -> Chart:
@@ -177,8 +231,19 @@ def _mix_chart(people: dict[Mix, list[Colocation]], given: Setting) -> Chart:
     for mix, rows in people.items():
         total: Floats = np.sum([entry.count for entry in rows], axis=0)
         share[mix] = 100 * total[order] / total.sum()
-    series = [Series(mix, ticks, tuple(values.tolist()), "line+points") for mix, values in share.items()]
-    words = ", ".join(f"{mix} in {ticks[int(values.argmax())]}" for mix, values in share.items() if mix != "uniform")
-    return Chart("colocation-figure-11-mixes", "Mixes of jobs (thesis fig. 2.14)", f"job type, {given.demand}", "agents [%]",
-                 tuple(series), f"Share of agents by job type under four mixes. Largest share: {words}.",
-                 note="the densities' parameters are ours")  # fmt: skip
+    words = ", ".join(
+        f"{mix} in {ticks[int(values.argmax())]}"
+        for mix, values in share.items()
+        if mix != "uniform"
+    )
+    return chart(
+        "colocation-figure-11-mixes",
+        "Mixes of jobs (thesis fig. 2.14)",
+        f"job type, {given.demand}",
+        "agents [%]",
+        {mix: values.tolist() for mix, values in share.items()},
+        x=ticks,
+        style="line+points",
+        words=f"Most are of: {words}.",
+        note="the densities' parameters are ours",
+    )

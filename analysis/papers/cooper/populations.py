@@ -1,12 +1,14 @@
-"""What Cooper's evaluation runs on: populations of jobs, the five policies, and the pairings proved beside them.
+"""What Cooper's evaluation runs on: populations of jobs, the five policies, and the pairings proved
+beside them.
 
-The papers' measured 20 x 20 penalties were never published. The contention model of `instances.colocation.workloads` stands in
-for them, and any measured matrix can be given in its place; every experiment says which it ran on.
+The papers' measured 20 x 20 penalties were never published. The contention model of
+`instances.colocation.workloads` stands in for them, and any measured matrix can be given in its
+place; every experiment says which it ran on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import Signature, signature
@@ -57,8 +59,8 @@ class Setting:
     synthetic : whether they come from the contention model.
     agents : of each population.
     order : in which GR's tasks come. The papers draw agents at random, so "random" is their order.
-    ties : how SR's agents rank co-runners that cost the same, see `roommates`. The papers' agents rank each other one by one,
-        so "own" is their reading.
+    ties : how SR's agents rank co-runners that cost the same, see `roommates`. The papers' agents
+        rank each other one by one, so "own" is their reading.
     seed : of the draws.
     """
 
@@ -84,21 +86,36 @@ class Setting:
 
     @property
     def ticks(self) -> tuple[str, ...]:
-        """Names with demands, by increasing demand; long names cut where that leaves them different."""
+        """Names with demands, by increasing demand; long names cut where that leaves them
+        different.
+        """
         names = [(self.base.names[kind], f"{self.demands[kind]:.3g}") for kind in self.ascending]
-        short = tuple(f"{name if len(name) <= _LONG else name[: _LONG - 1] + '…'} {demand}" for name, demand in names)
-        return short if len(set(short)) == len(short) else tuple(f"{name} {demand}" for name, demand in names)
+        short = tuple(
+            f"{name if len(name) <= _LONG else name[: _LONG - 1] + '…'} {demand}"
+            for name, demand in names
+        )
+        return (
+            short
+            if len(set(short)) == len(short)
+            else tuple(f"{name} {demand}" for name, demand in names)
+        )
 
-    def population(self, draw: int, *, agents: int | None = None, mix: Mix = "uniform") -> Colocation:
+    def population(
+        self, draw: int, *, agents: int | None = None, mix: Mix = "uniform"
+    ) -> Colocation:
         """The population of that number: jobs drawn with replacement by the mix."""
         number = self.agents if agents is None else agents
         rng = np.random.default_rng([self.seed, draw, number])
-        return self.base.replace(count=mixed_counts(self.demands, number, mix, rng), name=f"{mix}-{number}-draw-{draw}")
+        return self.base.replace(
+            count=mixed_counts(self.demands, number, mix, rng), name=f"{mix}-{number}-draw-{draw}"
+        )
 
     def paired(self, name: str, population: Colocation, draw: int) -> Pairing:
         """What a policy does with a population; its own draws depend on `draw` alone."""
         policy = policies(self.order, self.ties)[name]
-        return policy(population, rng=np.random.default_rng([self.seed, draw, POLICIES.index(name)]))
+        return policy(
+            population, rng=np.random.default_rng([self.seed, draw, POLICIES.index(name)])
+        )
 
 
 @checked
@@ -120,12 +137,14 @@ def setting(
     Parameters
     ----------
     seed : of the populations and of the policies' own draws.
-    agents, draws : size and number of populations, checked here; agents is even, since everyone is paired.
+    agents, draws : size and number of populations, checked here; agents is even, since everyone is
+        paired.
     order, ties : in which order GR's tasks come, and how SR's agents rank equals.
     matrix : path of measured penalties, in place of the contention model.
     form : how that file is read: a cotenant instance, or a foreign format of `cotenant convert`.
-    bandwidth : path of a CSV file with the demands of the matrix's jobs: name, GB/s. Without demands a job counts as the
-        more contentious the more it makes the others lose, mean over co-runners.
+    bandwidth : path of a CSV file with the demands of the matrix's jobs: name, GB/s. Without
+        demands a job counts as the more contentious the more it makes the others lose, mean over
+        co-runners.
     gpu : which of Gavel's tables.
     model_seed : of the contention model; another seed, another matrix.
 
@@ -138,15 +157,28 @@ def setting(
 
     Notes
     -----
-    Types that may not share with every other one are left out, the one with the most forbidden partners first: a population
-    drawn at random could otherwise have no pairing.
+    Types that may not share with every other one are left out, the one with the most forbidden
+    partners first: a population drawn at random could otherwise have no pairing.
     """
     if agents < 2 or agents % 2:
-        raise InvalidOption(f"agents is {agents}; expected an even number, 2 or more, since everyone is paired")
+        raise InvalidOption(
+            f"agents is {agents}; expected an even number, 2 or more, since everyone is paired"
+        )
     if matrix is None:
         if bandwidth is not None or form != "instance":
-            raise InvalidOption("form and bandwidth describe a matrix, and there is none; give matrix=PATH too")
-        return Setting(_synthetic(model_seed), "memory bandwidth [GB/s]", SYNTHETIC, True, agents, order, ties, seed)
+            raise InvalidOption(
+                "form and bandwidth describe a matrix, and there is none; give matrix=PATH too"
+            )
+        return Setting(
+            _synthetic(model_seed),
+            "memory bandwidth [GB/s]",
+            SYNTHETIC,
+            True,
+            agents,
+            order,
+            ties,
+            seed,
+        )
     base, left_out = _sharing(_read(matrix, form, bandwidth, gpu))
     note = f"measured penalties: {base.source or base.name}"
     if left_out:
@@ -161,10 +193,14 @@ def setting(
 
 
 Figure = Callable[..., list[Finding | Picture]]
+Yields = Callable[..., Iterable[Finding | Picture]]
 
 
-def on_setting(*, draws: int, agents: int = 1000, fixed: Collection[str] = ()) -> Callable[[Figure], Figure]:
-    """Make an experiment of a function of a Setting: what `setting` takes become options of the experiment too.
+def on_setting(
+    *, draws: int, agents: int = 1000, fixed: Collection[str] = ()
+) -> Callable[[Yields], Figure]:
+    """Make an experiment of a function of a Setting: what `setting` takes become options of the
+    experiment too.
 
     Parameters
     ----------
@@ -172,7 +208,7 @@ def on_setting(*, draws: int, agents: int = 1000, fixed: Collection[str] = ()) -
     fixed : what of `setting` is no option here and stays at its default.
     """
 
-    def decorate(function: Figure) -> Figure:
+    def decorate(function: Yields) -> Figure:
         own = signature(function, eval_str=True)
         defaults = {"seed": 0, "agents": agents, "draws": draws}
         shared = {
@@ -180,19 +216,27 @@ def on_setting(*, draws: int, agents: int = 1000, fixed: Collection[str] = ()) -
             for name, entry in signature(setting, eval_str=True).parameters.items()
         }
         options = {name: entry for name, entry in shared.items() if name not in fixed}
-        options |= {name: entry for name, entry in own.parameters.items() if entry.kind is entry.KEYWORD_ONLY and name != "draws"}
+        options |= {
+            name: entry
+            for name, entry in own.parameters.items()
+            if entry.kind is entry.KEYWORD_ONLY and name != "draws"
+        }
 
         @wraps(function)
         def run(**given: Any) -> list[Finding | Picture]:
             if unknown := set(given) - set(options):
-                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {min(unknown)!r}")
+                raise TypeError(
+                    f"{function.__name__}() got an unexpected keyword argument {min(unknown)!r}"
+                )
             values = {name: given.get(name, entry.default) for name, entry in options.items()}
             chosen = {name: values.get(name, entry.default) for name, entry in shared.items()}
             rest = {name: values[name] for name in own.parameters if name in values}
-            return function(setting(**chosen), **rest)
+            return list(function(setting(**chosen), **rest))
 
         del run.__wrapped__
-        run.__signature__ = Signature(list(options.values()), return_annotation=own.return_annotation)  # type: ignore[attr-defined]
+        entries = list(options.values())
+        shown = Signature(entries, return_annotation=own.return_annotation)
+        run.__signature__ = shown  # type: ignore[attr-defined]
         run.__annotations__ = {name: entry.annotation for name, entry in options.items()}
         return run
 
@@ -213,13 +257,17 @@ def least_penalty(population: Colocation) -> Pairing:
 
 
 def unblocked(population: Colocation) -> Pairing | None:
-    """A pairing without any blocking pair, of least mean penalty among these; None when it is proved that there is none."""
+    """A pairing without any blocking pair, of least mean penalty among these; None when it is
+    proved that there is none.
+    """
     outcome = zero_blocking(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
 
 
-def listed(values: Mapping[str, float], form: str = ".2f", scale: float = 1.0, unit: str = "") -> str:
+def listed(
+    values: Mapping[str, float], form: str = ".2f", scale: float = 1.0, unit: str = ""
+) -> str:
     """Several numbers by name, for a cell."""
     return ", ".join(f"{name} {scale * value:{form}}{unit}" for name, value in values.items())
 
@@ -237,17 +285,23 @@ def _synthetic(model_seed: int) -> Colocation:
 
 
 def _read(path: str, form: Form, bandwidth: str | None, gpu: Gpu) -> Colocation:
-    """Two agents of each type, so that every entry is looked at; forbidden pairs are dealt with later."""
+    """Two agents of each type, so that every entry is looked at; forbidden pairs are dealt with
+    later.
+    """
     if form == "instance":
         given = read(path)
         if not isinstance(given, Colocation):
-            raise InvalidOption(f"matrix={path} holds a {given.problem} instance; expected colocation")
+            raise InvalidOption(
+                f"matrix={path} holds a {given.problem} instance; expected colocation"
+            )
         if bandwidth is not None:
             raise InvalidOption("bandwidth is for foreign formats; an instance file holds its own")
         return given.replace(count=np.full(given.types, 2), machines=np.inf, unpaired=None)
     if form == "gavel":
         if bandwidth is not None:
-            raise InvalidOption("bandwidth is not for form=gavel; its jobs share GPUs, not memory systems")
+            raise InvalidOption(
+                "bandwidth is not for form=gavel; its jobs share GPUs, not memory systems"
+            )
         return gavel(path, gpu=gpu, copies=2, machines=np.inf)
     reader = {"fair-co2": fair_co2, "penalty-csv": penalty_csv, "slowdown-csv": slowdown_csv}[form]
     return reader(path, copies=2, machines=np.inf, bandwidth=bandwidth)
@@ -264,11 +318,15 @@ def _sharing(given: Colocation) -> tuple[Colocation, int]:
         worst = len(kept) - 1 - int(np.argmax(forbidden.sum(axis=1)[::-1]))
         kept = np.delete(kept, worst)
     if len(kept) < 3:
-        raise InvalidOption(f"only {len(kept)} types of the matrix may all share with each other; expected 3 or more")
+        raise InvalidOption(
+            f"only {len(kept)} types of the matrix may all share with each other; expected 3 "
+            "or more"
+        )
     bandwidth = None if given.bandwidth is None else given.bandwidth[kept]
     names = tuple(given.names[kind] for kind in kept.tolist())
     only = Colocation(
-        penalty=given.penalty[np.ix_(kept, kept)], count=np.full(len(kept), 2), bandwidth=bandwidth, names=names,
+        penalty=given.penalty[np.ix_(kept, kept)], count=np.full(len(kept), 2), bandwidth=bandwidth,
+        names=names,
         name=given.name, source=given.source,
     )  # fmt: skip
     return only, given.types - len(kept)

@@ -1,6 +1,10 @@
-"""Cooper fig. 12 (thesis fig. 2.16): how well preferences are predicted from a sample, and whether that is enough."""
+"""Cooper fig. 12 (thesis fig. 2.16): how well preferences are predicted from a sample, and whether
+that is enough.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,7 +14,7 @@ from ....instances.colocation.stability import blocking_pairs
 from ...colocation.metrics import attribution
 from ...colocation.prediction import Accuracy, accuracy_curve, predicted_instance
 from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ..registry import Finding, compare
 from .populations import Setting, on_setting
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
@@ -26,7 +30,7 @@ _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
 
 
 @on_setting(draws=5, fixed=("order",))
-def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> list[Finding | Picture]:
+def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> Iterator[Finding | Picture]:
     """Share of preferences predicted correctly (eq. 2) against the share of colocations sampled.
 
     Parameters
@@ -35,32 +39,51 @@ def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> list[Finding 
     agents, draws : of the populations on which stable policies are run on predicted penalties.
     ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
-    curve = accuracy_curve(given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(given.seed))
+    curve = accuracy_curve(
+        given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(given.seed)
+    )
     points = {point.fraction: point for point in curve.points}
-    findings = []
     for share, paper in PRINTED.items():
         point = points[share]
         ours = f"{100 * point.mean:.1f} % ± {100 * point.deviation:.1f}"
-        note = f"mean and deviation over {repeats} samples of our filter (recommenderlab's formulas are not in the text)"
+        note = (
+            f"mean and deviation over {repeats} samples of our filter (recommenderlab's "
+            "formulas are not in the text)"
+        )
         what = f"preferences right with {100 * share:.0f} % sampled"
-        findings.append(claim(what, f"{100 * paper:.0f} %", ours, abs(point.mean - paper) <= WITHIN, f"{note}; within 3 points"))
-    findings.append(_fall(points))
-    findings += _desiderata(given, draws)
-    return [*findings, beyond("what this ran on", given.note), _accuracy_chart(points, given)]
+        yield compare(
+            what,
+            f"{100 * paper:.0f} %",
+            ours,
+            abs(point.mean - paper) <= WITHIN,
+            f"{note}; within 3 points",
+        )
+    yield _fall(points)
+    yield from _desiderata(given, draws)
+    yield compare("what this ran on", "", given.note, None)
+    yield _accuracy_chart(points, given)
 
 
 def _fall(points: dict[float, Accuracy]) -> Finding:
     """Section IV.A: error too high at 20 %, falls quickly with 25 %, slowly beyond 30 %."""
     quick = (points[0.25].mean - points[0.2].mean) / 5
     slow = (points[0.5].mean - points[0.3].mean) / 20
-    ours = f"{100 * quick:.2f} points of accuracy per point sampled from 20 to 25 %, {100 * slow:.2f} from 30 to 50 %"
+    ours = (
+        f"{100 * quick:.2f} points of accuracy per point sampled from 20 to 25 %, "
+        f"{100 * slow:.2f} from 30 to 50 %"
+    )
     holds = quick >= QUICKLY * slow
-    return claim("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes", ours, holds, "quickly: twice as fast")
+    return compare(
+        "error falls quickly from 20 to 25 % sampled, slowly beyond 30 %",
+        "yes",
+        ours,
+        holds,
+        "quickly: twice as fast",
+    )
 
 
-def _desiderata(given: Setting, draws: int) -> list[Finding]:
-    """Stable policies on penalties predicted from a quarter, claim on the true ones."""
-    findings = []
+def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:
+    """Stable policies on penalties predicted from a quarter, judged on the true ones."""
     for name in ("SMR", "SR"):
         table: dict[str, list[tuple[float, float, float]]] = {"known": [], "predicted": []}
         for draw in range(draws):
@@ -70,24 +93,36 @@ def _desiderata(given: Setting, draws: int) -> list[Finding]:
                 pairing = given.paired(name, seen, draw)
                 rank = attribution(truth, pairing)
                 blocking = blocking_pairs(truth, pairing).count
-                table[what].append((float("nan") if rank is None else rank, float(blocking), mean_penalty(truth, pairing)))
+                table[what].append(
+                    (
+                        float("nan") if rank is None else rank,
+                        float(blocking),
+                        mean_penalty(truth, pairing),
+                    )
+                )
         known, predicted = (np.array(table[what]) for what in ("known", "predicted"))
-        findings += _compared(name, known, predicted)
-    return findings
+        yield from _compared(name, known, predicted)
 
 
 def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
-    rank = [float(np.nanmean(values[:, 0])) if np.isfinite(values[:, 0]).any() else float("nan") for values in (known, predicted)]
+    rank = [
+        float(np.nanmean(values[:, 0])) if np.isfinite(values[:, 0]).any() else float("nan")
+        for values in (known, predicted)
+    ]
     blocking = [float(np.median(values[:, 1])) for values in (known, predicted)]
     penalty = [float(values[:, 2].mean()) for values in (known, predicted)]
     said = "the same with oracular knowledge and with 25 % sampled"
     fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
     return [
-        claim(f"{name}, fair attribution (rank correlation)", said, f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
-               "the same: lower by at most 0.1"),
-        claim(f"{name}, stability (median blocking pairs)", said, f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted",
-               stable, "the same: at most half as many again; one wrong order counts for every agent of a type"),
-        beyond(f"{name}, mean penalty", f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted"),
+        compare(f"{name}, fair attribution (rank correlation)", said,
+            f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
+            "the same: lower by at most 0.1"),
+        compare(f"{name}, stability (median blocking pairs)", said,
+            f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted", stable,
+            "the same: at most half as many again; one wrong order counts for every agent of "
+            "a type"),
+        compare(f"{name}, mean penalty", "",
+            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted", None),
     ]  # fmt: skip
 
 
@@ -96,9 +131,20 @@ def _accuracy_chart(points: dict[float, Accuracy], given: Setting) -> Chart:
     mean = tuple(100 * point.mean for point in points.values())
     low = tuple(100 * (point.mean - point.deviation) for point in points.values())
     high = tuple(100 * (point.mean + point.deviation) for point in points.values())
-    paper = Series("printed in the paper", tuple(100 * s for s in PRINTED), tuple(100 * v for v in PRINTED.values()), "points")
+    paper = Series(
+        "printed in the paper",
+        tuple(100 * s for s in PRINTED),
+        tuple(100 * v for v in PRINTED.values()),
+        "points",
+    )
     words = ", ".join(f"{y:.0f} % at {x:g} %" for x, y in zip(share, mean, strict=True))
-    return Chart("colocation-figure-12", "Preferences predicted correctly by share of colocations sampled", "sampled [%]",
-                 "preferences right [%]", (Series("ours", share, mean, "line+points", low=low, high=high), paper),
-                 f"Accuracy rises with the share sampled: {words}. The paper prints 83 % at 25 % and 95 % at 75 %.",
-                 note=f"intervals: one standard deviation over samples; {given.note}")  # fmt: skip
+    return Chart(
+        "colocation-figure-12",
+        "Preferences predicted correctly by share of colocations sampled",
+        "sampled [%]",
+        "preferences right [%]",
+        (Series("ours", share, mean, "line+points", low=low, high=high), paper),
+        f"Accuracy rises with the share sampled: {words}. The paper prints 83 % at 25 % and "
+        "95 % at 75 %.",
+        note=f"intervals: one standard deviation over samples; {given.note}",
+    )

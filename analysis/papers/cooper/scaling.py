@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,7 +12,8 @@ from ....instances.colocation.objective import type_penalties
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import AtLeast, checked
 from ...report.picture import Chart, Picture, Series
-from ..registry import Finding, beyond, claim
+from ..charts import chart
+from ..registry import Finding, compare
 from .links import Rows, correlations, linked
 from .populations import UNBLOCKED, Setting, on_setting, unblocked
 
@@ -27,7 +29,7 @@ def figure_13(
     policy: Literal["GR", "CO", "SMP", "SMR", "SR"] = "SMR",
     largest: Annotated[int, AtLeast(20, "agents")] = 2000,
     proved: Annotated[int, AtLeast(0)] = 10,
-) -> list[Finding | Picture]:
+) -> Iterator[Finding | Picture]:
     """Correlation of penalty with demand as populations grow.
 
     Parameters
@@ -35,7 +37,8 @@ def figure_13(
     policy : SMR, as the caption and the text say; the figure's own heading says SR.
     largest : most agents; sizes are 10, 20, 50, 100 and so on, which the papers do not print.
     draws : populations of each size.
-    proved : how many of them are also paired without blocking pairs, by the exact method; 0 leaves it out.
+    proved : how many of them are also paired without blocking pairs, by the exact method; 0 leaves
+        it out.
     model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
     if proved > draws:
@@ -45,39 +48,73 @@ def figure_13(
     exact: dict[int, Floats] = {}
     for size in sizes:
         people = [given.population(draw, agents=size) for draw in range(draws)]
-        rows[size] = [(entry, given.paired(policy, entry, draw)) for draw, entry in enumerate(people)]
+        rows[size] = [
+            (entry, given.paired(policy, entry, draw)) for draw, entry in enumerate(people)
+        ]
         answers = [(entry, unblocked(entry)) for entry in people[:proved]]
-        exact[size] = correlations([(entry, answer) for entry, answer in answers if answer is not None])
+        exact[size] = correlations(
+            [(entry, answer) for entry, answer in answers if answer is not None]
+        )
     found = {size: correlations(entries) for size, entries in rows.items()}
-    return [*_scaling_claims(policy, rows, found, exact), beyond("what this ran on", given.note),
-            _scaling_chart(policy, found, exact), _deviation_chart(policy, rows)]  # fmt: skip
+    yield from _scaling_claims(policy, rows, found, exact)
+    yield compare("what this ran on", "", given.note, None)
+    yield _scaling_chart(policy, found, exact)
+    yield _deviation_chart(policy, rows)
 
 
-def _scaling_claims(policy: str, rows: dict[int, Rows], found: dict[int, Floats], exact: dict[int, Floats]) -> list[Finding]:
+def _scaling_claims(
+    policy: str, rows: dict[int, Rows], found: dict[int, Floats], exact: dict[int, Floats]
+) -> Iterator[Finding]:
     sizes = list(rows)
-    mean = {size: float(values.mean()) if len(values) else float("nan") for size, values in found.items()}
+    mean = {
+        size: float(values.mean()) if len(values) else float("nan")
+        for size, values in found.items()
+    }
     share = {size: _share_linked(entries) for size, entries in rows.items()}
     deviation = {size: _deviation(entries) for size, entries in rows.items()}
     wobble = {size: float(values.std()) for size, values in found.items() if len(values)}
     first, last = sizes[0], sizes[-1]
-    findings = [
-        claim(f"{policy}, the correlation strengthens with more agents", "yes", _by_size(mean, ".2f"), mean[last] > mean[first],
-               "mean rank correlation by number of agents; the paper prints no sizes"),
-        claim("the link is weak in small systems", "yes", f"significant in {100 * share[first]:.0f} % of populations of {first}",
-               share[first] < 0.5, "one-sided at 5 %; weak: in less than half of the populations"),
-        claim("in larger systems more contentious jobs have larger penalties", "yes",
-               f"significant in {100 * share[last]:.0f} % of populations of {last}", share[last] >= 0.95, "in at least 95 %"),
-        claim("standard deviations shrink with population size", "yes", _by_size(deviation, ".2f") + " points",
-               deviation[last] < deviation[first] and _falling(deviation), "of a job type's mean penalty over populations"),
-        beyond("standard deviation of the rank correlation", _by_size(wobble, ".2f")),
-        beyond("which policy the figure shows", policy, "caption and text say SMR, the figure's heading SR: -o policy=SR"),
-    ]  # fmt: skip
+    yield compare(
+        f"{policy}, the correlation strengthens with more agents",
+        "yes",
+        _by_size(mean, ".2f"),
+        mean[last] > mean[first],
+        "mean rank correlation by number of agents; the paper prints no sizes",
+    )
+    yield compare(
+        "the link is weak in small systems",
+        "yes",
+        f"significant in {100 * share[first]:.0f} % of populations of {first}",
+        share[first] < 0.5,
+        "one-sided at 5 %; weak: in less than half of the populations",
+    )
+    yield compare(
+        "in larger systems more contentious jobs have larger penalties",
+        "yes",
+        f"significant in {100 * share[last]:.0f} % of populations of {last}",
+        share[last] >= 0.95,
+        "in at least 95 %",
+    )
+    yield compare(
+        "standard deviations shrink with population size",
+        "yes",
+        _by_size(deviation, ".2f") + " points",
+        deviation[last] < deviation[first] and _falling(deviation),
+        "of a job type's mean penalty over populations",
+    )
+    yield compare("standard deviation of the rank correlation", "", _by_size(wobble, ".2f"), None)
+    yield compare(
+        "which policy the figure shows",
+        "",
+        policy,
+        None,
+        "caption and text say SMR, the figure's heading SR: -o policy=SR",
+    )
     proved = {size: float(values.mean()) for size, values in exact.items() if len(values)}
     if proved:
         number = {size: len(values) for size, values in exact.items() if len(values)}
         note = "populations that have one: " + _by_size(number, "d")
-        findings.append(beyond(f"rank correlation, {UNBLOCKED}", _by_size(proved, ".2f"), note))
-    return findings
+        yield compare(f"rank correlation, {UNBLOCKED}", "", _by_size(proved, ".2f"), None, note)
 
 
 def _share_linked(rows: Rows) -> float:
@@ -90,14 +127,18 @@ def _share_linked(rows: Rows) -> float:
 
 
 def _deviation(rows: Rows) -> float:
-    """Standard deviation over populations of a type's mean penalty, mean over the types that occur twice [points]."""
+    """Standard deviation over populations of a type's mean penalty, mean over the types that occur
+    twice [points].
+    """
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     often = (~np.isnan(table)).sum(axis=0) >= 2
     return float(100 * np.nanstd(table[:, often], axis=0).mean()) if often.any() else 0.0
 
 
 def _falling(values: dict[int, float]) -> bool:
-    """Whether larger sizes go with smaller values on the whole: the least of all is at or above the middle size."""
+    """Whether larger sizes go with smaller values on the whole: the least of all is at or above the
+    middle size.
+    """
     sizes = list(values)
     return sizes.index(min(values, key=values.__getitem__)) >= len(sizes) // 2
 
@@ -114,21 +155,37 @@ def _scaling_chart(policy: str, found: dict[int, Floats], exact: dict[int, Float
             continue
         mean = [float(entry.mean()) for entry in kept.values()]
         error = [float(entry.std()) for entry in kept.values()]
-        low, high = (tuple(m + sign * e for m, e in zip(mean, error, strict=True)) for sign in (-1, 1))
-        series.append(Series(name, tuple(kept), tuple(mean), "line+points", low=low, high=high, strong=strong))
+        low, high = (
+            tuple(m + sign * e for m, e in zip(mean, error, strict=True)) for sign in (-1, 1)
+        )
+        series.append(
+            Series(name, tuple(kept), tuple(mean), "line+points", low=low, high=high, strong=strong)
+        )
     words = "; ".join(
-        f"{entry.name}: " + ", ".join(f"{y:.2f} at {x}" for x, y in zip(entry.x, entry.y, strict=True)) for entry in series
+        f"{entry.name}: "
+        + ", ".join(f"{y:.2f} at {x}" for x, y in zip(entry.x, entry.y, strict=True))
+        for entry in series
     )
-    return Chart("colocation-figure-13", "Rank correlation of penalty with demand as populations grow", "agents",
-                 "Spearman's coefficient", tuple(series), f"Mean rank correlation by number of agents. {words}.",
-                 x_scale="log", note="intervals: one standard deviation over populations")  # fmt: skip
+    return Chart(
+        "colocation-figure-13",
+        "Rank correlation of penalty with demand as populations grow",
+        "agents",
+        "Spearman's coefficient",
+        tuple(series),
+        f"Mean rank correlation by number of agents. {words}.",
+        x_scale="log",
+        note="intervals: one standard deviation over populations",
+    )
 
 
 def _deviation_chart(policy: str, rows: dict[int, Rows]) -> Chart:
     value = {size: _deviation(entries) for size, entries in rows.items()}
-    words = ", ".join(f"{entry:.2f} at {size}" for size, entry in value.items())
-    return Chart("colocation-figure-13-deviation", "How much a job type's penalty varies from population to population", "agents",
-                 "standard deviation of mean penalty [points]",
-                 (Series(policy, tuple(value), tuple(value.values()), "line+points"),),
-                 f"Standard deviation of a job type's mean penalty, mean over types, by number of agents: {words}.",
-                 x_scale="log")  # fmt: skip
+    return chart(
+        "colocation-figure-13-deviation",
+        "How much a job type's penalty varies from population to population",
+        "agents",
+        "standard deviation of mean penalty [points]",
+        {policy: value},
+        style="line+points",
+        x_scale="log",
+    )

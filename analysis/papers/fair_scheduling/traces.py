@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,17 +15,21 @@ from ....instances.problem.rules import checked
 from ....instances.scheduling.formats import read_swf
 from ....instances.scheduling.log import By, Log, Settings
 from ....solvers.scheduling.plain import Reading
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Picture
 from ...scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
-from ..registry import Finding, Verdict, beyond, claim, decided, judged
-from .printed import MACHINES, TABLE_1, TABLE_2, Row
+from ..charts import chart
+from ..registry import Finding, Verdict, compare, decided, experiment
+from .printed import MACHINES, PRINTED, TABLE_1, Row
 
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
 Start = Literal["both", "empty", "warm"]
 
 
-def table_1(
+@experiment
+def table(
+    number: str,
     *,
+    length: int,
     seed: int = 0,
     log: str | None = None,
     trace: Trace = "LPC-EGEE",
@@ -34,58 +39,78 @@ def table_1(
     split: str = "zipf",
     by: By = "user",
     initial: Start = "both",
-    length: int = 50_000,
     reading: Reading = "figure",
-) -> list[Finding | Picture]:
-    """Table 1: delta psi / p_tot of each rule over random windows of 5e4 seconds of a trace.
+) -> Iterator[Finding | Picture]:
+    """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
+    seconds long; with table 2 how much windows of a tenth of their length are less unfair.
 
     Parameters
     ----------
+    number : "1" or "2".
     log : path of the trace's .swf or .swf.gz file; LPC-EGEE is fetched when not given.
     trace : whose column of the paper's table to compare with.
     windows, length : how many windows, and their seconds.
     machines : the paper's number when not given.
     split, by, organizations : see `instances.scheduling.log.Settings`.
-    initial : what was in the system when a window begins is not stated in the paper, and decides; "both" shows both.
+    initial : what was in the system when a window begins is not stated in the paper, and decides;
+        "both" shows both.
 
     A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
     """
-    return _table("1", TABLE_1, length, seed, log, trace, windows, organizations, machines, split, by, initial, reading)[0]
-
-
-def table_2(
-    *,
-    seed: int = 0,
-    log: str | None = None,
-    trace: Trace = "LPC-EGEE",
-    windows: int = 100,
-    organizations: int = 5,
-    machines: int | None = None,
-    split: str = "zipf",
-    by: By = "user",
-    initial: Start = "both",
-    length: int = 500_000,
-    reading: Reading = "figure",
-) -> list[Finding | Picture]:
-    """Table 2: as table 1, over windows of 5e5 seconds; beside it, how much table 1's windows are less unfair."""
-    rows, means = _table("2", TABLE_2, length, seed, log, trace, windows, organizations, machines, split, by, initial, reading)
-    start: Literal["empty", "warm"] = "warm" if initial == "warm" else "empty"
-    shared = MACHINES[trace] if machines is None else machines
+    opened, paper = open_log(trace, log), PRINTED[number][trace]
     settings = Settings(
-        length=length // 10, organizations=organizations, machines=shared, split=split, by=by, initial=start
-    )  # fmt: skip
-    rules = tuple(TABLE_2[trace])
-    shorter = study(open_log(trace, log), settings, windows=windows, rules=rules, reading=reading, seed=seed).distance
-    pairs = {name: (float(shorter[name].mean()), means[start][name]) for name in rules}
-    grown = [name for name, (short, long) in pairs.items() if long > short]
-    ours = ", ".join(f"{name} {_short(short)} to {_short(long)}" for name, (short, long) in pairs.items())
-    total = Finding(
-        f"mean unfairness from windows of {length // 10} to {length} seconds, {start} start", "increasing", ours,
-        judged(len(grown) == len(rules)), f"grows for {len(grown)} of {len(rules)} rules",
-    )  # fmt: skip
-    return [*rows, total]
+        length=length,
+        organizations=organizations,
+        machines=MACHINES[trace] if machines is None else machines,
+        split=split,
+        by=by,
+    )
+    drawn: dict[str, Any] = {"windows": windows, "reading": reading, "seed": seed}
+    starts: tuple[Literal["empty", "warm"], ...] = (
+        ("empty", "warm") if initial == "both" else (initial,)
+    )
+    printed = {name: row[0] for name, row in paper.items()}
+    means: dict[str, dict[str, float]] = {}
+    studies = {start: study(opened, replace(settings, initial=start), **drawn) for start in starts}
+    for start, found in studies.items():
+        others = {other: one for other, one in studies.items() if other != start}
+        yield from _rows(found, start, paper, {o: summaries(one) for o, one in others.items()})
+        yield from _differences(found, start, paper, others)
+        means[start] = {name: float(found.distance[name].mean()) for name in printed}
+        yield from _conclusions(start, means[start], printed)
+    bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
+    yield chart(
+        f"scheduling-table-{number}",
+        f"Unfairness in windows of {length} s of {trace}",
+        "rule",
+        "mean of delta psi / p_tot",
+        bars,
+        y_scale="symlog",
+    )
+    if number == "2":
+        shorter = study(
+            opened, replace(settings, length=length // 10, initial=starts[0]),
+            rules=tuple(paper), **drawn,
+        ).distance  # fmt: skip
+        pairs = {
+            name: (float(shorter[name].mean()), long) for name, long in means[starts[0]].items()
+        }
+        grown = [name for name, (short, long) in pairs.items() if long > short]
+        ours = ", ".join(
+            f"{name} {_short(short)} to {_short(long)}" for name, (short, long) in pairs.items()
+        )
+        what = (
+            f"mean unfairness from windows of {length // 10} to {length} seconds, {starts[0]} start"
+        )
+        note = f"grows for {len(grown)} of {len(paper)} rules"
+        yield compare(what, "increasing", ours, len(grown) == len(paper), note)
 
 
+table_1 = partial(table, "1", length=50_000)
+table_2 = partial(table, "2", length=500_000)
+
+
+@experiment
 def figure_10(
     *,
     seed: int = 0,
@@ -97,53 +122,75 @@ def figure_10(
     split: str = "zipf",
     initial: Literal["empty", "warm"] = "empty",
     length: int = 50_000,
-) -> list[Finding | Picture]:
-    """Figure 10: unfairness grows with the number of organizations (the figure's values are not printed)."""
+) -> Iterator[Finding | Picture]:
+    """Figure 10: unfairness grows with the number of organizations (the figure's values are not
+    printed).
+    """
     if not 2 <= least <= most <= 12:
-        raise InvalidOption(f"least is {least}, most {most}; expected numbers of organizations from 2 to 12")
+        raise InvalidOption(
+            f"least is {least}, most {most}; expected numbers of organizations from 2 to 12"
+        )
     opened = open_log("LPC-EGEE", log)
     samples: dict[str, list[Floats]] = {name: [] for name in TABLE_RULES}
-    findings: list[Finding | Picture] = []
     for k in range(least, most + 1):
-        settings = Settings(length=length, organizations=k, machines=machines, split=split, initial=initial)
+        settings = Settings(
+            length=length, organizations=k, machines=machines, split=split, initial=initial
+        )
         found = study(opened, settings, windows=windows, seed=seed)
         for name in TABLE_RULES:
             samples[name].append(found.distance[name])
-        ours = ", ".join(f"{name} {_short(float(samples[name][-1].mean()))}" for name in TABLE_RULES)
+        ours = ", ".join(
+            f"{name} {_short(float(samples[name][-1].mean()))}" for name in TABLE_RULES
+        )
         note = f"{found.contended_windows} of {found.windows} windows contended"
-        findings.append(Finding(f"mean unfairness, {k} organizations", "only a picture", ours, "not in the paper", note))
+        yield compare(f"mean unfairness, {k} organizations", "only a picture", ours, None, note)
     for name in TABLE_RULES:
         s = summarize(samples[name][-1] - samples[name][0])
         printed = name in TABLE_1["LPC-EGEE"]
         verdict = decided(s.low > 0, s.low, s.high)
-        note = "window by window it falls" if s.high < 0 else "" if s.low > 0 else "the interval holds 0"
-        findings.append(
-            Finding(
-                f"{name}: from {least} to {most} organizations, window by window",
-                "grows" if printed else "",
-                f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
-                verdict if printed else "not in the paper",
-                note,
-            )
+        note = (
+            "window by window it falls"
+            if s.high < 0
+            else ""
+            if s.low > 0
+            else "the interval holds 0"
+        )
+        yield compare(
+            f"{name}: from {least} to {most} organizations, window by window",
+            "grows" if printed else "",
+            f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
+            verdict if printed else None,
+            note,
         )
     numbers = tuple(range(least, most + 1))
     lines = {name: [summarize(sample) for sample in samples[name]] for name in TABLE_RULES}
     first, last = (np.stack([samples[name][place] for name in TABLE_RULES]) for place in (0, -1))
     low, high = _drawn_again(first, last)
     grown = f"{_short(_apart(first))} against {_short(_apart(last))}"
-    note = f"most less least of the rules' means; windows drawn again: it grows by {_short(low)} to {_short(high)}"
-    spreads = Finding(
-        f"difference between the rules, {least} against {most} organizations", "more significant", grown,
-        decided(_apart(last) > _apart(first), low, high), note,
-    )  # fmt: skip
-    ends = ", ".join(f"{name} {_short(line[0].mean)} to {_short(line[-1].mean)}" for name, line in lines.items())
-    picture = Chart(
-        "scheduling-figure-10", "Unfairness against the number of organizations", "organizations", "mean of delta psi / p_tot",
-        tuple(Series(name, numbers, tuple(entry.mean for entry in line), "line+points") for name, line in lines.items()),
-        alt=f"A line for each rule, from {least} to {most} organizations: {ends}.", y_scale="symlog",
-        note="means over few contended windows: their 95 % intervals overlap, see the differences window by window",
-    )  # fmt: skip
-    return [*findings, spreads, picture]
+    note = (
+        "most less least of the rules' means; windows drawn again: it grows by "
+        f"{_short(low)} to {_short(high)}"
+    )
+    spreads = compare(
+        f"difference between the rules, {least} against {most} organizations",
+        "more significant",
+        grown,
+        decided(_apart(last) > _apart(first), low, high),
+        note,
+    )
+    yield spreads
+    yield chart(
+        "scheduling-figure-10",
+        "Unfairness against the number of organizations",
+        "organizations",
+        "mean of delta psi / p_tot",
+        {name: [entry.mean for entry in line] for name, line in lines.items()},
+        x=numbers,
+        style="line+points",
+        y_scale="symlog",
+        note="means over few contended windows: their 95 % intervals overlap, see the differences "
+        "window by window",
+    )
 
 
 def _apart(distance: Floats) -> float:
@@ -153,9 +200,13 @@ def _apart(distance: Floats) -> float:
 
 
 def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of how much farther the rules lie apart in `last`, the same windows in both."""
+    """Percentile bootstrap interval (95 %) of how much farther the rules lie apart in `last`, the
+    same windows in both.
+    """
     windows = np.random.default_rng(0).integers(0, first.shape[1], (resamples, first.shape[1]))
-    low, high = np.percentile([_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5])
+    low, high = np.percentile(
+        [_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5]
+    )
     return float(low), float(high)
 
 
@@ -163,68 +214,35 @@ def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[fl
 def open_log(trace: Trace, log: str | None) -> Log:
     """The trace named, from the user's file, or fetched where that is possible."""
     if log is None and trace != "LPC-EGEE":
-        raise InvalidOption(f"log is not given; download {trace} from the Parallel Workloads Archive and give -o log=FILE")
+        raise InvalidOption(
+            f"log is not given; download {trace} from the Parallel Workloads Archive and give "
+            "-o log=FILE"
+        )
     return read_swf(fetch("lpc-egee") if log is None else log)
 
 
-def _table(
-    number: str,
-    paper: dict[str, dict[str, Row]],
-    length: int,
-    seed: int,
-    log: str | None,
-    trace: Trace,
-    windows: int,
-    organizations: int,
-    machines: int | None,
-    split: str,
-    by: By,
-    initial: Start,
-    reading: Reading,
-) -> tuple[list[Finding | Picture], dict[str, dict[str, float]]]:
-    """The rows of a table, and our means by start and rule."""
-    opened = open_log(trace, log)
-    settings = Settings(
-        length=length, organizations=organizations, machines=MACHINES[trace] if machines is None else machines, split=split, by=by
-    )
-    findings: list[Finding | Picture] = []
-    starts: tuple[Literal["empty", "warm"], ...] = ("empty", "warm") if initial == "both" else (initial,)
-    printed = {name: row[0] for name, row in paper[trace].items()}
-    means: dict[str, dict[str, float]] = {}
-    studies = {
-        start: study(opened, replace(settings, initial=start), windows=windows, reading=reading, seed=seed) for start in starts
-    }
-    for start, found in studies.items():
-        others = {other: summaries(one) for other, one in studies.items() if other != start}
-        findings += _rows(found, start, paper[trace], others)
-        findings += _differences(found, start, paper[trace], {o: one for o, one in studies.items() if o != start})
-        means[start] = {name: float(found.distance[name].mean()) for name in printed}
-        findings += _conclusions(start, means[start], printed)
-    bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
-    said = "; ".join(
-        f"{label}: " + ", ".join(f"{name} {_short(value)}" for name, value in row.items()) for label, row in bars.items()
-    )
-    picture = Chart(
-        f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}", "rule", "mean of delta psi / p_tot",
-        tuple(Series(label, tuple(row), tuple(row.values()), "bars") for label, row in bars.items()),
-        alt=f"Bars of each rule's mean, printed and measured. {said}.", y_scale="symlog",
-    )  # fmt: skip
-    return [*findings, picture], means
-
-
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
-    """Section 7.3's (i), (iii) and (iv), each on our means; where the paper's own column does not bear one out, that is said."""
+    """Section 7.3's (i), (iii) and (iv), each on our means; where the paper's own column does not
+    bear one out, that is said.
+    """
     fast = [name for name in paper if name != "RAND15"]
 
-    def said(what: str, text: str, holds: Callable[[dict[str, float]], bool], words: str) -> Finding:
+    def said(
+        what: str, text: str, holds: Callable[[dict[str, float]], bool], words: str
+    ) -> Finding:
         own = "" if holds(paper) else "the printed column does not bear it out"
         note = f"by the means; {own}" if own and holds(ours) else "by the means"
-        return claim(f"{what}, {start} start", text, words, holds(ours), note, own and f"{own} either")
+        return compare(
+            f"{what}, {start} start", text, words, holds(ours), note, own and f"{own} either"
+        )
 
     ranked = ", ".join(sorted(ours, key=ours.__getitem__))
-    yield said("fairest of all", "RAND", lambda row: min(row, key=row.__getitem__) == "RAND15", ranked)
     yield said(
-        "fairest of all but RAND", "DIRECTCONTR", lambda row: min(fast, key=row.__getitem__) == "DIRECTCONTR",
+        "fairest of all", "RAND", lambda row: min(row, key=row.__getitem__) == "RAND15", ranked
+    )
+    yield said(
+        "fairest of all but RAND", "DIRECTCONTR",
+        lambda row: min(fast, key=row.__getitem__) == "DIRECTCONTR",
         min(fast, key=ours.__getitem__),
     )  # fmt: skip
     yield said(
@@ -238,9 +256,16 @@ def summaries(found: Study) -> dict[str, Summary]:
     return {name: summarize(sample) for name, sample in found.distance.items()}
 
 
-def _rows(found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, dict[str, Summary]]) -> Iterator[Finding]:
-    """Each rule's mean beside the printed one; what was in the system at the start is not stated, so others are tried."""
-    counted = f"{found.contended_windows} of {found.windows} windows contended, {found.without_work} without work drawn again"
+def _rows(
+    found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, dict[str, Summary]]
+) -> Iterator[Finding]:
+    """Each rule's mean beside the printed one; what was in the system at the start is not stated,
+    so others are tried.
+    """
+    counted = (
+        f"{found.contended_windows} of {found.windows} windows contended, "
+        f"{found.without_work} without work drawn again"
+    )
     for place, (name, sample) in enumerate(found.distance.items()):
         s = summarize(sample)
         ours = (
@@ -249,23 +274,40 @@ def _rows(found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, 
         )
         what, counts = f"{name}, {start} start", "" if place else counted
         if name not in paper:
-            yield beyond(what, ours, counts)
+            yield compare(what, "", ours, None, counts)
             continue
         mean, deviation = paper[name]
         inside = s.low <= mean <= s.high
-        cures = [other for other, rows in others.items() if rows[name].low <= mean <= rows[name].high]
-        cause = f"the start: from {' or '.join(cures)} the printed mean is inside our interval" if cures else ""
+        cures = [
+            other for other, rows in others.items() if rows[name].low <= mean <= rows[name].high
+        ]
+        cause = (
+            f"the start: from {' or '.join(cures)} the printed mean is inside our interval"
+            if cures
+            else ""
+        )
         means = {start: s.mean} | {other: rows[name].mean for other, rows in others.items()}
         if not cures and min(means.values()) <= mean <= max(means.values()):
             ends = " and ".join(f"{_short(value)} from {entry}" for entry, value in means.items())
             cause = f"the start: the printed mean lies between ours, {ends}"
         note = "" if inside else "its mean is outside our interval"
         note += f", also from {', '.join(others)}" if others and not inside and not cures else ""
-        yield claim(what, f"mean {mean:g}, sd {deviation:g}", ours, inside, "; ".join(filter(None, (note, counts))), cause)
+        yield compare(
+            what,
+            f"mean {mean:g}, sd {deviation:g}",
+            ours,
+            inside,
+            "; ".join(filter(None, (note, counts))),
+            cause,
+        )
 
 
-def _differences(found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]) -> Iterator[Finding]:
-    """Paired differences to DIRECTCONTR, window by window: is a rule less fair, and by how much? From other starts too."""
+def _differences(
+    found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
+) -> Iterator[Finding]:
+    """Paired differences to DIRECTCONTR, window by window: is a rule less fair, and by how much?
+    From other starts too.
+    """
     for name, sample in found.distance.items():
         if name == "DIRECTCONTR":
             continue
@@ -282,12 +324,18 @@ def _differences(found: Study, start: str, paper: dict[str, Row], others: Mappin
         if verdict == "differs":
             for other, one in others.items():
                 there = summarize(one.distance[name] - one.distance["DIRECTCONTR"])
-                which = decided(bool(np.sign(printed) == np.sign(there.mean)), there.low, there.high)
-                known = "tested and not the cause: the start" if which == "differs" else f"the start: {which} from {other}"
+                which = decided(
+                    bool(np.sign(printed) == np.sign(there.mean)), there.low, there.high
+                )
+                known = (
+                    "tested and not the cause: the start"
+                    if which == "differs"
+                    else f"the start: {which} from {other}"
+                )
                 cause = f"{known} ({_mean(there)})"
         note = f"farther in {more} windows, nearer in {less}"
         note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
-        yield Finding(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note, cause)
+        yield compare(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note, cause)
 
 
 def _mean(s: Summary) -> str:

@@ -1,1 +1,3 @@
-"""Xu and Yu, A Game Theory Approach to Fair and Efficient Resource Allocation in Cloud Computing (2014)."""
+"""Xu and Yu, A Game Theory Approach to Fair and Efficient Resource Allocation in Cloud Computing
+(2014).
+"""

@@ -1,7 +1,10 @@
-"""The worked example of Xu and Yu (2014), fig. 2 and 3, and its theorems: what the paper prints beside what comes out here."""
+"""The worked example of Xu and Yu (2014), fig. 2 and 3, and its theorems: what the paper prints
+beside what comes out here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from ...packing.drawing import draw_tree, equilibrium_path
 from ...packing.metrics import metrics
 from ...report.picture import Chart, Drawing, Picture, Series
 from ...report.table import Column, Table
-from ..registry import Finding, beyond, claim
+from ..registry import Finding, compare, experiment
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
 """The strategy sets that section 4.3 prints for its two servers."""
@@ -44,43 +47,59 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
     variance, worth = utilities(game, second)
     amounts = second.sum(axis=0)[:, None] * instance.demand
     sums = _without_roots(instance, fair, second)
-    cause = f"the roots: with sums of absolute values for both of eq. 14's, U(1) is {sums[1]:.3f} and U(2) {sums[0]:.3f}"
+    cause = (
+        "the roots: with sums of absolute values for both of eq. 14's, U(1) is "
+        f"{sums[1]:.3f} and U(2) {sums[0]:.3f}"
+    )
     cause = cause if (round(sums[1], 1), round(sums[0], 2)) == (-1.2, -1.27) else ""
     ours = [[tuple(row) for row in entry.combination.tolist()] for entry in true.strategies]
     sets = [
-        same(
-            f"O({server + 1})", ", ".join(map(_angle, PRINTED[server])), ", ".join(map(_angle, map(list, own))),
+        compare(
+            f"O({server + 1})",
+            ", ".join(map(_angle, PRINTED[server])),
+            ", ".join(map(_angle, map(list, own))),
             set(own) == {tuple(row) for row in PRINTED[server]},
-            "", "<0, 4, 0> scores 0.9 by eq. 10, and four combinations 5/6; <0, 0, 2> has 0.75",
+            "",
+            "<0, 4, 0> scores 0.9 by eq. 10, and four combinations 5/6; <0, 0, 2> has 0.75",
         )
         for server, own in enumerate(ours)
-    ]  # fmt: skip
+    ]
     least = [float(entry.threshold) for entry in true.strategies]
     lengths = [
-        same(f"min O({server + 1})", f"{printed:g}", f"{value:.4g}", round(value, 4) == printed, "", "the least of the set above")
+        compare(
+            f"min O({server + 1})",
+            f"{printed:g}",
+            f"{value:.4g}",
+            round(value, 4) == printed,
+            "",
+            "the least of the set above",
+        )
         for server, (printed, value) in enumerate(zip((0.875, 0.75), least, strict=True))
     ]
     order = ", ".join(f"server {m + 1}" for m in true.player)
     return [
-        same("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12),
-        same("combinations of server 1", "12", str(len(table)), len(table) == 12, "", "<1, 0, 0> fits too"),
+        compare("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12),
+        compare("combinations of server 1", "12", str(len(table)), len(table) == 12, "",
+            "<1, 0, 0> fits too"),
         *sets,
         *lengths,
-        same("order of moves", "server 2, server 1", order, order == "server 2, server 1"),
-        same("total of the second combinations (eq. 15)", "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
-              ", ".join(f"({', '.join(map(str, row))})" for row in amounts.tolist()),
-              amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]]),
-        same("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
-        same("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}", round(float(worth[1]), 1) == -1.2,
-              "eq. 14 as printed", cause),
-        same("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}", round(float(worth[0]), 2) == -1.27,
-              "eq. 14 as printed", cause),
+        compare("order of moves", "server 2, server 1", order, order == "server 2, server 1"),
+        compare("total of the second combinations (eq. 15)", "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
+            ", ".join(f"({', '.join(map(str, row))})" for row in amounts.tolist()),
+            amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]]),
+        compare("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
+        compare("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}",
+            round(float(worth[1]), 1) == -1.2, "eq. 14 as printed", cause),
+        compare("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}",
+            round(float(worth[0]), 2) == -1.27, "eq. 14 as printed", cause),
         _combinations(instance),
     ]  # fmt: skip
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
-    """Each player's utility at alpha 2, in the order of moves, with sum |x| in place of both roots of sums in eq. 14."""
+    """Each player's utility at alpha 2, in the order of moves, with sum |x| in place of both roots
+    of sums in eq. 14.
+    """
     due = np.array(fair.due, dtype=float)
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
     worth = []
@@ -90,20 +109,29 @@ def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list
     return worth
 
 
-def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
-    """The game tree of fig. 3 on the printed strategy sets: best replies, equilibrium, and the tree drawn; nothing is random."""
+@experiment
+def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
+    """The game tree of fig. 3 on the printed strategy sets: best replies, equilibrium, and the tree
+    drawn; nothing is random.
+    """
     game = with_strategies(game_of(paper_example(rng=np.random.default_rng(seed)), eta=3), PRINTED)
     tree = game_tree(game)
     names = [
-        {tuple(row): letter for row, letter in zip(game.moves(place).combination.tolist(), LETTERS[place], strict=True)}
+        {
+            tuple(row): letter
+            for row, letter in zip(
+                game.moves(place).combination.tolist(), LETTERS[place], strict=True
+            )
+        }
         for place in range(2)
     ]
     printed = {"a": "f", "b": "e", "c": "e"}
-    found: list[Finding | Picture] = []
     for child in tree.successors(0):
         move = names[0][tuple(tree.nodes[child]["action"])]
         reply = names[1][tuple(tree.nodes[_played(tree, child)]["action"])]
-        found.append(same(f"best reply of server 1 to {move}", printed[move], reply, reply == printed[move]))
+        yield compare(
+            f"best reply of server 1 to {move}", printed[move], reply, reply == printed[move]
+        )
     path = equilibrium_path(tree)
     play = [names[place][tuple(tree.nodes[node]["action"])] for place, node in enumerate(path[1:])]
     payoffs = tree.nodes[path[-1]]["payoffs"]
@@ -112,21 +140,40 @@ def figure_3(*, seed: int = 0) -> list[Finding | Picture]:
     for leaf in leaves:
         parent = next(iter(tree.predecessors(leaf)))
         first, second = (tuple(tree.nodes[node]["action"]) for node in (parent, leaf))
-        rows.append((names[0][first], names[1][second], *(round(value, 6) for value in tree.nodes[leaf]["payoffs"])))
-    columns = (Column("server 2"), Column("server 1"), Column("U(2)", numeric=True), Column("U(1)", numeric=True))
+        rows.append(
+            (
+                names[0][first],
+                names[1][second],
+                *(round(value, 6) for value in tree.nodes[leaf]["payoffs"]),
+            )
+        )
+    columns = (
+        Column("server 2"),
+        Column("server 1"),
+        Column("U(2)", numeric=True),
+        Column("U(1)", numeric=True),
+    )
     title = "The game tree of the worked example, with its equilibrium path"
-    return [
-        *found,
-        same("equilibrium", "(c, e)", f"({', '.join(play)})", play == ["c", "e"], 
-              f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}"),
-        same("leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"),
-        Drawing(
-            "packing-figure-3", title, lambda: draw_tree(tree, first=1),
-            alt=f"A tree of two moves and {len(leaves)} leaves: server 2 moves first, then server 1. Backward induction plays "
-            f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
-            numbers=Table("packing-figure-3", title, columns, tuple(rows)),
-        ),
-    ]  # fmt: skip
+    yield compare(
+        "equilibrium",
+        "(c, e)",
+        f"({', '.join(play)})",
+        play == ["c", "e"],
+        f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and "
+        f"{payoffs[1]:.4f}",
+    )
+    yield compare(
+        "leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"
+    )
+    yield Drawing(
+        "packing-figure-3",
+        title,
+        lambda: draw_tree(tree, first=1),
+        alt=f"A tree of two moves and {len(leaves)} leaves: server 2 moves first, then "
+        "server 1. Backward induction plays "
+        f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
+        numbers=Table("packing-figure-3", title, columns, tuple(rows)),
+    )
 
 
 @checked
@@ -139,7 +186,8 @@ def theorems(
     size: Annotated[int, AtLeast(1)] = 1,
     alpha: float = 2.0,
 ) -> list[Finding | Picture]:
-    """Random games: how often the claimed properties fail at the equilibrium, and Algorithm 1 is not it.
+    """Random games: how often the claimed properties fail at the equilibrium, and Algorithm 1 is
+    not it.
 
     Parameters
     ----------
@@ -152,7 +200,10 @@ def theorems(
     play_ratio, printed_ratio = [], []
     for _ in range(games):
         instance = _random_game(rng, servers, size)
-        right, printed = fuga(instance, eta=eta, alpha=alpha), fuga_algorithm_1(instance, eta=eta, alpha=alpha)
+        right, printed = (
+            fuga(instance, eta=eta, alpha=alpha),
+            fuga_algorithm_1(instance, eta=eta, alpha=alpha),
+        )
         found = audit(instance, right.solution, eta=eta, alpha=alpha)  # type: ignore[arg-type]
         split += bool(found.below_server_split)
         pooled += bool(found.below_pooled_split)
@@ -160,51 +211,50 @@ def theorems(
         fits += bool(found.still_fits)
         differs += right.certificate["choices"] != printed.certificate["choices"]
         two = _random_game(rng_2, 2, size)
-        pair = (policy(two, eta=eta, alpha=alpha).certificate["choices"] for policy in (fuga, fuga_algorithm_1))
+        pair = (
+            policy(two, eta=eta, alpha=alpha).certificate["choices"]
+            for policy in (fuga, fuga_algorithm_1)
+        )
         differs_2 += next(pair) != next(pair)
         least = found.least_disutility
         if least:
             play_ratio.append(found.disutility / least)
-            printed_ratio.append(metrics(instance, printed.solution, alpha=alpha)["disutility"] / least)  # type: ignore[arg-type]
+            printed_metrics = metrics(instance, printed.solution, alpha=alpha)  # type: ignore[arg-type]
+            printed_ratio.append(printed_metrics["disutility"] / least)
     note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
     return [
-        same("sharing incentive (Theorem 8), 1/s of every server", "always", f"fails in {split / games:.0%}", split == 0, note),
-        same(
-            "sharing incentive (Theorem 8), 1/s of the pool",
-            "always",
-            f"fails in {pooled / games:.0%}",
-            pooled == 0,
-            note,
-            f"the share: of every server it fails in {split / games:.0%}" if not split else "",
-        ),
-        same("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0, f"{note}; envy by amounts held"),
-        same(
-            "Pareto efficient (Theorem 10)",
-            "always",
-            f"one more VM fits in {fits / games:.0%}",
-            fits == 0,
-            note,
-        ),
-        same(
-            "Algorithm 1 finds the SPNE",
-            "always",
-            f"it does not in {differs / games:.0%}",
-            differs == 0,
-            "",
-            f"for three servers or more it is not backward induction: with two it differs in {differs_2 / games:.0%}",
-        ),
-        same("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
-        same("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}", None),
-    ]
+        compare("sharing incentive (Theorem 8), 1/s of every server", "always",
+            f"fails in {split / games:.0%}", split == 0, note),
+        compare("sharing incentive (Theorem 8), 1/s of the pool", "always",
+            f"fails in {pooled / games:.0%}", pooled == 0, note,
+            f"the share: of every server it fails in {split / games:.0%}" if not split else ""),
+        compare("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0,
+            f"{note}; envy by amounts held"),
+        compare("Pareto efficient (Theorem 10)", "always",
+            f"one more VM fits in {fits / games:.0%}", fits == 0, note),
+        compare("Algorithm 1 finds the SPNE", "always", f"it does not in {differs / games:.0%}",
+            differs == 0, "",
+            "for three servers or more it is not backward induction: with two it differs in "
+            f"{differs_2 / games:.0%}"),
+        compare("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
+        compare("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}",
+            None),
+    ]  # fmt: skip
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:
-    """Servers of their own class each, of 4 to 12 units of three resources, `size` times as much, and VMs of 1 to 4."""
+    """Servers of their own class each, of 4 to 12 units of three resources, `size` times as much,
+    and VMs of 1 to 4.
+    """
     while True:
         capacity = size * rng.integers(4, 13, (servers, 3))
         try:
-            return Packing(capacity=capacity, initial=capacity + rng.integers(0, 5, (servers, 3)), servers=np.ones(servers),
-                           demand=rng.integers(1, 5, (3, 3)))  # fmt: skip
+            return Packing(
+                capacity=capacity,
+                initial=capacity + rng.integers(0, 5, (servers, 3)),
+                servers=np.ones(servers),
+                demand=rng.integers(1, 5, (3, 3)),
+            )
         except InvalidInstance:  # a VM that fits no server
             continue
 
@@ -215,27 +265,33 @@ def _played(tree: Any, node: int) -> int:
 
 
 def _combinations(instance: Packing) -> Chart:
-    """What each combination leaves least used on each server (eq. 10), as fig. 2's example ranks them."""
+    """What each combination leaves least used on each server (eq. 10), as fig. 2's example ranks
+    them.
+    """
     series = []
     for server, name in enumerate(("server 1", "server 2")):
         table = pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))
-        value = min_utilization(instance.capacity[server], instance.start[server], table @ instance.demand)
+        value = min_utilization(
+            instance.capacity[server], instance.start[server], table @ instance.demand
+        )
         order = np.lexsort((*table.T[::-1], -value))
         series.append(
-            Series(name, tuple(_angle(table[row].tolist()) for row in order), tuple(value[order].round(6).tolist()), "bars")
+            Series(
+                name,
+                tuple(_angle(table[row].tolist()) for row in order),
+                tuple(value[order].round(6).tolist()),
+                "bars",
+            )
         )
     best = ", ".join(f"{one.name} {one.x[0]} at {one.y[0]:.3g}" for one in series)
     return Chart(
-        "packing-figure-2", "Least utilization of each combination of VMs (eq. 10)", "combination", "least utilization",
+        "packing-figure-2", "Least utilization of each combination of VMs (eq. 10)", "combination",
+        "least utilization",
         tuple(series),
-        alt=f"Bars of the least utilization of every combination that fits each of the two servers; the best: {best}.",
+        alt="Bars of the least utilization of every combination that fits each of the two "
+            f"servers; the best: {best}.",
     )  # fmt: skip
 
 
 def _angle(row: list[int]) -> str:
     return f"<{', '.join(map(str, row))}>"
-
-
-def same(what: str, paper: str, ours: str, holds: bool | None, note: str = "", cause: str = "") -> Finding:
-    """A finding on a claim of the paper; `holds` is None for what it does not say."""
-    return beyond(what, ours, note, paper) if holds is None else claim(what, paper, ours, holds, note, cause)

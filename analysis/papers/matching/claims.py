@@ -1,4 +1,6 @@
-"""The claims of section III.B.3 and 4, each measured or met by a counter-example anyone can check by hand."""
+"""The claims of section III.B.3 and 4, each measured or met by a counter-example anyone can check
+by hand.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from ....instances.problem.rules import AtLeast, checked
 from ....solvers.admission.draft import Draft
 from ...admission.completion import best_completion
 from ...admission.frontier import frontier
-from ..registry import Finding, claim, judged
+from ..registry import Finding, compare
 
 COMPLETION = Admission(
     cores=np.array([[1, 0], [0, 1]]),
@@ -24,9 +26,12 @@ COMPLETION = Admission(
     speed=np.array([[10.1, 10.0], [100.0, 1.0]]),
     length=np.array([2000.0, 99.0]),
     name="completion-counter-example",
-    source="the longest job has the most threads, as section III.B.4 asks, and takes longest on any cores",
+    source="the longest job has the most threads, as section III.B.4 asks, and takes longest "
+    "on any cores",
 )
-"""Two one-core VMs: `proposed` gives the long job the core on which the short one is a hundred times faster."""
+"""Two one-core VMs: `proposed` gives the long job the core on which the short one is a hundred
+times faster.
+"""
 
 _APART = COMPLETION.replace(speed=np.array([[10.1, 10.0], [1.0, 100.0]]))
 """The same, but that the short job is fastest on the other core."""
@@ -51,19 +56,29 @@ STABLE_NOT_UNIQUE = Admission(
 
 
 @checked
-def claims(*, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300) -> list[Finding]:
-    """Stability, utilization, completion time and proportional fairness, as measured or as counter-examples.
+def claims(
+    *, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300
+) -> list[Finding]:
+    """Stability, utilization, completion time and proportional fairness, as measured or as
+    counter-examples.
 
     Parameters
     ----------
     seed : of the instances drawn.
     instances : how many small ones are drawn to look for blocking pairs.
     """
-    return [*_stability(seed, instances), *_utilization(seed, instances), *_completion(), *_fairness(seed)]
+    return [
+        *_stability(seed, instances),
+        *_utilization(seed, instances),
+        *_completion(),
+        *_fairness(seed),
+    ]
 
 
 def unstable(seed: int, instances: int) -> dict[str, int]:
-    """In how many of so many drawn instances (1-4 VMs, 1-6 jobs, 1-3 core types) each scheme has a blocking pair."""
+    """In how many of so many drawn instances (1-4 VMs, 1-6 jobs, 1-3 core types) each scheme has a
+    blocking pair.
+    """
     found = dict.fromkeys(SCHEMES, 0)
     for one in _drawn(seed, instances):
         for name, policy in functions("admission", *SCHEMES).items():
@@ -72,9 +87,11 @@ def unstable(seed: int, instances: int) -> dict[str, int]:
 
 
 def uses_most(instance: Admission) -> tuple[int, int]:
-    """Iterations of `proposed` in which the condition on utilization holds, and in how many of them the most is used.
+    """Iterations of `proposed` in which the condition on utilization holds, and in how many of them
+    the most is used.
 
-    The condition: the VM the job prefers has at least as many free cores as the job can use, or as any other VM has.
+    The condition: the VM the job prefers has at least as many free cores as the job can use, or as
+    any other VM has.
     """
     draft = Draft(instance)
     held = used_most = 0
@@ -100,15 +117,15 @@ def _stability(seed: int, instances: int) -> list[Finding]:
     other = frontier(STABLE_NOT_UNIQUE)[0]
     ours = float(job_speeds(STABLE_NOT_UNIQUE, proposed(STABLE_NOT_UNIQUE)).sum())
     return [
-        Finding(
-            "III.B.3: the proposed matching is stable", "stable", f"{found['proposed']} of {instances} with a blocking pair",
-            judged(found["proposed"] == 0), "a theorem: every VM ranks the jobs alike",
-        ),
-        Finding("instances with a blocking pair", "", f"of {instances}: {text}", "not in the paper", "1-4 VMs, 1-6 jobs"),
-        Finding(
-            "most total speed without a blocking pair", "", f"{other.total_speed:g}, proposed {ours:g}", "not in the paper",
-            "one VM, two jobs: a VM that chooses which cores a job gets has other stable assignments",
-        ),
+        compare("III.B.3: the proposed matching is stable", "stable",
+            f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
+            "a theorem: every VM ranks the jobs alike"),
+        compare("instances with a blocking pair", "", f"of {instances}: {text}", None,
+            "1-4 VMs, 1-6 jobs"),
+        compare("most total speed without a blocking pair", "",
+            f"{other.total_speed:g}, proposed {ours:g}", None,
+            "one VM, two jobs: a VM that chooses which cores a job gets has other stable "
+            "assignments"),
     ]  # fmt: skip
 
 
@@ -117,15 +134,12 @@ def _utilization(seed: int, instances: int) -> list[Finding]:
     used = int(proposed(UTILIZATION).cores.sum())
     conditions, _ = uses_most(UTILIZATION)
     return [
-        Finding(
-            "III.B.4: utilization is maximal in every iteration under its condition", "maximal",
-            f"in {most} of {held} iterations under the condition", judged(most == held),
-            "of that iteration's job",
-        ),
-        Finding(
-            "the same, all iterations together", "", f"{used} of 7 cores, 7 are possible", "not in the paper",
-            f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs of 3, 2, 2 threads",
-        ),
+        compare("III.B.4: utilization is maximal in every iteration under its condition", "maximal",
+            f"in {most} of {held} iterations under the condition", most == held,
+            "of that iteration's job"),
+        compare("the same, all iterations together", "", f"{used} of 7 cores, 7 are possible", None,
+            f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs "
+            "of 3, 2, 2 threads"),
     ]  # fmt: skip
 
 
@@ -134,13 +148,16 @@ def _completion() -> list[Finding]:
     cause = "both jobs are fastest on the same core, and the one with more threads chooses first"
     cause += f": where they are not, proposed takes {apart:.4g}, best {least:.4g}"
     return [
-        claim(
-            "III.B.4: least total completion time when jobs with more threads take longer", "least",
-            f"proposed {ours:.4f}, best {best:.4f}", ours <= best * (1 + 1e-9),
-            "two one-core VMs; lengths 2000 (2 threads, speeds 10.1 and 10) and 99 (1 thread, speeds 100 and 1)",
+        compare(
+            "III.B.4: least total completion time when jobs with more threads take longer",
+            "least",
+            f"proposed {ours:.4f}, best {best:.4f}",
+            ours <= best * (1 + 1e-9),
+            "two one-core VMs; lengths 2000 (2 threads, speeds 10.1 and 10) and 99 (1 thread, "
+            "speeds 100 and 1)",
             cause if apart <= least * (1 + 1e-9) else "",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _times(instance: Admission) -> tuple[float, float]:
@@ -167,21 +184,19 @@ def _fairness(seed: int) -> list[Finding]:
     time, apart = _time(COMPLETION), _time(_APART)
     alone = length / np.array([_alone(j, COMPLETION.cores) for j in range(COMPLETION.jobs)])
     return [
-        Finding(
-            "III.B.4: the longer job gains more from a factor f", "always", f"in {int((gain_long > gain_short).sum())} of 1000",
-            judged(bool((gain_long > gain_short).all())), "",
-        ),
-        claim(
-            "III.B.4: tau = dtau (1 - 1/f)", "as printed", f"off by up to {printed:.1f}", printed < 1e-6,
-            "the line after it divides, as it should", f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}",
-        ),
-        claim(
-            "III.B.4: shorter jobs will not take very long", "a fair amount of processing power",
-            f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one {time[0]:.1f}, alone {alone[0]:.1f}",
-            float(time[1] / alone[1]) < 2,
+        compare("III.B.4: the longer job gains more from a factor f", "always",
+            f"in {int((gain_long > gain_short).sum())} of 1000",
+            bool((gain_long > gain_short).all())),
+        compare("III.B.4: tau = dtau (1 - 1/f)", "as printed", f"off by up to {printed:.1f}",
+            printed < 1e-6, "the line after it divides, as it should",
+            f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}"),
+        compare("III.B.4: shorter jobs will not take very long",
+            "a fair amount of processing power",
+            f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one "
+            f"{time[0]:.1f}, alone {alone[0]:.1f}", float(time[1] / alone[1]) < 2,
             "the instance of the completion time: 100 times as long as on its own",
-            f"both jobs are fastest on the same core: where they are not, the short one takes {apart[1]:g}",
-        ),
+            "both jobs are fastest on the same core: where they are not, the short one takes "
+            f"{apart[1]:g}"),
     ]  # fmt: skip
 
 
@@ -195,5 +210,9 @@ def _drawn(seed: int, instances: int) -> list[Admission]:
     for k in range(instances):
         rng = np.random.default_rng([seed, k])
         machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (4, 6, 3))
-        found.append(uniform(machines=machines, jobs=jobs, types=types, cores=3, threads=4, speed=10.0, rng=rng))
+        found.append(
+            uniform(
+                machines=machines, jobs=jobs, types=types, cores=3, threads=4, speed=10.0, rng=rng
+            )
+        )
     return found

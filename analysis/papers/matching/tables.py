@@ -1,8 +1,11 @@
-"""The tables of Hines and Romano, with the optimum's column the paper never had, and its claims one by one."""
+"""The tables of Hines and Romano, with the optimum's column the paper never had, and its claims one
+by one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,7 +20,8 @@ from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
 from ...admission.metrics import metrics
 from ...report.picture import Chart, HeatMap, Picture, Series
-from ..registry import Finding, Verdict, judged
+from ..charts import chart
+from ..registry import Finding, Verdict, compare, experiment
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -59,10 +63,14 @@ WORDS = {
 }
 
 LEVEL_SPEED, LEVEL_POINTS = 0.15, 5.0
-"""A level holds when the speed is within 15 %, a percentage within 5 points, for each of the four schemes."""
+"""A level holds when the speed is within 15 %, a percentage within 5 points, for each of the four
+schemes.
+"""
 
 EQUAL_SPEED, EQUAL_POINTS = 0.01, 0.5
-"""In an ordering two schemes that differ by less, in speed (relative) or in points, are not told apart."""
+"""In an ordering two schemes that differ by less, in speed (relative) or in points, are not told
+apart.
+"""
 
 
 Ranges = Literal["entries", "simulation", "most"]
@@ -76,10 +84,11 @@ NUMBER = {"I": "II", "II": "III", "III": "IV"}
 
 SHARES = ("assigned", "threads_used", "cores_used", "resource_score")
 
+# fmt: off
 SAID: dict[str, tuple[tuple[str, str, Callable[[Figures], bool]], ...]] = {
     "I": (
         ("SM against the others on threads, cores and resource score", "worse",
-         lambda f: all(_least(f[metric]) == "SM" for metric in ("threads_used", "cores_used", "resource_score"))),
+         lambda f: all(_least(f[metric]) == "SM" for metric in SHARES[1:])),
         ("DA2 and proposed", "perform similarly",
          lambda f: all(_near(f[metric]["DA2"], f[metric]["proposed"]) for metric in SHARES)),
         ("DA1 on threads used and resource score", "better than the others",
@@ -90,87 +99,57 @@ SAID: dict[str, tuple[tuple[str, str, Callable[[Figures], bool]], ...]] = {
         ("DA2 on every metric", "as well as or better than the others",
          lambda f: all(_near(row["DA2"], row[_best(row)]) for row in f.values())),
         ("proposed and DA1 but for resource score and speed", "similar",
-         lambda f: all(_near(f[metric]["proposed"], f[metric]["DA1"]) for metric in ("assigned", "threads_used", "cores_used"))),
-        ("proposed against DA1 on speed", "better", lambda f: f["speed_score"]["proposed"] > f["speed_score"]["DA1"]),
+         lambda f: all(_near(f[metric]["proposed"], f[metric]["DA1"]) for metric in SHARES[:3])),
+        ("proposed against DA1 on speed", "better",
+         lambda f: f["speed_score"]["proposed"] > f["speed_score"]["DA1"]),
         ("proposed against DA1 on resource score", "worse",
          lambda f: f["resource_score"]["proposed"] < f["resource_score"]["DA1"]),
         ("SM and DA1 but for jobs assigned", "similar",
-         lambda f: all(_near(f[metric]["SM"], f[metric]["DA1"]) for metric in ("threads_used", "cores_used", "resource_score"))),
+         lambda f: all(_near(f[metric]["SM"], f[metric]["DA1"]) for metric in SHARES[1:])),
     ),
     "III": (
         ("DA2 on all but jobs assigned and resource score", "the best",
-         lambda f: all(_best(f[metric]) == "DA2" for metric in ("speed_score", "threads_used", "cores_used"))),
+         lambda f: all(_best(f[metric]) == "DA2"
+                       for metric in ("speed_score", "threads_used", "cores_used"))),
         ("DA1 on jobs assigned and resource score", "the best",
          lambda f: _best(f["assigned"]) == _best(f["resource_score"]) == "DA1"),
         ("proposed", "between DA1 and DA2",
-         lambda f: all(min(row["DA1"], row["DA2"]) <= row["proposed"] <= max(row["DA1"], row["DA2"]) for row in f.values())),
-        ("SM", "worse than the others on average", lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2),
+         lambda f: all(min(row["DA1"], row["DA2"]) <= row["proposed"] <= max(row["DA1"], row["DA2"])
+                       for row in f.values())),
+        ("SM", "worse than the others on average",
+         lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2),
     ),
-}  # fmt: skip
-"""Sections IV.A to C: what is compared, what is said, and the test of it; "similar" is within `LEVEL_POINTS` points."""
-
+}
+"""Sections IV.A to C: what is compared, what is said, and the test of it; "similar" is within
+`LEVEL_POINTS` points.
+"""
 
 SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
     ("DA1 on speed", "the slowest", lambda f: _least(f["speed_score"]) == "DA1"),
     ("DA1 on resource score and jobs assigned", "usually the highest or second highest",
-     lambda f: all(sorted(f[metric].values())[-2] <= f[metric]["DA1"] for metric in ("resource_score", "assigned"))),
+     lambda f: all(sorted(f[metric].values())[-2] <= f[metric]["DA1"]
+                   for metric in ("resource_score", "assigned"))),
     ("proposed on cores used", "as good as DA2, better than SM and DA1",
-     lambda f: _near(f["cores_used"]["proposed"], f["cores_used"]["DA2"])
-     and f["cores_used"]["proposed"] > max(f["cores_used"]["SM"], f["cores_used"]["DA1"])),
-)  # fmt: skip
+     lambda f: (_near((row := f["cores_used"])["proposed"], row["DA2"])
+                and row["proposed"] > max(row["SM"], row["DA1"]))),
+)
+# fmt: on
 """Section IV.D, of all three comparisons."""
-
-
-def table_ii(
-    *,
-    seed: int = 0,
-    simulations: int = 500,
-    optima: int = 20,
-    time_limit: float = 3.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table II, comparison I: see `table`."""
-    return table("I", seed, simulations, optima, time_limit, ranges, resource)
-
-
-def table_iii(
-    *,
-    seed: int = 0,
-    simulations: int = 100,
-    optima: int = 10,
-    time_limit: float = 6.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table III, comparison II: see `table`."""
-    return table("II", seed, simulations, optima, time_limit, ranges, resource)
-
-
-def table_iv(
-    *,
-    seed: int = 0,
-    simulations: int = 100,
-    optima: int = 20,
-    time_limit: float = 3.0,
-    ranges: Ranges = "entries",
-    resource: Resource = "empty",
-) -> list[Finding | Picture]:
-    """Table IV, comparison III: see `table`."""
-    return table("III", seed, simulations, optima, time_limit, ranges, resource)
 
 
 @checked
 def table(
     comparison: Comparison,
-    seed: Annotated[int, AtLeast(0)],
-    simulations: Annotated[int, AtLeast(1)],
-    optima: Annotated[int, AtLeast(0)],
-    time_limit: float,
-    ranges: Ranges,
-    resource: Resource,
+    *,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    simulations: Annotated[int, AtLeast(1)] = 100,
+    optima: Annotated[int, AtLeast(0)] = 20,
+    time_limit: float = 3.0,
+    ranges: Ranges = "entries",
+    resource: Resource = "empty",
 ) -> list[Finding | Picture]:
-    """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum on the first of them.
+    """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum
+    on the first of them.
 
     Parameters
     ----------
@@ -178,31 +157,50 @@ def table(
     seed : simulation k draws its instance with the generator seeded (seed, k).
     simulations : how many.
     optima : on how many of them, the first ones, the optimum is worked out.
-    time_limit : seconds for each; where that is too little, what is said of the optimum is said of the best answer found,
-        and shares of the optimum are shares of the proved bound.
-    ranges : how Table I's largest numbers of cores and threads are read: they bound every entry ("entries"), are drawn once a
-        simulation and bound its entries ("simulation"), or are what every type of cores has ("most", cores only).
-    resource : what a job's speed is compared with in the resource score: that on its VM when it is empty ("empty"), or all its
-        threads on its fastest type of cores ("fastest"). The paper says it in words only.
+    time_limit : seconds for each; where that is too little, what is said of the optimum is said of
+        the best answer found, and shares of the optimum are shares of the proved bound.
+    ranges : how Table I's largest numbers of cores and threads are read: they bound every entry
+        ("entries"), are drawn once a simulation and bound its entries ("simulation"), or are what
+        every type of cores has ("most", cores only).
+    resource : what a job's speed is compared with in the resource score: that on its VM when it is
+        empty ("empty"), or all its threads on its fastest type of cores ("fastest"). The paper says
+        it in words only.
 
     Raises
     ------
     InvalidOption
         An option out of range.
     """
-    draws = [_drawn(comparison, ranges, np.random.default_rng([seed, k])) for k in range(simulations)]
-    rows = {scheme: [_measured(one, POLICIES[scheme](one), resource) for one in draws] for scheme in SCHEMES}
-    ours = {name: [_mean(rows[scheme], name) for scheme in SCHEMES] for name in WORDS if name != "change"}
+    draws = [
+        _drawn(comparison, ranges, np.random.default_rng([seed, k])) for k in range(simulations)
+    ]
+    rows = {
+        scheme: [_measured(one, POLICIES[scheme](one), resource) for one in draws]
+        for scheme in SCHEMES
+    }
+    ours = {
+        name: [_mean(rows[scheme], name) for scheme in SCHEMES]
+        for name in WORDS
+        if name != "change"
+    }
     ours["change"] = [100 * (value / ours["speed_score"][0] - 1) for value in ours["speed_score"]]
     best, shares, lines = _optima(draws[:optima], rows, time_limit)
     printed = PRINTED[comparison]
-    findings = [_finding(name, printed[name], ours[name], best.get(name), len(draws[:optima])) for name in WORDS]
+    findings = [
+        _finding(name, printed[name], ours[name], best.get(name), len(draws[:optima]))
+        for name in WORDS
+    ]
     return [
         *findings,
         *words(comparison, printed, ours),
         *lines,
         *_pictures(comparison, printed, ours, shares),
     ]
+
+
+table_ii = partial(table, "I", simulations=500)
+table_iii = partial(table, "II", optima=10, time_limit=6.0)
+table_iv = partial(table, "III")
 
 
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
@@ -228,49 +226,78 @@ _RANGED = ("machines", "jobs", "types", "cores", "threads")
 
 
 @checked
-def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0) -> list[Finding | Picture]:
-    """The frontier of total speed against blocking pairs on a small instance, every point proved or with its bound.
+@experiment
+def frontier_table(
+    *, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0
+) -> Iterator[Finding | Picture]:
+    """The frontier of total speed against blocking pairs on a small instance, every point proved or
+    with its bound.
 
     Parameters
     ----------
     seed : of the instance: 8 jobs, 3 VMs, 2 core types.
     time_limit : seconds in all.
     """
-    one = uniform(machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed))
+    one = uniform(
+        machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed)
+    )
     schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
     points = frontier(one, time_limit=time_limit)
-    findings: list[Finding | Picture] = [
-        Finding(
-            f"at most {point.blocking_pairs} blocking pairs", "", f"total speed {point.total_speed:.2f}", "not in the paper",
+    yield from [
+        compare(
+            f"at most {point.blocking_pairs} blocking pairs",
+            "",
+            f"total speed {point.total_speed:.2f}",
+            None,
             "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}",
         )
         for point in points
-    ]  # fmt: skip
+    ]
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
-        findings.append(Finding(name, "", text, "not in the paper"))
-    best = Series("most possible", tuple(point.blocking_pairs for point in points), tuple(point.total_speed for point in points),
-                  "step", strong=True)  # fmt: skip
-    clouds = (Series(name, (row["blocking_pairs"],), (row["total_speed"],), "points") for name, row in schemes.items())
+        yield compare(name, "", text, None)
+    best = Series(
+        "most possible",
+        tuple(point.blocking_pairs for point in points),
+        tuple(point.total_speed for point in points),
+        "step",
+        strong=True,
+    )
+    clouds = (
+        Series(name, (row["blocking_pairs"],), (row["total_speed"],), "points")
+        for name, row in schemes.items()
+    )
     least, most = points[0], points[-1]
     alt = (
-        f"The most total speed against blocking pairs, from {least.total_speed:.1f} with {least.blocking_pairs} to "
-        f"{most.total_speed:.1f} with {most.blocking_pairs}; the four schemes as points on or below the line."
+        f"The most total speed against blocking pairs, from {least.total_speed:.1f} with "
+        f"{least.blocking_pairs} to "
+        f"{most.total_speed:.1f} with {most.blocking_pairs}; the four schemes as points on or "
+        "below the line."
     )
     title = "Total speed against blocking pairs, 8 jobs on 3 VMs"
-    return [*findings, Chart("admission-frontier", title, "blocking pairs at most", "total speed", (best, *clouds), alt)]
+    yield Chart(
+        "admission-frontier",
+        title,
+        "blocking pairs at most",
+        "total speed",
+        (best, *clouds),
+        alt,
+    )
 
 
-def words(comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]) -> list[Finding]:
-    """What sections IV.A to D say of a comparison in words, on our figures, and whether the printed table bears it out."""
-    found = []
+@experiment
+def words(
+    comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]
+) -> Iterator[Finding]:
+    """What sections IV.A to D say of a comparison in words, on our figures, and whether the printed
+    table bears it out.
+    """
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = holds(_by_scheme(ours)), holds(_by_scheme(printed))
         note = "on the figures above"
         note += "; the printed ones do not bear it out" if here and not there else ""
         cause = "" if here or there else "the printed figures do not bear it out either"
-        found.append(Finding(what, claim, "holds" if here else "does not hold", judged(here), note, cause))
-    return found
+        yield compare(what, claim, "holds" if here else "does not hold", here, note, cause)
 
 
 def _by_scheme(rows: Mapping[str, Sequence[float]]) -> Figures:
@@ -282,7 +309,9 @@ def _least(row: Mapping[str, float]) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    """Whether two figures are as good as equal: in points, and scores (from a few hundred on) by a share."""
+    """Whether two figures are as good as equal: in points, and scores (from a few hundred on) by a
+    share.
+    """
     return abs(one - other) <= max(LEVEL_POINTS, EQUAL_SPEED * abs(other))
 
 
@@ -296,56 +325,64 @@ def _pictures(
     ours: Mapping[str, Sequence[float]],
     optimum: Mapping[str, Sequence[float]],
 ) -> list[Picture]:
-    """The speed scores as bars, where the shares of the table differ, and how near each scheme comes to the optimum."""
+    """The speed scores as bars, where the shares of the table differ, and how near each scheme
+    comes to the optimum.
+    """
     name = f"admission-table-{NUMBER[comparison].lower()}"
     title = f"Comparison {comparison} (Table {NUMBER[comparison]})"
-    bars = [
-        Series("printed", SCHEMES, tuple(printed["speed_score"]), "bars"),
-        Series("here", SCHEMES, tuple(ours["speed_score"]), "bars"),
-    ]
-    said = ", ".join(
-        f"{s} {p:.0f} and {o:.0f}" for s, p, o in zip(SCHEMES, printed["speed_score"], ours["speed_score"], strict=True)
-    )
+    speed = {"printed": printed["speed_score"], "here": ours["speed_score"]}
+    label = "average speed score"
     shares = [metric for metric in WORDS if metric not in ("speed_score", "change")]
-    apart = {metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)] for metric in shares}
+    apart = {
+        metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)]
+        for metric in shares
+    }
     metric, scheme = max(
-        ((m, place) for m in shares for place in range(len(SCHEMES))), key=lambda cell: abs(apart[cell[0]][cell[1]])
+        ((m, place) for m in shares for place in range(len(SCHEMES))),
+        key=lambda cell: abs(apart[cell[0]][cell[1]]),
     )
     return [
-        Chart(
-            f"{name}-speed", f"{title}: average speed score", "scheme", "average speed score", tuple(bars),
-            alt=f"Bars of the average speed score, printed and here: {said}.",
-        ),
+        chart(f"{name}-speed", f"{title}: {label}", "scheme", label, speed, x=SCHEMES),
         HeatMap(
-            f"{name}-shares", f"{title}: shares, here less printed", "scheme", "share", SCHEMES, tuple(WORDS[m] for m in shares),
-            tuple(tuple(round(value, 3) for value in apart[m]) for m in shares), "points", center=0.0,
-            alt=f"Heat map of our percentages less the printed ones; farthest apart: {WORDS[metric]} of {SCHEMES[scheme]}, "
+            f"{name}-shares",
+            f"{title}: shares, here less printed",
+            "scheme",
+            "share",
+            SCHEMES,
+            tuple(WORDS[m] for m in shares),
+            tuple(tuple(round(value, 3) for value in apart[m]) for m in shares),
+            "points",
+            center=0.0,
+            alt="Heat map of our percentages less the printed ones; farthest apart: "
+            f"{WORDS[metric]} of {SCHEMES[scheme]}, "
             f"{apart[metric][scheme]:+.1f} points.",
         ),
         *([] if not optimum else [_near_optimum(name, title, optimum)]),
-    ]  # fmt: skip
+    ]
 
 
 def _near_optimum(name: str, title: str, optimum: Mapping[str, Sequence[float]]) -> Chart:
     """Each scheme's total speed over the proved bound on the optimum, simulation by simulation."""
-    mean = [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES]
-    worst = [100 * min(optimum[scheme]) for scheme in SCHEMES]
-    words = ", ".join(f"{scheme} {value:.0f} %" for scheme, value in zip(SCHEMES, mean, strict=True))
-    return Chart(
-        f"{name}-optimum", f"{title}: total speed over the optimum", "scheme", "share of the optimum's bound [%]",
-        (Series("mean", SCHEMES, tuple(mean), "bars"), Series("worst simulation", SCHEMES, tuple(worst), "bars")),
-        alt=f"Bars of each scheme's total speed as a share of the proved bound on the optimum, mean and worst of "
-        f"{len(optimum['SM'])} simulations. Means: {words}.",
-    )  # fmt: skip
+    rows = {
+        "mean": [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES],
+        "worst simulation": [100 * min(optimum[scheme]) for scheme in SCHEMES],
+    }
+    title, label = f"{title}: total speed over the optimum", "share of the optimum's bound [%]"
+    words = f"Over {len(optimum['SM'])} simulations."
+    return chart(f"{name}-optimum", title, "scheme", label, rows, x=SCHEMES, words=words)
 
 
 def _optima(
     draws: Sequence[Admission], rows: dict[str, list[dict[str, float]]], time_limit: float
 ) -> tuple[dict[str, float], dict[str, list[float]], list[Finding]]:
-    """The optimum's mean metrics on these instances, and what share of the proved bound each scheme reaches on them."""
+    """The optimum's mean metrics on these instances, and what share of the proved bound each scheme
+    reaches on them.
+    """
     if not draws:
         return {}, {}, []
-    optimal(uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns")  # compiles outside the clock
+    optimal(
+        uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns"
+    )  # compiles outside the clock
     measured, bounds, gaps = [], [], []
     for one in draws:
         outcome = optimal(one, time_limit=time_limit)
@@ -360,32 +397,44 @@ def _optima(
     base = _mean(rows["SM"][: len(draws)], "speed_score")
     best["change"] = 100 * (best["speed_score"] / base - 1)
     shares = {
-        scheme: [row["total_speed"] / bound for row, bound in zip(rows[scheme], bounds, strict=False)] for scheme in SCHEMES
+        scheme: [
+            row["total_speed"] / bound for row, bound in zip(rows[scheme], bounds, strict=False)
+        ]
+        for scheme in SCHEMES
     }
     text = " / ".join(f"{100 * np.mean(shares[scheme]):.1f}" for scheme in SCHEMES)
     worst = " / ".join(f"{100 * np.min(shares[scheme]):.1f}" for scheme in SCHEMES)
     proved = sum(gap <= 1e-9 for gap in gaps)
-    note = f"first {len(draws)} simulations; {proved} optima proved, gap of the others at most {100 * max(gaps):.2f} %"
-    blocking = " / ".join(f"{_mean(rows[scheme][: len(draws)], 'blocking_pairs'):.1f}" for scheme in SCHEMES)
+    note = (
+        f"first {len(draws)} simulations; {proved} optima proved, gap of the others at "
+        f"most {100 * max(gaps):.2f} %"
+    )
+    blocking = " / ".join(
+        f"{_mean(rows[scheme][: len(draws)], 'blocking_pairs'):.1f}" for scheme in SCHEMES
+    )
     blocking += f"; optimum {_mean(measured, 'blocking_pairs'):.1f}"
     return (
         best,
         shares,
         [
-            Finding("total speed, mean share of the optimum [%]", "", text, "not in the paper", note),
-            Finding("the same, worst simulation [%]", "", worst, "not in the paper", note),
-            Finding("blocking pairs, mean", "", blocking, "not in the paper", f"first {len(draws)} simulations"),
+            compare("total speed, mean share of the optimum [%]", "", text, None, note),
+            compare("the same, worst simulation [%]", "", worst, None, note),
+            compare("blocking pairs, mean", "", blocking, None, f"first {len(draws)} simulations"),
         ],
     )
 
 
-def _finding(name: str, printed: Sequence[float], ours: Sequence[float], best: float | None, optima: int) -> Finding:
+def _finding(
+    name: str, printed: Sequence[float], ours: Sequence[float], best: float | None, optima: int
+) -> Finding:
     speed = name == "speed_score"
     verdict, note = _judged(printed, ours, speed)
     text = " / ".join(_figure(value, speed) for value in ours)
     if best is not None:
         text += f"; optimum {_figure(best, speed)} (first {optima})"
-    return Finding(WORDS[name], " / ".join(_figure(value, speed) for value in printed), text, verdict, note)
+    return compare(
+        WORDS[name], " / ".join(_figure(value, speed) for value in printed), text, verdict, note
+    )
 
 
 def _judged(printed: Sequence[float], ours: Sequence[float], speed: bool) -> tuple[Verdict, str]:
@@ -405,10 +454,15 @@ def _judged(printed: Sequence[float], ours: Sequence[float], speed: bool) -> tup
             size = f"{100 * abs(apart / here[b]):.1f} %" if speed else f"{abs(apart):.1f} points"
             text = f"{SCHEMES[a]} {'above' if apart > 0 else 'below'} {SCHEMES[b]} here by {size}"
             (wrong if abs(apart) > least and abs(said) > told else close).append(text)
-    words = ["levels hold" if levels.all() else f"levels off: {', '.join(np.array(SCHEMES)[~levels])}"]
+    words = [
+        "levels hold" if levels.all() else f"levels off: {', '.join(np.array(SCHEMES)[~levels])}"
+    ]
     words.append("ordering off: " + ", ".join(wrong) if wrong else "ordering holds")
-    if close:  # contradicted, but by so little, here or in the paper, that the draws do not tell the two apart
-        words.append(f"{'and' if wrong else 'but for'} {', '.join(close)}, too little to tell them apart")
+    # contradicted, but by so little, here or in the paper, that the draws do not tell the two apart
+    if close:
+        words.append(
+            f"{'and' if wrong else 'but for'} {', '.join(close)}, too little to tell them apart"
+        )
     if wrong or not levels.all():
         return "differs", "; ".join(words)
     return ("undecided" if close else "reproduced"), "; ".join(words)
@@ -417,7 +471,9 @@ def _judged(printed: Sequence[float], ours: Sequence[float], speed: bool) -> tup
 def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
     """Mean over the simulations where it is defined, shares in percent."""
     values = [row[name] for row in rows if name in row]
-    return float(np.mean(values)) * (1.0 if name in ("speed_score", "total_speed", "blocking_pairs") else 100.0)
+    return float(np.mean(values)) * (
+        1.0 if name in ("speed_score", "total_speed", "blocking_pairs") else 100.0
+    )
 
 
 def _figure(value: float, speed: bool) -> str:

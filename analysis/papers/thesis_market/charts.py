@@ -1,4 +1,6 @@
-"""The pictures of thesis section 3.1.2 and figs. 3.11 to 3.13, from the numbers of the experiments."""
+"""The pictures of thesis section 3.1.2 and figs. 3.11 to 3.13, from the numbers of the
+experiments.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ....instances.market.instance import Floats, Integers
-from ...report.picture import Chart, HeatMap, Series
+from ...report.picture import Chart, HeatMap
+from ..charts import chart
 
 Table = Mapping[int, Mapping[str, float]]
 """Number of users -> mechanism -> value."""
@@ -15,15 +18,22 @@ Table = Mapping[int, Mapping[str, float]]
 
 def shares_chart(cores: Floats, entitled: float) -> Chart:
     """Section 3.1.2: what a work-conserving policy leaves of equal entitlements."""
-    users = ("Alice", "Bob")
-    got = (float(cores[:2].sum()), float(cores[2:].sum()))
-    alt = f"Alice and Bob are entitled to {entitled:g} cores each; Alice gets {got[0]:g} and Bob {got[1]:g}."
-    series = (Series("entitled to", users, (entitled, entitled), "bars"), Series("gets", users, got, "bars"))
-    return Chart("market-section-3.1.2", "Cores under a work-conserving policy", "user", "cores on both servers", series, alt)
+    rows = {
+        "entitled to": {"Alice": entitled, "Bob": entitled},
+        "gets": {"Alice": float(cores[:2].sum()), "Bob": float(cores[2:].sum())},
+    }
+    title = "Cores under a work-conserving policy"
+    return chart("market-section-3.1.2", title, "user", "cores on both servers", rows)
 
 
 def users_chart(
-    name: str, title: str, label: str, table: Table, strong: str, note: str = "", level: float | None = None
+    name: str,
+    title: str,
+    label: str,
+    table: Table,
+    strong: str,
+    note: str = "",
+    level: float | None = None,
 ) -> Chart:
     """A value of every mechanism by number of users (figs. 3.11 and 3.13).
 
@@ -32,15 +42,19 @@ def users_chart(
     strong : the mechanism, or the bound, that is proved.
     level : drawn as a line across, when there is one that matters.
     """
-    sizes = tuple(table)
-    names = list(next(iter(table.values())))
-    series = [Series(each, sizes, tuple(table[n][each] for n in sizes), "line+points", strong=each == strong) for each in names]
-    if level is not None:
-        series.append(Series(f"{level:g}", sizes, (level,) * len(sizes), "line"))
-    last = sizes[-1]
-    words = ", ".join(f"{each} {table[last][each]:.3f}" for each in names)
-    alt = f"{title}, by number of users from {sizes[0]} to {last}. At {last} users: {words}."
-    return Chart(name, title, "users (and servers)", label, tuple(series), alt, x_scale="log", note=note)
+    rows = {each: {n: row[each] for n, row in table.items()} for each in next(iter(table.values()))}
+    return chart(
+        name,
+        title,
+        "users (and servers)",
+        label,
+        rows,
+        style="line+points",
+        strong=[strong],
+        levels={} if level is None else {f"{level:g}": level},
+        x_scale="log",
+        note=note,
+    )
 
 
 def envy_map(mechanism: str, matrix: Floats, group: Integers, index: float) -> HeatMap:
@@ -50,23 +64,30 @@ def envy_map(mechanism: str, matrix: Floats, group: Integers, index: float) -> H
     if index >= 1 - 1e-6:
         words = "Nobody envies anybody"
     else:
-        words = f"User {users[worst[0]]} envies user {users[worst[1]]} most, with an index of {matrix.min():.3f}"
+        words = (
+            f"User {users[worst[0]]} envies user {users[worst[1]]} most, with an index of "
+            f"{matrix.min():.3f}"
+        )
     below = int((matrix < 1 - 1e-6).sum())
     slug = "".join(letter if letter.isalnum() else "-" for letter in mechanism.lower())
     return HeatMap(
-        f"market-figure-3.12-{slug}", f"Envy index under {mechanism}, in the group with the most envy", "envied", "envious",
+        f"market-figure-3.12-{slug}",
+        f"Envy index under {mechanism}, in the group with the most envy", "envied", "envious",
         users, users, tuple(tuple(row) for row in matrix.tolist()), "envy index, 1 is no envy",
-        f"Matrix of the pairwise envy index among {len(users)} users. {words}; {below} of {matrix.size} entries are below 1.",
+        f"Matrix of the pairwise envy index among {len(users)} users. {words}; {below} of "
+        f"{matrix.size} entries are below 1.",
     )  # fmt: skip
 
 
 def envy_bars(index: Mapping[str, float], claimed: float) -> Chart:
-    """The worst pair's index by mechanism, beside what price-anticipating users are said to keep."""
-    names = tuple(index)
-    words = ", ".join(f"{name} {value:.3f}" for name, value in index.items())
-    series = (
-        Series("worst pair", names, tuple(index.values()), "bars"),
-        Series(f"{claimed:g}", names, (claimed,) * len(names), "line"),
+    """The worst pair's index by mechanism, beside what price-anticipating users are said to
+    keep.
+    """
+    return chart(
+        "market-figure-3.12-worst",
+        "Envy index of the worst pair by mechanism",
+        "mechanism",
+        "envy index, 1 is no envy",
+        {"worst pair": index},
+        levels={f"{claimed:g}": claimed},
     )
-    return Chart("market-figure-3.12-worst", "Envy index of the worst pair by mechanism", "mechanism", "envy index, 1 is no envy",
-                 series, f"Bars of the worst pair's envy index, and a line at {claimed:g}: {words}.")  # fmt: skip

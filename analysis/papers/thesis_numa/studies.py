@@ -1,7 +1,10 @@
-"""What the thesis leaves out or only claims: hot data against the proved bound, and one queue against one per processor."""
+"""What the thesis leaves out or only claims: hot data against the proved bound, and one queue
+against one per processor.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +20,9 @@ from ....solvers.numa.simulation import tenth
 from ...numa.metrics import link_power
 from ...numa.sustained import MIXES, sustained_pair
 from ...report.picture import Picture
-from ..registry import Finding, claim
-from .throughput import bar_chart, simulated
+from ..charts import chart
+from ..registry import Finding, compare, experiment
+from .throughput import simulated
 
 DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
 """Where the data is, and the share of the tasks with data there."""
@@ -28,6 +32,7 @@ IDLE = 1e-5
 """A mean wait [s] below which there is hardly a wait to vary: a task takes 40 ms."""
 
 
+@experiment
 def hot_data(
     *,
     seed: int = 0,
@@ -36,8 +41,9 @@ def hot_data(
     tolerance: float = 0.005,
     benchmark: str = "S6",
     refusal_limit: float | None = 100.0,
-) -> list[Finding]:
-    """What each policy sustains with a hot memory and a hot blade, beside the most any placement could; link power too.
+) -> Iterator[Finding]:
+    """What each policy sustains with a hot memory and a hot blade, beside the most any placement
+    could; link power too.
 
     Parameters
     ----------
@@ -45,19 +51,25 @@ def hot_data(
     benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     refusal_limit : offers a task declines at most; None for no limit.
     """
-    findings = []
     for data, hot in DATA:
-        instance = blade_server(benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit)
+        instance = blade_server(
+            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit
+        )
         where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
-        findings += _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
-        findings += _least_power(instance, where, tasks, seed)
-    return findings
+        yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
+        yield from _least_power(instance, where, tasks, seed)
 
 
 def policies(
-    *, seed: int = 0, file: str = "numa/kmeans", tasks: int = 500_000, runs: int = 1, tolerance: float = 0.005
+    *,
+    seed: int = 0,
+    file: str = "numa/kmeans",
+    tasks: int = 500_000,
+    runs: int = 1,
+    tolerance: float = 0.005,
 ) -> list[Finding]:
-    """Of any instance: what each policy sustains from empty and saturated, its p95, and the most of any placement.
+    """Of any instance: what each policy sustains from empty and saturated, its p95, and the most of
+    any placement.
 
     Parameters
     ----------
@@ -71,30 +83,44 @@ def policies(
     for policy in POLICIES:
         run = simulated(instance, policy, tasks, seed)
         words.append(
-            f"{policy} {1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms" if run.stable else f"{policy} -"
+            f"{policy} {1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms"
+            if run.stable
+            else f"{policy} -"
         )
     rate = f"95th percentile of response at {instance.rate:g}/s"
     return [
         *findings,
-        Finding(rate, "", ", ".join(words), "not in the paper", "- where the queue grows"),
+        compare(rate, "", ", ".join(words), None, "- where the queue grows"),
         *_least_power(instance, instance.name or file, tasks, seed),
     ]
 
 
-def _beside_the_bound(instance: Numa, where: str, tasks: int, runs: int, tolerance: float, seed: int) -> list[Finding]:
+def _beside_the_bound(
+    instance: Numa, where: str, tasks: int, runs: int, tolerance: float, seed: int
+) -> Iterator[Finding]:
     """The fluid program's bound, and what each policy and mix sustains."""
     outcome = fluid(instance)
     if outcome.bound is None:
         raise EngineError("the fluid program was not solved")
     uniform = np.allclose(instance.location_share, 1 / instance.processors)
-    note = "all local, which says nothing of placement" if uniform else f"status {outcome.status.value}"
-    findings = [Finding(f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", "not in the paper", note)]
+    note = (
+        "all local, which says nothing of placement"
+        if uniform
+        else f"status {outcome.status.value}"
+    )
+    yield compare(
+        f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", None, note
+    )
     for policy in (*POLICIES, *MIXES):
-        empty, saturated = sustained_pair(instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed)
-        text = f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), {saturated.rate:.0f} from saturated"
+        empty, saturated = sustained_pair(
+            instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
+        )
+        text = (
+            f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), "
+            f"{saturated.rate:.0f} from saturated"
+        )
         width = f"brackets of {empty.failed - empty.rate:.3g}"
-        findings.append(Finding(f"{where}, {policy}: sustained [tasks/s]", "", text, "not in the paper", width))
-    return findings
+        yield compare(f"{where}, {policy}: sustained [tasks/s]", "", text, None, width)
 
 
 def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Finding]:
@@ -105,15 +131,31 @@ def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Find
     words = []
     for policy in POLICIES:
         run = simulated(instance, policy, tasks, seed)
-        words.append(f"{policy} {link_power(instance, run):.2f} W{'' if run.stable else ' (unstable)'}")
+        words.append(
+            f"{policy} {link_power(instance, run):.2f} W{'' if run.stable else ' (unstable)'}"
+        )
     least = f"at least {outcome.bound:.2f} W in the long run; {', '.join(words)}"
-    return [Finding(f"{where}: link power at {instance.rate:g} tasks/s", "", least, "not in the paper", outcome.status.value)]
+    return [
+        compare(
+            f"{where}: link power at {instance.rate:g} tasks/s",
+            "",
+            least,
+            None,
+            outcome.status.value,
+        )
+    ]
 
 
+@experiment
 def queues(
-    *, seed: int = 0, tasks: int = 300_000, benchmark: str = "M10", refusal_limit: float | None = 100.0
-) -> list[Finding | Picture]:
-    """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger variance".
+    *,
+    seed: int = 0,
+    tasks: int = 300_000,
+    benchmark: str = "M10",
+    refusal_limit: float | None = 100.0,
+) -> Iterator[Finding | Picture]:
+    """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger
+    variance".
 
     Parameters
     ----------
@@ -121,29 +163,35 @@ def queues(
     benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     refusal_limit : offers a task declines at most; None for no limit.
     """
-    findings: list[Finding | Picture] = []
     bars: dict[str, dict[str, float]] = {}
     limit = "none" if refusal_limit is None else f"{refusal_limit:g}"
     for rate in (4000.0, 5000.0, 5500.0):
         server: Any = {"benchmark": benchmark, "rate": rate, "refusal_limit": refusal_limit}
         for policy in ("Local", "IP-1", "IP-2"):
-            one, several = (_waits(blade_server(queues=kind, **server), policy, tasks, seed) for kind in ("one", "per-processor"))
+            one, several = (
+                _waits(blade_server(queues=kind, **server), policy, tasks, seed)
+                for kind in ("one", "per-processor")
+            )
             for label, wait in (("one queue", one), ("one queue per processor", several)):
                 bars.setdefault(label, {})[f"{policy}, {rate:g}/s"] = round(1e3 * wait[1], 4)
-            mean, spread = (new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True))
-            findings.append(
-                claim(
-                    f"{policy}, {rate:g}/s: wait of one queue, one per processor", "same mean, larger variance",
-                    f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
-                    f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms ({100 * spread:+.1f} %)",
-                    abs(mean) <= 0.05 and spread > 0, f"{benchmark}, refusal limit {limit}",
-                    f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average" if one[0] < IDLE else "",
-                )
-            )  # fmt: skip
-    apart = [b / a for a, b in zip(*(values.values() for values in bars.values()), strict=True) if a > 0]
-    alt = f"Bars of the wait's deviation: with a queue per processor {min(apart):.2f} to {max(apart):.2f} times that of one."
+            mean, spread = (
+                new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True)
+            )
+            yield compare(
+                f"{policy}, {rate:g}/s: wait of one queue, one per processor",
+                "same mean, larger variance",
+                f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
+                f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms "
+                f"({100 * spread:+.1f} %)",
+                abs(mean) <= 0.05 and spread > 0,
+                f"{benchmark}, refusal limit {limit}",
+                f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average"
+                if one[0] < IDLE
+                else "",
+            )
     title = "Deviation of the wait, one queue against one per processor"
-    return [*findings, bar_chart("numa-queues", title, "policy and arrivals", "standard deviation of the wait [ms]", bars, alt)]
+    label = "standard deviation of the wait [ms]"
+    yield chart("numa-queues", title, "policy and arrivals", label, bars)
 
 
 def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:

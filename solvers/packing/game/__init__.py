@@ -1,1 +1,3 @@
-"""The fairness-utilization game of Xu and Yu (2014): strategies, the extensive game, its exact play, the joint optimum."""
+"""The fairness-utilization game of Xu and Yu (2014): strategies, the extensive game, its exact
+play, the joint optimum.
+"""

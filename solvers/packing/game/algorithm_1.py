@@ -1,4 +1,6 @@
-"""FUGA-algorithm-1: the paper's Algorithm 1, which is not backward induction from three servers on."""
+"""FUGA-algorithm-1: the paper's Algorithm 1, which is not backward induction from three servers
+on.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,13 @@ def fuga_algorithm_1(
     eta: Eta = 5,
     overload: Overload | None = None,
 ) -> Outcome:
-    """Algorithm 1 as printed, its two slips corrected: line 23 assigns selection[i_p], and line 25 starts at i_{p-2}.
+    """Algorithm 1 as printed, its two slips corrected: line 23 assigns selection[i_p], and line 25
+    starts at i_{p-2}.
 
-    The last two servers in the order of moves play their two-player game as if the others held nothing; then, from the third
-    last to the first, each server takes the combination that is best given those already chosen. Its answer is the
-    subgame-perfect equilibrium for one or two servers, and in general not for more (`FUGA` is).
+    The last two servers in the order of moves play their two-player game as if the others held
+    nothing; then, from the third last to the first, each server takes the combination that is best
+    given those already chosen. Its answer is the subgame-perfect equilibrium for one or two
+    servers, and in general not for more (`FUGA` is).
 
     Ties and errors as for `FUGA`. O(servers x eta) after the strategies are listed.
     Source: Xu and Yu (2014), Algorithm 1.
@@ -86,7 +90,14 @@ def reply(space: Space, place: int, total: Integers) -> Integers:
 
 
 def _best(space: Space, place: int, possible: Integers, ends: Integers) -> int:
-    """Which of the player's possible moves is best, given the totals (n, s) they end with; ties lexicographically."""
+    """Which of the player's possible moves is best, given the totals (n, s) they end with; ties
+    lexicographically.
+    """
     worths, moves = space.game.worths, space.moves(place)
     keys = worths.keys(ends)
-    return worths.best(worths.variance(keys), keys, moves.uneven[possible], [moves.squared[a] for a in possible.tolist()])
+    return worths.best(
+        worths.variance(keys),
+        keys,
+        moves.uneven[possible],
+        [moves.squared[a] for a in possible.tolist()],
+    )

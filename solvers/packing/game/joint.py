@@ -1,4 +1,6 @@
-"""joint-optimum: most total utility over the same strategy sets; by CP-SAT, or by dynamic programming over total counts."""
+"""joint-optimum: most total utility over the same strategy sets; by CP-SAT, or by dynamic
+programming over total counts.
+"""
 
 from __future__ import annotations
 
@@ -52,20 +54,21 @@ def joint_optimum(
 ) -> Outcome:
     """The least total disutility of all servers together over the plays of the game, with a bound.
 
-    Total disutility is servers x v + the sum of skewness, the negative of the utilities of eq. 14 added up: what the servers
-    would choose if they acted as one. The ratio of `FUGA`'s disutility to it is the price of anarchy of that play: both choose
-    among the same plays, in which a server stays empty only where caps allow it nothing after the moves before it.
+    Total disutility is servers x v + the sum of skewness, the negative of the utilities of eq. 14
+    added up: what the servers would choose if they acted as one. The ratio of `FUGA`'s disutility
+    to it is the price of anarchy of that play: both choose among the same plays, in which a server
+    stays empty only where caps allow it nothing after the moves before it.
 
     Parameters
     ----------
     alpha : above 1, weighs fairness (eq. 14).
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
-    over : "top", the strategy sets of the game; "all", every combination that fits and the empty one: another game, against
-        which no price of anarchy is measured.
-    engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to 1e-7, any of the optima;
-        "counts", dynamic programming over total counts, exact, the lexicographically smallest of the optima (in the order of
-        moves), for few VM types.
+    over : "top", the strategy sets of the game; "all", every combination that fits and the empty
+        one: another game, against which no price of anarchy is measured.
+    engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to
+        1e-7, any of the optima; "counts", dynamic programming over total counts, exact, the
+        lexicographically smallest of the optima (in the order of moves), for few VM types.
     start : not used: an answer outside the strategy sets would not count.
     most_states : states that engine "counts" may list in all.
 
@@ -79,7 +82,8 @@ def joint_optimum(
     Examples
     --------
     >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "joint-optimum", engine="counts")
+    >>> instance = cotenant.read("packing/paper-example")
+    >>> result = cotenant.solve(instance, "joint-optimum", engine="counts")
     >>> print(result.status, round(result.objective, 3))
     optimal 1.446
     """
@@ -92,10 +96,14 @@ def joint_optimum(
     return _by_cp_sat(game, clock)
 
 
-def least_disutility(game: Game, clock: Clock | None = None, most_states: int = MOST_STATES) -> tuple[float, Integers]:
-    """The least servers x v + skewness over all plays, and the lexicographically smallest play (P, s) that has it.
+def least_disutility(
+    game: Game, clock: Clock | None = None, most_states: int = MOST_STATES
+) -> tuple[float, Integers]:
+    """The least servers x v + skewness over all plays, and the lexicographically smallest play (P,
+    s) that has it.
 
-    By backward dynamic programming over total counts; sums that floats do not tell apart are compared exactly.
+    By backward dynamic programming over total counts; sums that floats do not tell apart are
+    compared exactly.
 
     Raises
     ------
@@ -106,6 +114,7 @@ def least_disutility(game: Game, clock: Clock | None = None, most_states: int = 
     """
     from .kernels import least_totals
 
+    # the levels of total counts, player by player; at the last one all is known
     watch = clock or Clock()
     space, worths, players = Space.of(game), game.worths, game.players
     levels = space.levels(watch, most_states)
@@ -113,8 +122,13 @@ def least_disutility(game: Game, clock: Clock | None = None, most_states: int = 
     value, end = players * worths.variance(levels[-1]), levels[-1]
     mark = np.zeros(len(end), dtype=np.uint64)
     chosen: list[Integers] = []
+    # backwards: each player's best move from every total count before it
     for place in range(players - 1, -1, -1):
-        c, moves, after = int(game.kind[place]), space.moves(place), (levels[place + 1], value, end, mark)
+        c, moves, after = (
+            int(game.kind[place]),
+            space.moves(place),
+            (levels[place + 1], value, end, mark),
+        )
         value, end, mark, choice, doubtful = least_totals(
             levels[place],
             *after,
@@ -132,6 +146,7 @@ def least_disutility(game: Game, clock: Clock | None = None, most_states: int = 
             worths.slack,
             worths.floor,
         )
+        # what floats and marks cannot decide is compared exactly
         for at in doubtful.tolist():
             key = int(levels[place][at])
             a = _first_least(space, levels, chosen, place, key, after)
@@ -143,19 +158,31 @@ def least_disutility(game: Game, clock: Clock | None = None, most_states: int = 
         chosen.insert(0, choice)
         if watch.over and place:
             raise OutOfTime
+    # forwards along the moves chosen
     result = followed(space, levels, chosen)
     return _disutility(game, _by_class(game, result)), result
 
 
 def least_total(game: Game, options: Mapping[str, Any], most_states: int) -> float:
     """The least disutility of the game that `joint_optimum` has these options for, by counts."""
-    return least_disutility(_unrestricted(game, options["overload"]) if options["over"] == "all" else game, None, most_states)[0]
+    return least_disutility(
+        _unrestricted(game, options["overload"]) if options["over"] == "all" else game,
+        None,
+        most_states,
+    )[0]
 
 
 def _first_least(
-    space: Space, levels: list[Integers], chosen: list[Integers], place: int, key: int, after: tuple[npt.NDArray[np.generic], ...]
+    space: Space,
+    levels: list[Integers],
+    chosen: list[Integers],
+    place: int,
+    key: int,
+    after: tuple[npt.NDArray[np.generic], ...],
 ) -> int:
-    """The first of the moves at a key that lead to the least total, by exact comparison of those that floats leave open."""
+    """The first of the moves at a key that lead to the least total, by exact comparison of those
+    that floats leave open.
+    """
     game, moves = space.game, space.moves(place)
     worths = game.worths
     keys, value, end = after[0], after[1], after[2]
@@ -175,22 +202,32 @@ def _first_least(
 
 def _roots(game: Game, choice: Integers, place: int = 0) -> Multiset:
     """The squared skewnesses of the servers that move from a place on."""
-    squares = [dict(zip(map(tuple, entry.combination.tolist()), entry.squared, strict=True)) for entry in game.strategies]
+    squares = [
+        dict(zip(map(tuple, entry.combination.tolist()), entry.squared, strict=True))
+        for entry in game.strategies
+    ]
     return Counter(
-        squares[c].get(tuple(row), game.idle[c]) for c, row in zip(game.kind[place:].tolist(), choice.tolist(), strict=True)
+        squares[c].get(tuple(row), game.idle[c])
+        for c, row in zip(game.kind[place:].tolist(), choice.tolist(), strict=True)
     )
 
 
 def _marks(space: Space) -> tuple[list[npt.NDArray[np.uint64]], list[np.uint64]]:
-    """A 64-bit number for every move's skewness, and for that of idle servers: equal sums of skewness have equal sums of them.
+    """A 64-bit number for every move's skewness, and for that of idle servers: equal sums of
+    skewness have equal sums of them.
 
-    Skewnesses with rational ratios are multiples of one root and get the same multiples of one random number; with more than
-    200 different ones each gets its own, and equal sums that are made of others are left to the exact comparison. That unequal
-    sums which floats do not tell apart have equal marks is left to a chance of 2**-64.
+    Skewnesses with rational ratios are multiples of one root and get the same multiples of one
+    random number; with more than 200 different ones each gets its own, and equal sums that are made
+    of others are left to the exact comparison. That unequal sums which floats do not tell apart
+    have equal marks is left to a chance of 2**-64.
     """
-    squares = sorted({square for moves in space.by_class for square in moves.squared} | set(space.game.idle))
+    squares = sorted(
+        {square for moves in space.by_class for square in moves.squared} | set(space.game.idle)
+    )
     random, number = Random(0), {Fraction(0): 0}
-    classes: list[list[tuple[Fraction, Fraction]]] = []  # (square, its root over the root of the first of its class)
+    classes: list[
+        list[tuple[Fraction, Fraction]]
+    ] = []  # (square, its root over the root of the first of its class)
     for square in squares:
         if not square:
             continue
@@ -202,14 +239,22 @@ def _marks(space: Space) -> tuple[list[npt.NDArray[np.uint64]], list[np.uint64]]
         else:
             classes.append([(square, Fraction(1))])
     for members in classes:
-        own, common = random.getrandbits(64) | 1, math.lcm(*(times.denominator for _, times in members))
+        own, common = (
+            random.getrandbits(64) | 1,
+            math.lcm(*(times.denominator for _, times in members)),
+        )
         number |= {square: int(times * common) * own % 2**64 for square, times in members}
-    marks = [np.array([number[square] for square in moves.squared], dtype=np.uint64) for moves in space.by_class]
+    marks = [
+        np.array([number[square] for square in moves.squared], dtype=np.uint64)
+        for moves in space.by_class
+    ]
     return marks, [np.uint64(number[square]) for square in space.game.idle]
 
 
 def _first_play(game: Game) -> Integers:
-    """(P, s) a play to begin with: Algorithm 1's, or, where caps may not allow that, each player's best reply in turn."""
+    """(P, s) a play to begin with: Algorithm 1's, or, where caps may not allow that, each player's
+    best reply in turn.
+    """
     if not game.capped:
         return algorithm_1_choice(game)
     space = Space.of(game)
@@ -224,13 +269,21 @@ def _by_counts(game: Game, clock: Clock, most_states: int) -> Outcome:
         value, choice = least_disutility(game, clock, most_states)
     except (OutOfTime, KeyboardInterrupt) as reason:
         stop = Stop.TIME_LIMIT if isinstance(reason, OutOfTime) else Stop.INTERRUPTED
-        return Outcome(Placement(_first_play(game), game.kind), None, Status.FEASIBLE, stop, {"engine": "counts"})
+        return Outcome(
+            Placement(_first_play(game), game.kind),
+            None,
+            Status.FEASIBLE,
+            stop,
+            {"engine": "counts"},
+        )
     certificate = {"engine": "counts", "choices": choice.tolist(), "order": game.player.tolist()}
     return Outcome(Placement(choice, game.kind), value, Status.OPTIMAL, Stop.FINISHED, certificate)
 
 
 def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
-    """Solve with v tabulated coarsely, then finer where the answers lie, until the bound meets the value."""
+    """Solve with v tabulated coarsely, then finer where the answers lie, until the bound meets the
+    value.
+    """
     best = _by_class(game, _first_play(game))
     value = _disutility(game, best)
     lower, rounds, stop = 0.0, 0, Stop.FINISHED
@@ -257,7 +310,9 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
             stop = Stop.INTERRUPTED
             break
         if answer.status is Status.OPTIMAL and len(points) == before:
-            break  # no finer table of v is left, and rounding (most of it: players / 2^30) is all that keeps the bound below
+            # no finer table of v is left, and rounding (most of it: players / 2^30) is all that
+            # keeps the bound below
+            break
         if answer.stop is not Stop.FINISHED or clock.over:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
@@ -276,7 +331,9 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
 
 
 def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:
-    """Per class the strategies, with the empty one last where caps may leave a server nothing, and their skewness."""
+    """Per class the strategies, with the empty one last where caps may leave a server nothing, and
+    their skewness.
+    """
     tables, skews = [], []
     for entry, idle in zip(game.strategies, game.idle, strict=True):
         table, skew = entry.combination, entry.uneven
@@ -291,9 +348,14 @@ def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:
 def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
     tables, skews = _tables(game)
     servers = game.instance.available.astype(np.int64)
-    stuck = [len(table) > len(entry.combination) for table, entry in zip(tables, game.strategies, strict=True)]
+    stuck = [
+        len(table) > len(entry.combination)
+        for table, entry in zip(tables, game.strategies, strict=True)
+    ]
     order = list(dict.fromkeys(game.kind.tolist()))
-    return joint_model(tables, skews, servers, _deviations(game), game.alpha, points, hint, order, stuck)
+    return joint_model(
+        tables, skews, servers, _deviations(game), game.alpha, points, hint, order, stuck
+    )
 
 
 def _deviations(game: Game) -> list[Floats]:
@@ -314,13 +376,19 @@ def _by_class(game: Game, choice: Integers) -> list[Integers]:
 
 def _totals(game: Game, number: list[Integers]) -> Integers:
     tables, _ = _tables(game)
-    total: Integers = np.sum([row @ table for row, table in zip(number, tables, strict=True)], axis=0)
+    total: Integers = np.sum(
+        [row @ table for row, table in zip(number, tables, strict=True)], axis=0
+    )
     return total
 
 
 def _disutility(game: Game, number: list[Integers]) -> float:
     _, skews = _tables(game)
-    uneven = math.fsum(count * skew for row, own in zip(number, skews, strict=True) for count, skew in zip(row, own, strict=True))
+    uneven = math.fsum(
+        count * skew
+        for row, own in zip(number, skews, strict=True)
+        for count, skew in zip(row, own, strict=True)
+    )
     return game.players * game.fair.variance(_totals(game, number), game.alpha) + uneven
 
 
@@ -334,7 +402,9 @@ def _deviation(game: Game, number: list[Integers]) -> int:
 
 
 def _first_points(game: Game, value: float) -> Integers:
-    """48 sums of deviations at equal steps of v, up to where v alone costs more than the answer in hand."""
+    """48 sums of deviations at equal steps of v, up to where v alone costs more than the answer in
+    hand.
+    """
     highest = 1.001 * value / game.players
     steps = (np.linspace(0.0, 1.0, 48) * highest) ** game.alpha * DEVIATION_SCALE
     return np.unique(np.minimum(np.floor(steps), 2**54).astype(np.int64))
@@ -353,7 +423,9 @@ def _finer(points: Integers, deviation: int, again: bool) -> Integers:
 
 def _placement(game: Game, number: list[Integers]) -> Placement:
     tables, _ = _tables(game)
-    rows = np.concatenate([np.repeat(table, row, axis=0) for table, row in zip(tables, number, strict=True)])
+    rows = np.concatenate(
+        [np.repeat(table, row, axis=0) for table, row in zip(tables, number, strict=True)]
+    )
     kind = np.repeat(np.arange(len(tables)), [int(row.sum()) for row in number])
     return Placement(rows, kind)
 
@@ -367,7 +439,14 @@ def _unrestricted(game: Game, overload: float | None) -> Game:
         free, start = instance.capacity[c], instance.start[c]
         table = pre_combination(instance.demand, free, cap)
         if len(table) > MOST_LISTED:
-            raise InvalidOption(f"a server of class {c} has {len(table)} combinations, more than {MOST_LISTED}; use over='top'")
+            raise InvalidOption(
+                f"a server of class {c} has {len(table)} combinations, more than "
+                f"{MOST_LISTED}; use over='top'"
+            )
         kept = table[~rejected(free, start, table @ instance.demand, overload)]
-        result.append(Strategies.of(instance, c, np.concatenate([kept, np.zeros((1, instance.types), dtype=np.int64)])))
+        result.append(
+            Strategies.of(
+                instance, c, np.concatenate([kept, np.zeros((1, instance.types), dtype=np.int64)])
+            )
+        )
     return replace(game, strategies=tuple(result))

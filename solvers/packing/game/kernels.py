@@ -1,7 +1,9 @@
-"""Compiled kernels of the game on total VM counts; numba is imported with this module, so import it on first use.
+"""Compiled kernels of the game on total VM counts; numba is imported with this module, so import it
+on first use.
 
-A total count vector n is one number, its key: the sum of n_i x stride_i. Keys of a level are kept sorted, so that moving
-all of them by one combination keeps them sorted and everything is done by merging.
+A total count vector n is one number, its key: the sum of n_i x stride_i. Keys of a level are kept
+sorted, so that moving all of them by one combination keeps them sorted and everything is done by
+merging.
 """
 
 from __future__ import annotations
@@ -16,8 +18,12 @@ Array = np.ndarray[Any, Any]
 
 
 @compiled
-def variances(deviation: Array, first: Array, stride: Array, radix: Array, keys: Array, exponent: float) -> Any:
-    """v of total counts: the users' deviations (one after the other in `deviation`, from `first`) added in index order."""
+def variances(
+    deviation: Array, first: Array, stride: Array, radix: Array, keys: Array, exponent: float
+) -> Any:
+    """v of total counts: the users' deviations (one after the other in `deviation`, from `first`)
+    added in index order.
+    """
     result = np.empty(len(keys))
     for place in range(len(keys)):
         total = 0.0
@@ -36,13 +42,18 @@ def _allowed(key: int, move: Array, stride: Array, radix: Array) -> bool:
 
 
 @compiled
-def following_keys(keys: Array, moves: Array, steps: Array, stride: Array, radix: Array, capped: bool) -> Any:
-    """The keys that the next player can lead to; where caps leave it nothing to choose, the key itself."""
+def following_keys(
+    keys: Array, moves: Array, steps: Array, stride: Array, radix: Array, capped: bool
+) -> Any:
+    """The keys that the next player can lead to; where caps leave it nothing to choose, the key
+    itself.
+    """
     number = len(moves)
     place = np.zeros(number + 1, dtype=np.int64)
     result = np.empty(len(keys) * (number + 1 if capped else number), dtype=np.int64)
     found = 0
     stuck = np.zeros(len(keys) if capped else 0, dtype=np.bool_)
+    # keys from which caps leave the player nothing
     if capped:
         for at in range(len(keys)):
             stuck[at] = True
@@ -50,23 +61,29 @@ def following_keys(keys: Array, moves: Array, steps: Array, stride: Array, radix
                 if _allowed(keys[at], moves[a], stride, radix):
                     stuck[at] = False
                     break
+    # merge the shifted copies of the keys, one for each move: the least head goes first
     while True:
         least = np.int64(9223372036854775807)
         for a in range(number):
             if capped:
-                while place[a] < len(keys) and not _allowed(keys[place[a]], moves[a], stride, radix):
+                while place[a] < len(keys) and not _allowed(
+                    keys[place[a]], moves[a], stride, radix
+                ):
                     place[a] += 1
             if place[a] < len(keys):
                 least = min(least, keys[place[a]] + steps[a])
+        # and the keys that stay as they are
         if capped:
             while place[number] < len(keys) and not stuck[place[number]]:
                 place[number] += 1
             if place[number] < len(keys):
                 least = min(least, keys[place[number]])
+        # all copies are used up
         if least == 9223372036854775807:
             return result[:found].copy()
         result[found] = least
         found += 1
+        # every copy that has this key at its head goes on, so it is written once
         for a in range(number):
             if place[a] < len(keys) and keys[place[a]] + steps[a] == least:
                 place[a] += 1
@@ -76,9 +93,11 @@ def following_keys(keys: Array, moves: Array, steps: Array, stride: Array, radix
 
 @compiled
 def order(one: int, two: int, digits: Array, first: Array, stride: Array, radix: Array) -> int:
-    """The sign of S of one key less S of another, from its users' parts in base 2**32; 2 where there are no digits.
+    """The sign of S of one key less S of another, from its users' parts in base 2**32; 2 where
+    there are no digits.
 
-    From the highest digit down: with at most 62 users what is left below is less than 64 of the current digit's units.
+    From the highest digit down: with at most 62 users what is left below is less than 64 of the
+    current digit's units.
     """
     if one == two:
         return 0
@@ -117,11 +136,13 @@ def best_replies(
     slack: float,
     floor: float,
 ) -> Any:
-    """For every key the move that leaves the player best off, given v and the key that play from each of `after` ends with.
+    """For every key the move that leaves the player best off, given v and the key that play from
+    each of `after` ends with.
 
-    Moves are in lexicographic order and the first of equals is taken; `rank` orders their skewness exactly. Returns (v, end,
-    move; -1 where nothing can be chosen, the places where moves whose v and skewness differ in opposite ways are too near for
-    floats, or for which there are no digits: what stands there is only nearly best).
+    Moves are in lexicographic order and the first of equals is taken; `rank` orders their skewness
+    exactly. Returns (v, end, move; -1 where nothing can be chosen, the places where moves whose v
+    and skewness differ in opposite ways are too near for floats, or for which there are no digits:
+    what stands there is only nearly best).
     """
     number = len(moves)
     ended = np.empty(len(keys))
@@ -159,7 +180,11 @@ def best_replies(
                 continue
             in_variance = order(end[place[a]], end[place[best]], digits, first, stride, radix)
             in_skewness = rank[a] - rank[best]
-            if in_variance == 2 or (in_variance < 0 < in_skewness) or (in_skewness < 0 < in_variance):
+            if (
+                in_variance == 2
+                or (in_variance < 0 < in_skewness)
+                or (in_skewness < 0 < in_variance)
+            ):
                 doubt = True
             elif in_variance < 0 or in_skewness < 0:
                 best = a
@@ -191,11 +216,13 @@ def least_totals(
     slack: float,
     floor: float,
 ) -> Any:
-    """For every key the least of P v + the skewness of this player and those after it, and the first move that has it.
+    """For every key the least of P v + the skewness of this player and those after it, and the
+    first move that has it.
 
-    `value`, `end` and `mark` say of each of `after` what the best play from there costs, the key it ends with, and the sum of
-    the marks of its moves: equal marks (and ends of equal S) mean equal sums of skewness. Returns the same of the keys, the
-    moves (-1 where nothing can be chosen), and the places left in doubt, as `best_replies` does.
+    `value`, `end` and `mark` say of each of `after` what the best play from there costs, the key it
+    ends with, and the sum of the marks of its moves: equal marks (and ends of equal S) mean equal
+    sums of skewness. Returns the same of the keys, the moves (-1 where nothing can be chosen), and
+    the places left in doubt, as `best_replies` does.
     """
     number = len(moves)
     cost = np.empty(len(keys))
@@ -207,6 +234,7 @@ def least_totals(
     place = np.zeros(number + 1, dtype=np.int64)
     possible = np.zeros(number, dtype=np.bool_)
     for at in range(len(keys)):
+        # the least cost of all moves, in floats
         least = np.inf
         for a in range(number):
             possible[a] = not capped or _allowed(keys[at], moves[a], stride, radix)
@@ -223,6 +251,7 @@ def least_totals(
             cost[at], reached[at], choice[at] = value[there] + idle, end[there], -1
             marked[at] = mark[there] + idle_mark
             continue
+        # of those that floats do not set apart, the first best exactly; equal marks, equal skewness
         limit = least + slack * least + floor
         best = -1
         doubt = False

@@ -26,10 +26,12 @@ def fuga(
     overload: Overload | None = None,
     most_states: States = MOST_STATES,
 ) -> Outcome:
-    """The subgame-perfect equilibrium of the allocation game, exactly: what the paper's tree would give, without the tree.
+    """The subgame-perfect equilibrium of the allocation game, exactly: what the paper's tree would
+    give, without the tree.
 
-    A server's utility depends on the others only through the total counts, so what play leads to after some moves depends
-    on the counts so far alone: states are (move, counts), polynomially many in the number of servers.
+    A server's utility depends on the others only through the total counts, so what play leads to
+    after some moves depends on the counts so far alone: states are (move, counts), polynomially
+    many in the number of servers.
 
     Parameters
     ----------
@@ -41,8 +43,9 @@ def fuga(
     Returns
     -------
     Outcome
-        No bound: an equilibrium optimizes nothing. `certificate`: the order of moves, each server's combination and utility.
-        When time runs out, the choices of Algorithm 1 instead, and the certificate says so.
+        No bound: an equilibrium optimizes nothing. `certificate`: the order of moves, each server's
+        combination and utility. When time runs out, the choices of Algorithm 1 instead, and the
+        certificate says so.
 
     Raises
     ------
@@ -53,9 +56,10 @@ def fuga(
 
     Notes
     -----
-    Ties go to the lexicographically smallest combination, at step 2 and in backward induction. Theorems 8 to 10 of the paper
-    (sharing incentive, no envy, Pareto efficiency) do not hold in general; `analysis.packing.audits` measures them.
-    Source: Xu and Yu (2014), section 4.3; the equilibrium their Algorithm 1 claims.
+    Ties go to the lexicographically smallest combination, at step 2 and in backward induction.
+    Theorems 8 to 10 of the paper (sharing incentive, no envy, Pareto efficiency) do not hold in
+    general; `analysis.packing.audits` measures them. Source: Xu and Yu (2014), section 4.3; the
+    equilibrium their Algorithm 1 claims.
 
     Examples
     --------
@@ -75,7 +79,9 @@ def fuga(
     return played(game, choice, Stop.FINISHED, {"equilibrium": "subgame perfect", "states": states})
 
 
-def equilibrium(game: Game, clock: Clock | None = None, most_states: int = MOST_STATES) -> tuple[Integers, int]:
+def equilibrium(
+    game: Game, clock: Clock | None = None, most_states: int = MOST_STATES
+) -> tuple[Integers, int]:
     """(P, s) what each player chooses, in the order of moves, and how many states were looked at.
 
     Raises
@@ -115,7 +121,11 @@ def equilibrium(game: Game, clock: Clock | None = None, most_states: int = MOST_
             there = np.searchsorted(after[0], levels[place][at] + moves.steps[possible])
             squared = [moves.squared[a] for a in possible.tolist()]
             best = worths.best(after[1][there], after[2][there], moves.uneven[possible], squared)
-            value[at], end[at], choice[at] = after[1][there[best]], after[2][there[best]], possible[best]
+            value[at], end[at], choice[at] = (
+                after[1][there[best]],
+                after[2][there[best]],
+                possible[best],
+            )
             if watch.over:
                 raise OutOfTime
         chosen.append(choice)
@@ -125,8 +135,12 @@ def equilibrium(game: Game, clock: Clock | None = None, most_states: int = MOST_
     return followed(space, levels, chosen), sum(len(level) for level in levels)
 
 
-def followed(space: Space, levels: list[Integers], choice: list[Integers], place: int = 0, key: int = 0) -> Integers:
-    """(P - place, s) the combinations that choices by level and key lead to, from a key at a place on."""
+def followed(
+    space: Space, levels: list[Integers], choice: list[Integers], place: int = 0, key: int = 0
+) -> Integers:
+    """(P - place, s) the combinations that choices by level and key lead to, from a key at a place
+    on.
+    """
     result = np.zeros((space.game.players - place, space.game.instance.types), dtype=np.int64)
     for row, (keys, chosen) in enumerate(zip(levels[place:-1], choice, strict=True)):
         moves = space.moves(place + row)

@@ -1,10 +1,12 @@
-"""The exact sign of a sum of real radicals: rational coefficients times rational powers of positive rationals.
+"""The exact sign of a sum of real radicals: rational coefficients times rational powers of positive
+rationals.
 
-Positive real radicals no two of which have a rational ratio are linearly independent over the rationals: let
-sum c_i r_i = 0 and divide by r_1; a real radical x that is not rational has trace 0 over the rationals (its minimal polynomial
-divides X^n - x^n, so its constant term is, up to a root of unity, a power x^d, which is therefore rational, and it is
-X^d - x^d with d > 1), so the trace of the sum leaves c_1 = 0. Hence a sum is 0 only if the coefficients of every class of
-radicals with rational ratios add up to 0, and otherwise intervals, refined until 0 is outside, tell its sign.
+Positive real radicals no two of which have a rational ratio are linearly independent over the
+rationals: let sum c_i r_i = 0 and divide by r_1; a real radical x that is not rational has trace 0
+over the rationals (its minimal polynomial divides X^n - x^n, so its constant term is, up to a root
+of unity, a power x^d, which is therefore rational, and it is X^d - x^d with d > 1), so the trace of
+the sum leaves c_1 = 0. Hence a sum is 0 only if the coefficients of every class of radicals with
+rational ratios add up to 0, and otherwise intervals, refined until 0 is outside, tell its sign.
 Source: C. L. Siegel, "Algebraische Abhaengigkeit von Wurzeln", Acta Arithmetica 21 (1972).
 """
 
@@ -42,12 +44,17 @@ class Radical:
 
 
 def sign(terms: Sequence[Radical]) -> int | None:
-    """-1, 0 or 1; None where powers are too long for the algebra and the first `MOST_DIGITS` digits are all 0."""
+    """-1, 0 or 1; None where powers are too long for the algebra and the first `MOST_DIGITS` digits
+    are all 0.
+    """
     return refined(lambda digits: enclosed(terms, digits), lambda: not merged(terms))
 
 
-def refined(enclosure: Callable[[int], tuple[Decimal, Decimal]], is_zero: Callable[[], bool]) -> int | None:
-    """The sign of a number of which we have enclosures (digits -> value and error), and an exact test for 0 (or TooLong).
+def refined(
+    enclosure: Callable[[int], tuple[Decimal, Decimal]], is_zero: Callable[[], bool]
+) -> int | None:
+    """The sign of a number of which we have enclosures (digits -> value and error), and an exact
+    test for 0 (or TooLong).
 
     None when the test does not apply and the number is below the error at `MOST_DIGITS` digits.
     """
@@ -68,7 +75,8 @@ def refined(enclosure: Callable[[int], tuple[Decimal, Decimal]], is_zero: Callab
 
 
 def merged(terms: Iterable[Radical]) -> list[Radical]:
-    """The same sum with one term for each class of radicals whose ratios are rational; none whose coefficients cancel.
+    """The same sum with one term for each class of radicals whose ratios are rational; none whose
+    coefficients cancel.
 
     Raises
     ------
@@ -89,8 +97,12 @@ def merged(terms: Iterable[Radical]) -> list[Radical]:
 
 
 def ratio(one: Radical, two: Radical) -> Fraction | None:
-    """base ** exponent of `one` over that of `two` where it is rational, else None; raises TooLong."""
-    if one.exponent == two.exponent:  # (a / b) ** (m / d) with m and d coprime: rational where a / b is a d-th power
+    """base ** exponent of `one` over that of `two` where it is rational, else None; raises
+    TooLong.
+    """
+    if (
+        one.exponent == two.exponent
+    ):  # (a / b) ** (m / d) with m and d coprime: rational where a / b is a d-th power
         low = root(one.base / two.base, one.exponent.denominator)
         return None if low is None else power(low, one.exponent.numerator)
     index = math.lcm(one.exponent.denominator, two.exponent.denominator)
@@ -100,7 +112,10 @@ def ratio(one: Radical, two: Radical) -> Fraction | None:
 
 def power(base: Fraction, exponent: int) -> Fraction:
     """base ** exponent, unless it is too long."""
-    if base != 1 and exponent * max(base.numerator.bit_length(), base.denominator.bit_length()) > MOST_BITS:
+    if (
+        base != 1
+        and exponent * max(base.numerator.bit_length(), base.denominator.bit_length()) > MOST_BITS
+    ):
         raise TooLong
     return base**exponent
 
@@ -112,7 +127,9 @@ def root(number: Fraction, index: int) -> Fraction | None:
 
 
 def _whole_root(number: int, index: int) -> int | None:
-    """The index-th root of a whole number of 1 or more where it is whole, by Newton's method on whole numbers from above."""
+    """The index-th root of a whole number of 1 or more where it is whole, by Newton's method on
+    whole numbers from above.
+    """
     if number == 1 or index == 1:
         return number
     if index >= number.bit_length():
@@ -165,4 +182,6 @@ def quotient(number: Fraction) -> Decimal:
 
 def precision(digits: int) -> AbstractContextManager[decimal.Context]:
     """A decimal context with ten more digits than this, and exponents as large as there are."""
-    return decimal.localcontext(decimal.Context(prec=digits + 10, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX))
+    return decimal.localcontext(
+        decimal.Context(prec=digits + 10, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    )

@@ -18,9 +18,12 @@ def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
     """v of a play (P, s), and each player's utility (eq. 14) in the order of moves."""
     instance = game.instance
     variance = game.fair.variance(choice.sum(axis=0), game.alpha)
-    rows, place = np.unique(np.column_stack([game.kind, choice @ instance.demand]), axis=0, return_inverse=True)
+    rows, place = np.unique(
+        np.column_stack([game.kind, choice @ instance.demand]), axis=0, return_inverse=True
+    )
     uneven = [
-        math.sqrt(squared_skewness(instance.capacity[c], instance.start[c], np.array([load]))[0]) for c, *load in rows.tolist()
+        math.sqrt(squared_skewness(instance.capacity[c], instance.start[c], np.array([load]))[0])
+        for c, *load in rows.tolist()
     ]
     return variance, [-variance - uneven[at] for at in place.ravel().tolist()]
 
@@ -40,5 +43,8 @@ def played(game: Game, choice: Integers, stop: Stop, told: dict[str, Any]) -> Ou
         "alpha": game.alpha,
     }
     if game.worths.unsettled:
-        certificate["ties"] = f"{len(game.worths.unsettled)} pairs of utilities count as equal: {MOST_DIGITS} digits agree"
+        certificate["ties"] = (
+            f"{len(game.worths.unsettled)} pairs of utilities count as equal: {MOST_DIGITS} "
+            "digits agree"
+        )
     return Outcome(Placement(choice, game.kind), None, Status.FEASIBLE, stop, certificate)

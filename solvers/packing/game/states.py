@@ -1,4 +1,6 @@
-"""Total VM counts as sorted keys, level by level: what the exact play and the joint optimum are computed on."""
+"""Total VM counts as sorted keys, level by level: what the exact play and the joint optimum are
+computed on.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ class Moves:
         squared = tuple(strategies.squared[place] for place in order.tolist())
         rank = {square: place for place, square in enumerate(sorted(set(squared)))}
         return cls(
-            combination, worths.keys(combination), squared, strategies.uneven[order], np.array([rank[entry] for entry in squared])
+            combination,
+            worths.keys(combination),
+            squared,
+            strategies.uneven[order],
+            np.array([rank[entry] for entry in squared]),
         )
 
 
@@ -68,7 +74,9 @@ class Space:
 
     @classmethod
     def of(cls, game: Game) -> Space:
-        """The space of a game; raises InvalidOption when its counts do not fit 62 bits or its tables memory."""
+        """The space of a game; raises InvalidOption when its counts do not fit 62 bits or its
+        tables memory.
+        """
         return cls(game, tuple(Moves.of(entry, game.worths) for entry in game.strategies))
 
     def moves(self, place: int) -> Moves:
@@ -77,7 +85,9 @@ class Space:
 
     def possible(self, place: int, total: Integers) -> Integers:
         """The places among these moves that caps allow given the total counts before."""
-        return np.flatnonzero((total + self.moves(place).combination < self.game.worths.radix).all(axis=1))
+        return np.flatnonzero(
+            (total + self.moves(place).combination < self.game.worths.radix).all(axis=1)
+        )
 
     def levels(self, clock: Clock, most: int = MOST_STATES) -> list[Integers]:
         """The keys that can be reached after 0, 1, ... moves.
@@ -97,13 +107,22 @@ class Space:
         for place in range(self.game.players):
             moves = self.moves(place)
             reached.append(
-                following_keys(reached[-1], moves.combination, moves.steps, worths.stride, worths.radix, self.game.capped)
+                following_keys(
+                    reached[-1],
+                    moves.combination,
+                    moves.steps,
+                    worths.stride,
+                    worths.radix,
+                    self.game.capped,
+                )
             )
             total += len(reached[-1])
             if total > most:
                 raise InvalidOption(
-                    f"the game has more than {most} states (total counts after each move; {place + 1} of {self.game.players}"
-                    " moves listed); use a smaller eta, fewer VM types or servers, more memory (most_states), or FUGA-algorithm-1"
+                    f"the game has more than {most} states (total counts after each move; "
+                    f"{place + 1} of {self.game.players}"
+                    " moves listed); use a smaller eta, fewer VM types or servers, more "
+                    "memory (most_states), or FUGA-algorithm-1"
                 )
             if clock.over:
                 raise OutOfTime

@@ -1,4 +1,6 @@
-"""Steps 1 to 3 of the FUGA algorithm: pre-combination, ranking by eq. 10, the top eta, the order of moves."""
+"""Steps 1 to 3 of the FUGA algorithm: pre-combination, ranking by eq. 10, the top eta, the order of
+moves.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ....instances.packing.game import Alpha, FairShare, as_written, squared_skewness, whole_utilization
+from ....instances.packing.game import (
+    Alpha,
+    FairShare,
+    as_written,
+    squared_skewness,
+    whole_utilization,
+)
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import Above, AtLeast, checked
@@ -27,8 +35,11 @@ MOST_COMBINATIONS = 2_000_000
 SHRINKING_LEAVES, SHRINKING_MOST, SHRINKING_LEAST = 100_000, 10, 2
 
 
-def pre_combination(demand: Integers, free: Integers, cap: Integers, *, maximal: bool = False) -> Integers:
-    """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty one.
+def pre_combination(
+    demand: Integers, free: Integers, cap: Integers, *, maximal: bool = False
+) -> Integers:
+    """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty
+    one.
 
     Parameters
     ----------
@@ -42,21 +53,26 @@ def pre_combination(demand: Integers, free: Integers, cap: Integers, *, maximal:
 
     Notes
     -----
-    The paper lists 12 for its first server; there are 13: <1, 0, 0> is missing (section 4.3, step 1).
+    The paper lists 12 for its first server; there are 13: <1, 0, 0> is missing (section 4.3, step
+    1).
     """
     from ..combination_kernels import combinations
 
-    table, whole = combinations(demand, np.minimum(cap, UNCAPPED), free.astype(np.int64), MOST_COMBINATIONS, maximal)
+    table, whole = combinations(
+        demand, np.minimum(cap, UNCAPPED), free.astype(np.int64), MOST_COMBINATIONS, maximal
+    )
     if not whole:
         raise InvalidOption(
-            f"a server can hold more than {MOST_COMBINATIONS} combinations of VMs; use fewer or larger VM types, or DRF"
+            f"a server can hold more than {MOST_COMBINATIONS} combinations of VMs; use fewer "
+            "or larger VM types, or DRF"
         )
     result: Integers = table
     return result
 
 
 def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
-    """Step 2: places by decreasing least utilization (eq. 10); ties, which the paper ranks at random, lexicographically.
+    """Step 2: places by decreasing least utilization (eq. 10); ties, which the paper ranks at
+    random, lexicographically.
 
     `least` holds whole numbers over one denominator, of any length.
     """
@@ -66,7 +82,9 @@ def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
 
 
 def rejected(free: Integers, start: Integers, load: Integers, overload: float | None) -> np.ndarray:
-    """Step 2: which loads use more than `overload`, read as the decimal it is written as, of some resource: rejected."""
+    """Step 2: which loads use more than `overload`, read as the decimal it is written as, of some
+    resource: rejected.
+    """
     if overload is None:
         return np.zeros(len(load), dtype=bool)
     share = as_written(overload)
@@ -75,7 +93,8 @@ def rejected(free: Integers, start: Integers, load: Integers, overload: float | 
 
 
 def shrunk_eta(players: int) -> int:
-    """The eta of `shrinking`: the largest for which eta ** players stays at most 100,000, between 2 and 10.
+    """The eta of `shrinking`: the largest for which eta ** players stays at most 100,000, between 2
+    and 10.
 
     The text says that eta decreases as players become more (section 4.3, step 2), and no more.
     """
@@ -91,9 +110,11 @@ class Strategies:
 
     Attributes
     ----------
-    combination : (e, s) VMs of each type, best least utilization first; the empty one alone when nothing can be held.
+    combination : (e, s) VMs of each type, best least utilization first; the empty one alone when
+        nothing can be held.
     least : (e,) least utilization of each, eq. 10.
-    squared, uneven : (e,) skewness of the server with each, eq. 7: its square exactly, and itself rounded from it.
+    squared, uneven : (e,) skewness of the server with each, eq. 7: its square exactly, and itself
+        rounded from it.
     lowest : min(O), eq. 11, exactly: the least utilization of the last one.
     """
 
@@ -111,7 +132,13 @@ class Strategies:
         least, common = whole_utilization(free, start, load)
         squared = tuple(squared_skewness(free, start, load))
         uneven = np.array([math.sqrt(square) for square in squared])
-        return cls(combination, (least / common).astype(float), squared, uneven, Fraction(int(least[-1]), common))
+        return cls(
+            combination,
+            (least / common).astype(float),
+            squared,
+            uneven,
+            Fraction(int(least[-1]), common),
+        )
 
     @property
     def threshold(self) -> float:
@@ -121,7 +148,8 @@ class Strategies:
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """The resource allocation game: players in the order of their moves, their strategies, and what outcomes are worth.
+    """The resource allocation game: players in the order of their moves, their strategies, and what
+    outcomes are worth.
 
     Attributes
     ----------
@@ -148,7 +176,9 @@ class Game:
 
     @property
     def capped(self) -> bool:
-        """Whether any request is finite, so that what a player may choose depends on the moves before."""
+        """Whether any request is finite, so that what a player may choose depends on the moves
+        before.
+        """
         return bool((self.cap < UNCAPPED).any())
 
     @property
@@ -166,8 +196,9 @@ class Game:
     def is_play(self, placement: Placement) -> bool:
         """Whether some play ends with a placement on this cluster.
 
-        Every server must hold a combination of its strategy set, or be empty where caps allow none of them after the moves
-        before. A class moves together, and a server that caps leave nothing is followed by such of its class only.
+        Every server must hold a combination of its strategy set, or be empty where caps allow none
+        of them after the moves before. A class moves together, and a server that caps leave nothing
+        is followed by such of its class only.
         """
         total = np.zeros(self.instance.types, dtype=np.int64)
         for c in dict.fromkeys(self.kind.tolist()):
@@ -184,7 +215,9 @@ class Game:
 
     @cached_property
     def worths(self) -> Worths:
-        """What outcomes are worth; raises InvalidOption when there are too many counts to tabulate."""
+        """What outcomes are worth; raises InvalidOption when there are too many counts to
+        tabulate.
+        """
         servers = np.bincount(self.kind, minlength=len(self.strategies))
         most = np.array([entry.combination.max(axis=0) for entry in self.strategies])
         return Worths.of(self.fair, np.minimum(servers @ most, self.cap), self.alpha, self.players)
@@ -195,18 +228,22 @@ class Game:
         instance = self.instance
         nothing = np.zeros_like(instance.capacity[:1])
         return tuple(
-            squared_skewness(free, start, nothing)[0] for free, start in zip(instance.capacity, instance.start, strict=True)
+            squared_skewness(free, start, nothing)[0]
+            for free, start in zip(instance.capacity, instance.start, strict=True)
         )
 
 
 @checked
-def game_of(instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Overload | None = None) -> Game:
+def game_of(
+    instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Overload | None = None
+) -> Game:
     """Steps 1 to 3: the game of an instance with elastic requests on fixed servers.
 
     Parameters
     ----------
     alpha : above 1; weighs fairness (eq. 14).
-    eta : combinations each server may choose among, at least 1, or "shrinking" with the number of servers.
+    eta : combinations each server may choose among, at least 1, or "shrinking" with the number of
+        servers.
     overload : combinations that use more than this share of some resource are rejected.
 
     Raises
@@ -218,20 +255,32 @@ def game_of(instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Ov
 
     Notes
     -----
-    The order of moves is by increasing min(O), eq. 11, ties to the lowest server. A finite request (`partial`) is a cap: a
-    combination that would pass it, given the moves before, cannot be chosen, and a server with nothing to choose stays empty.
+    The order of moves is by increasing min(O), eq. 11, ties to the lowest server. A finite request
+    (`partial`) is a cap: a combination that would pass it, given the moves before, cannot be
+    chosen, and a server with nothing to choose stays empty.
     """
     cluster = fixed_cluster(instance)
     number = shrunk_eta(cluster.servers) if eta == "shrinking" else int(eta)
-    strategies = tuple(_strategies(instance, c, cluster.cap, number, overload) for c in range(instance.classes))
+    strategies = tuple(
+        _strategies(instance, c, cluster.cap, number, overload) for c in range(instance.classes)
+    )
     lowest = [entry.lowest for entry in strategies]
     rank = np.array([sorted(lowest).index(value) for value in lowest])
     order = np.argsort(rank[cluster.kind], kind="stable")
-    return Game(instance, strategies, order, cluster.kind[order], float(alpha), FairShare.of(instance), cluster.cap)
+    return Game(
+        instance,
+        strategies,
+        order,
+        cluster.kind[order],
+        float(alpha),
+        FairShare.of(instance),
+        cluster.cap,
+    )
 
 
 def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
-    """The same game on strategy sets of one's own, one list of combinations per class, in the same order of moves.
+    """The same game on strategy sets of one's own, one list of combinations per class, in the same
+    order of moves.
 
     For strategy sets printed in a paper. Combinations must fit; their order is kept.
     """
@@ -240,12 +289,17 @@ def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
         combination = np.array(rows, dtype=np.int64)
         load = combination @ game.instance.demand
         if (load > game.instance.capacity[c]).any():
-            raise InvalidOption(f"a combination of class {c} does not fit its capacity {game.instance.capacity[c].tolist()}")
+            raise InvalidOption(
+                f"a combination of class {c} does not fit its capacity "
+                f"{game.instance.capacity[c].tolist()}"
+            )
         own.append(Strategies.of(game.instance, c, combination))
     return Game(game.instance, tuple(own), game.player, game.kind, game.alpha, game.fair, game.cap)
 
 
-def _strategies(instance: Packing, c: int, cap: Integers, eta: int, overload: float | None) -> Strategies:
+def _strategies(
+    instance: Packing, c: int, cap: Integers, eta: int, overload: float | None
+) -> Strategies:
     free, start = instance.capacity[c], instance.start[c]
     nothing = np.zeros((1, instance.types), dtype=np.int64)
     if instance.available[c] == 0:

@@ -29,11 +29,12 @@ def fuga_tree(
     eta: Eta = 5,
     overload: Overload | None = None,
 ) -> Outcome:
-    """The whole extensive game as a tree, and its subgame-perfect equilibrium by backward induction.
+    """The whole extensive game as a tree, and its subgame-perfect equilibrium by backward
+    induction.
 
-    For games small enough to look at: refused above 100,000 nodes, where `FUGA` gives the same play. `game_tree` returns the
-    tree itself, `analysis.packing.drawing.draw_tree` draws it. Ties and errors as for `FUGA`.
-    Source: Xu and Yu (2014), section 4.3, steps 3 and 4, fig. 3.
+    For games small enough to look at: refused above 100,000 nodes, where `FUGA` gives the same
+    play. `game_tree` returns the tree itself, `analysis.packing.drawing.draw_tree` draws it. Ties
+    and errors as for `FUGA`. Source: Xu and Yu (2014), section 4.3, steps 3 and 4, fig. 3.
 
     Parameters
     ----------
@@ -53,7 +54,9 @@ def fuga_tree(
     choice = np.zeros((game.players, instance.types), dtype=np.int64)
     node = 0
     for place in range(game.players):
-        node = next(child for _, child, played_here in tree.out_edges(node, data="played") if played_here)
+        node = next(
+            child for _, child, played_here in tree.out_edges(node, data="played") if played_here
+        )
         choice[place] = tree.nodes[node]["action"]
     told = {"equilibrium": "subgame perfect", "nodes": tree.number_of_nodes()}
     return played(game, choice, Stop.FINISHED, told)
@@ -62,10 +65,11 @@ def fuga_tree(
 def game_tree(game: Game) -> Any:
     """The extensive game as a `networkx.DiGraph`, solved.
 
-    Nodes are numbered from the root, 0. Attributes: `depth`; `player`, the server that moves there (None at a leaf);
-    `action`, the combination that led there; `total`, the VM counts so far; `payoffs`, the utilities of all players in the
-    order of moves (at a leaf), and of the play that follows (elsewhere). Edges have `played`: whether backward induction
-    chooses them; the played edges from the root are the equilibrium path.
+    Nodes are numbered from the root, 0. Attributes: `depth`; `player`, the server that moves there
+    (None at a leaf); `action`, the combination that led there; `total`, the VM counts so far;
+    `payoffs`, the utilities of all players in the order of moves (at a leaf), and of the play that
+    follows (elsewhere). Edges have `played`: whether backward induction chooses them; the played
+    edges from the root are the equilibrium path.
 
     Raises
     ------
@@ -80,18 +84,27 @@ def game_tree(game: Game) -> Any:
         nodes += width
         if nodes > MOST_NODES:
             raise InvalidOption(
-                f"the tree has more than {MOST_NODES} nodes; use FUGA, which gives the same play without it, or a smaller eta"
+                f"the tree has more than {MOST_NODES} nodes; use FUGA, which gives the same "
+                "play without it, or a smaller eta"
             )
     space = Space.of(game)
     tree = networkx.DiGraph(players=game.player.tolist())
-    tree.add_node(0, depth=0, action=None, total=(0,) * game.instance.types, uneven=(), squared=None)
+    tree.add_node(
+        0, depth=0, action=None, total=(0,) * game.instance.types, uneven=(), squared=None
+    )
     level = [0]
     for place in range(game.players):
         level = [child for node in level for child in _children(tree, space, node, place)]
     ends = game.worths.keys(np.array([tree.nodes[leaf]["total"] for leaf in level], dtype=np.int64))
-    for leaf, key, variance in zip(level, ends.tolist(), game.worths.variance(ends).tolist(), strict=True):
+    for leaf, key, variance in zip(
+        level, ends.tolist(), game.worths.variance(ends).tolist(), strict=True
+    ):
         data = tree.nodes[leaf]
-        data |= {"end": key, "variance": variance, "payoffs": tuple(-variance - uneven for uneven in data["uneven"])}
+        data |= {
+            "end": key,
+            "variance": variance,
+            "payoffs": tuple(-variance - uneven for uneven in data["uneven"]),
+        }
     for node in sorted(tree.nodes, reverse=True):  # children come after their parent
         _induce(tree, game, node)
     for _, data in tree.nodes(data=True):
@@ -101,10 +114,15 @@ def game_tree(game: Game) -> Any:
 
 
 def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
-    """Add what the player at this place may do at a node, in lexicographic order; stay empty where caps allow nothing."""
+    """Add what the player at this place may do at a node, in lexicographic order; stay empty where
+    caps allow nothing.
+    """
     before = tree.nodes[node]
     total, moves = np.array(before["total"], dtype=np.int64), space.moves(place)
-    options = [(moves.combination[a], float(moves.uneven[a]), moves.squared[a]) for a in space.possible(place, total).tolist()]
+    options = [
+        (moves.combination[a], float(moves.uneven[a]), moves.squared[a])
+        for a in space.possible(place, total).tolist()
+    ]
     if not options:
         idle = space.game.idle[int(space.game.kind[place])]
         options = [(np.zeros_like(total), math.sqrt(idle), idle)]
@@ -112,7 +130,8 @@ def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
     for move, uneven, squared in options:
         child = tree.number_of_nodes()
         tree.add_node(
-            child, depth=place + 1, action=tuple(move.tolist()), total=tuple((total + move).tolist()),
+            child, depth=place + 1, action=tuple(move.tolist()),
+            total=tuple((total + move).tolist()),
             uneven=(*before["uneven"], uneven), squared=squared,
         )  # fmt: skip
         tree.add_edge(node, child, played=False)
@@ -132,7 +151,8 @@ def _induce(tree: Any, game: Game, node: int) -> None:
     below = [tree.nodes[child] for child in children]
     best = game.worths.best(
         np.array([entry["variance"] for entry in below]), [entry["end"] for entry in below],
-        np.array([math.sqrt(entry["squared"]) for entry in below]), [entry["squared"] for entry in below],
+        np.array([math.sqrt(entry["squared"]) for entry in below]),
+        [entry["squared"] for entry in below],
     )  # fmt: skip
     tree.edges[node, children[best]]["played"] = True
     data |= {name: below[best][name] for name in ("payoffs", "end", "variance")}

@@ -1,10 +1,13 @@
-"""What outcomes of the game are worth, compared exactly: floats decide where they are far apart, whole numbers where near.
+"""What outcomes of the game are worth, compared exactly: floats decide where they are far apart,
+whole numbers where near.
 
-With D the common denominator of all deviations of eq. 5 and x_ij = D |n_i r_ij / C_j - lambda d_ij|, whole numbers, fairness
-variance is v = (S / D^(alpha-1))^(1/alpha), S = sum x_ij^(alpha-1); skewness is the root of a rational q. So -v - ske is a sum
-of radicals. For whole alpha S is a whole number and the sign of every difference is decided (`radicals`). For other alpha S is
-itself a sum of radicals, whose order is decided; so is the order of utilities, except where the larger S goes with the
-smaller q and one of the S is no single radical: such utilities that agree to a thousand digits count as equal.
+With D the common denominator of all deviations of eq. 5 and x_ij = D |n_i r_ij / C_j - lambda
+d_ij|, whole numbers, fairness variance is v = (S / D^(alpha-1))^(1/alpha), S = sum x_ij^(alpha-1);
+skewness is the root of a rational q. So -v - ske is a sum of radicals. For whole alpha S is a whole
+number and the sign of every difference is decided (`radicals`). For other alpha S is itself a sum
+of radicals, whose order is decided; so is the order of utilities, except where the larger S goes
+with the smaller q and one of the S is no single radical: such utilities that agree to a thousand
+digits count as equal.
 """
 
 from __future__ import annotations
@@ -22,13 +25,26 @@ import numpy.typing as npt
 from ....instances.packing.game import FairShare, as_written
 from ....instances.packing.instance import Floats, Integers
 from ....instances.problem.errors import InvalidOption
-from .radicals import MOST_BITS, Radical, TooLong, enclosed, merged, power, precision, raised, refined, sign
+from .radicals import (
+    MOST_BITS,
+    Radical,
+    TooLong,
+    enclosed,
+    merged,
+    power,
+    precision,
+    raised,
+    refined,
+    sign,
+)
 
 MOST_AMOUNTS = 3_000_000
 """VMs times resources whose deviations are tabulated."""
 
 MOST_DIGITS = 16_000_000
-"""Digits (in base 2**32) of the tables of whole numbers that compiled comparisons use; beyond it they are left to Python."""
+"""Digits (in base 2**32) of the tables of whole numbers that compiled comparisons use; beyond it
+they are left to Python.
+"""
 
 LONGEST = 20_000
 """Bits of the numbers in these tables."""
@@ -47,11 +63,14 @@ class Worths:
     scale, unit, owed : D, and (s, k) whole numbers: x_ij = |n_i unit_ij - owed_ij|.
     most : (s,) the most VMs of each user.
     stride, radix : of the keys of counts.
-    deviation, first : the users' parts of eq. 5 by number of VMs, one user after the other, and where each begins.
-    digits : the same parts as whole numbers in base 2**32, lowest digit first (digits, entries); without rows where alpha is
-        not whole or they are too long.
-    slack, floor : floats of disutilities that differ by more than slack x the value + floor are in the right order.
-    unsettled : pairs of disutilities that counted as equal because a thousand digits did not tell them apart.
+    deviation, first : the users' parts of eq. 5 by number of VMs, one user after the other, and
+        where each begins.
+    digits : the same parts as whole numbers in base 2**32, lowest digit first (digits, entries);
+        without rows where alpha is not whole or they are too long.
+    slack, floor : floats of disutilities that differ by more than slack x the value + floor are in
+        the right order.
+    unsettled : pairs of disutilities that counted as equal because a thousand digits did not tell
+        them apart.
     """
 
     alpha: Fraction
@@ -71,20 +90,30 @@ class Worths:
 
     @classmethod
     def of(cls, fair: FairShare, largest: Integers, alpha: float, players: int) -> Worths:
-        """For totals up to `largest` (s,) and sums over as many players; raises InvalidOption when the tables are too large."""
+        """For totals up to `largest` (s,) and sums over as many players; raises InvalidOption when
+        the tables are too large.
+        """
         most = tuple(int(number) for number in largest)
         if sum(most) * len(fair.total) > MOST_AMOUNTS:
-            raise InvalidOption(f"up to {sum(most)} VMs could be chosen, too many to tabulate; use DRF or fewer servers")
+            raise InvalidOption(
+                f"up to {sum(most)} VMs could be chosen, too many to tabulate; use DRF or "
+                "fewer servers"
+            )
         radix = [number + 1 for number in most]
         stride = [1] * len(radix)
         for i in range(len(radix) - 2, -1, -1):
             stride[i] = stride[i + 1] * radix[i + 1]
         if stride[0] * radix[0] >= 2**62:
-            raise InvalidOption("the total counts of this game do not fit 62 bits; use fewer VM types, servers, or DRF")
+            raise InvalidOption(
+                "the total counts of this game do not fit 62 bits; use fewer VM types, "
+                "servers, or DRF"
+            )
         there = [j for j, total in enumerate(fair.total.tolist()) if total > 0]
         unit = [[Fraction(int(row[j]), int(fair.total[j])) for j in there] for row in fair.request]
         owed = [[row[j] for j in there] for row in fair.due]
-        scale = math.lcm(*(part.denominator for rows in (unit, owed) for row in rows for part in row))
+        scale = math.lcm(
+            *(part.denominator for rows in (unit, owed) for row in rows for part in row)
+        )
         units = tuple(tuple(int(part * scale) for part in row) for row in unit)
         dues = tuple(tuple(int(part * scale) for part in row) for row in owed)
         inside = as_written(alpha) - 1
@@ -92,10 +121,16 @@ class Worths:
         first = np.cumsum([0, *(len(part) for part in parts[:-1])]).astype(np.int64)
         deviation = np.concatenate(parts)
         terms = len(most) * len(there)
-        least = min((x for row in zip(units, dues, most, strict=True) for x in _smallest(*row)), default=scale)
-        below = float(inside) * math.log10(max(least / scale, 1e-300)) < -280  # powers that floats cannot hold
+        least = min(
+            (x for row in zip(units, dues, most, strict=True) for x in _smallest(*row)),
+            default=scale,
+        )
+        below = (
+            float(inside) * math.log10(max(least / scale, 1e-300)) < -280
+        )  # powers that floats cannot hold
         return cls(
-            as_written(alpha), scale, units, dues, most, np.array(stride), np.array(radix), deviation, first,
+            as_written(alpha), scale, units, dues, most, np.array(stride), np.array(radix),
+            deviation, first,
             _in_digits(wholes), max(2.0**-40, (terms + players + 64) * 2.0**-50),
             4 * players * (terms * 1e-280) ** (1 / float(alpha)) if below else 0.0,
         )  # fmt: skip
@@ -107,28 +142,51 @@ class Worths:
 
     def counts(self, key: int) -> tuple[int, ...]:
         """The counts of a key."""
-        return tuple(int(key) // int(stride) % int(radix) for stride, radix in zip(self.stride, self.radix, strict=True))
+        return tuple(
+            int(key) // int(stride) % int(radix)
+            for stride, radix in zip(self.stride, self.radix, strict=True)
+        )
 
     def variance(self, keys: Integers) -> Floats:
         """(n,) fairness variance of each key, within half the slack (relative) and the floor."""
         from .kernels import variances
 
-        result: Floats = variances(self.deviation, self.first, self.stride, self.radix, keys, 1.0 / float(self.alpha))
+        result: Floats = variances(
+            self.deviation, self.first, self.stride, self.radix, keys, 1.0 / float(self.alpha)
+        )
         return result
 
-    def best(self, value: Floats, ends: Sequence[int] | Integers, uneven: Floats, squared: Sequence[Fraction]) -> int:
-        """The first place of least v + skewness, given v as floats, the keys that have them, and skewness with its square."""
+    def best(
+        self,
+        value: Floats,
+        ends: Sequence[int] | Integers,
+        uneven: Floats,
+        squared: Sequence[Fraction],
+    ) -> int:
+        """The first place of least v + skewness, given v as floats, the keys that have them, and
+        skewness with its square.
+        """
         worth = value + uneven
         least = float(worth.min())
         near = np.flatnonzero(worth <= least + self.slack * least + self.floor).tolist()
         best = near[0]
         for place in near[1:]:
-            if self.order(int(ends[place]), Counter([squared[place]]), int(ends[best]), Counter([squared[best]])) < 0:
+            if (
+                self.order(
+                    int(ends[place]),
+                    Counter([squared[place]]),
+                    int(ends[best]),
+                    Counter([squared[best]]),
+                )
+                < 0
+            ):
                 best = place
         return int(best)
 
     def order(self, one: int, uneven: Multiset, two: int, other: Multiset, weight: int = 1) -> int:
-        """The sign of (weight x v + skewness) of one less that of another, whose keys and squared skewnesses these are."""
+        """The sign of (weight x v + skewness) of one less that of another, whose keys and squared
+        skewnesses these are.
+        """
         kept = uneven - other
         dropped = other - uneven
         question = (one, frozenset(kept.items()), two, frozenset(dropped.items()), weight)
@@ -139,10 +197,19 @@ class Worths:
             self.known[question] = found or 0
         return self.known[question]
 
-    def _order(self, one: tuple[int, ...], two: tuple[int, ...], kept: Multiset, dropped: Multiset, weight: int) -> int | None:
+    def _order(
+        self,
+        one: tuple[int, ...],
+        two: tuple[int, ...],
+        kept: Multiset,
+        dropped: Multiset,
+        weight: int,
+    ) -> int | None:
         parts, others = self._parts(one), self._parts(two)
         signed = [*kept.items(), *((square, -number) for square, number in dropped.items())]
-        roots = [Radical(Fraction(number), square, Fraction(1, 2)) for square, number in signed if square]
+        roots = [
+            Radical(Fraction(number), square, Fraction(1, 2)) for square, number in signed if square
+        ]
         in_variance, in_skewness = self._variance_order(parts - others, others - parts), sign(roots)
         if in_variance is None or in_skewness is None:
             return in_variance or in_skewness or None
@@ -151,7 +218,10 @@ class Worths:
         inside, outside = self.alpha - 1, 1 / self.alpha
 
         def variance(amounts: Multiset | Counter[int], digits: int) -> tuple[Decimal, Decimal]:
-            total, error = enclosed([Radical(Fraction(n), Fraction(x, self.scale), inside) for x, n in amounts.items()], digits)
+            total, error = enclosed(
+                [Radical(Fraction(n), Fraction(x, self.scale), inside) for x, n in amounts.items()],
+                digits,
+            )
             with precision(digits):
                 value = raised(total, outside, digits) if total else total
                 return value, value * error / total if total else total
@@ -161,10 +231,14 @@ class Worths:
             rest, error = enclosed(roots, digits)
             with precision(digits):
                 size = weight * (first + second)
-                return weight * (first - second) + rest, 2 * weight * (wrong + off) + error + size.scaleb(3 - digits)
+                return weight * (first - second) + rest, 2 * weight * (
+                    wrong + off
+                ) + error + size.scaleb(3 - digits)
 
         def is_zero() -> bool:
-            return not merged([*self._single(parts, weight), *self._single(others, -weight), *roots])
+            return not merged(
+                [*self._single(parts, weight), *self._single(others, -weight), *roots]
+            )
 
         return refined(enclosure, is_zero)
 
@@ -185,14 +259,21 @@ class Worths:
         longest = max(max(more), max(less)).bit_length()
         if inside.denominator == 1 and inside * longest <= MOST_BITS:
             exponent = inside.numerator
-            difference: int = sum(n * x**exponent for x, n in more.items()) - sum(n * x**exponent for x, n in less.items())
+            difference: int = sum(n * x**exponent for x, n in more.items()) - sum(
+                n * x**exponent for x, n in less.items()
+            )
             return (difference > 0) - (difference < 0)
         signed = [(x, n) for x, n in more.items()] + [(x, -n) for x, n in less.items()]
         return sign([Radical(Fraction(n), Fraction(x), inside) for x, n in signed])
 
     def _single(self, amounts: Counter[int], weight: int) -> list[Radical]:
         """weight x v as one radical; raises TooLong where S is more than one, or too long."""
-        terms = merged([Radical(Fraction(n), Fraction(x, self.scale), self.alpha - 1) for x, n in amounts.items()])
+        terms = merged(
+            [
+                Radical(Fraction(n), Fraction(x, self.scale), self.alpha - 1)
+                for x, n in amounts.items()
+            ]
+        )
         if len(terms) > 1:
             raise TooLong
         inside = self.alpha - 1
@@ -208,9 +289,15 @@ class Worths:
 
 
 def _tables(
-    scale: int, unit: tuple[tuple[int, ...], ...], owed: tuple[tuple[int, ...], ...], most: tuple[int, ...], inside: Fraction
+    scale: int,
+    unit: tuple[tuple[int, ...], ...],
+    owed: tuple[tuple[int, ...], ...],
+    most: tuple[int, ...],
+    inside: Fraction,
 ) -> tuple[list[Floats], list[npt.NDArray[np.object_]]]:
-    """Per user its part of eq. 5 by its number of VMs, from 0 to the most: as floats, and times D^(alpha-1) where whole."""
+    """Per user its part of eq. 5 by its number of VMs, from 0 to the most: as floats, and times
+    D^(alpha-1) where whole.
+    """
     exact = inside.denominator == 1 and inside * scale.bit_length() <= LONGEST
     floats, wholes = [], []
     for row, dues, top in zip(unit, owed, most, strict=True):
@@ -221,7 +308,11 @@ def _tables(
             wholes.append(whole)
             floats.append((whole / scale**inside.numerator).astype(float))
         else:
-            floats.append(np.sum([(amount / scale).astype(float) ** float(inside) for amount in amounts], axis=0))
+            floats.append(
+                np.sum(
+                    [(amount / scale).astype(float) ** float(inside) for amount in amounts], axis=0
+                )
+            )
     return floats, wholes
 
 
@@ -236,12 +327,16 @@ def _smallest(unit: tuple[int, ...], owed: tuple[int, ...], most: int) -> list[i
 
 
 def _in_digits(wholes: list[npt.NDArray[np.object_]]) -> npt.NDArray[np.uint32]:
-    """Whole numbers in base 2**32, one a column, lowest digit first; without rows where there are too many digits."""
+    """Whole numbers in base 2**32, one a column, lowest digit first; without rows where there are
+    too many digits.
+    """
     numbers = [number for part in wholes for number in part.tolist()]
     divisor = math.gcd(*numbers) or 1
     length = -(-(max(numbers, default=0) // divisor).bit_length() // 32)
     if not numbers or length * len(numbers) > MOST_DIGITS:
         return np.zeros((0, len(numbers)), dtype=np.uint32)
     content = b"".join((number // divisor).to_bytes(4 * length, "little") for number in numbers)
-    table: npt.NDArray[np.uint32] = np.frombuffer(content, dtype="<u4").astype(np.uint32).reshape(len(numbers), length).T
+    table: npt.NDArray[np.uint32] = (
+        np.frombuffer(content, dtype="<u4").astype(np.uint32).reshape(len(numbers), length).T
+    )
     return np.ascontiguousarray(table)

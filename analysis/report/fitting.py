@@ -1,0 +1,193 @@
+"""A table at the width of a terminal: columns are left out by rank or the rows are stacked, and no
+number and no word is ever broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from .table import Column, Table
+
+LONGEST_WORD = 40
+"""Letters of what may be cut in two: a path or a list without spaces, no word."""
+
+READABLE = 20
+"""Columns of the terminal below which a sentence becomes a tower; its rows are stacked then."""
+
+_GLUED = "\u00a0"
+"""Holds a number and its unit together while lines are made."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table as a terminal shows it, and the headings of the columns that found no room."""
+
+    drawn: RichTable
+    left_out: tuple[str, ...]
+
+
+def fitted(table: Table, width: int | None) -> Fitted:
+    """The table in `width` columns of a terminal, or as wide as it comes without one.
+
+    Columns with a rank are left out first, the highest rank before the others; what is still too
+    wide then is stacked: each row becomes a block of names and values.
+    """
+    places = [place for place, column in enumerate(table.columns) if column.people]
+    texts = [[table.text(row, place) for place in places] for row in table.rows]
+    columns = [table.columns[place] for place in places]
+    cells = [
+        _Cells(column, [column.name] if table.heading else [], [line[number] for line in texts])
+        for number, column in enumerate(columns)
+    ]
+    if width is None:
+        return Fitted(_drawn(table, cells, [cell.natural for cell in cells], tight=False), ())
+    shown, left_out = list(cells), []
+    while sum(cell.least for cell in shown) + _overhead(len(shown), tight=True) > width:
+        ranked = max(shown, key=lambda cell: cell.column.rank, default=None)
+        if ranked is None or not ranked.column.rank:
+            break
+        shown.remove(ranked)
+        left_out.append(ranked.column.name)
+    if sum(cell.readable for cell in shown) + _overhead(len(shown), tight=True) > width and (
+        table.heading and len(shown) > 1
+    ):
+        return Fitted(_stacked(table, shown, width), tuple(left_out))
+    in_order = tuple(cell.column.name for cell in cells if cell.column.name in left_out)
+    natural = [cell.natural for cell in shown]
+    tight = sum(natural) + _overhead(len(shown), tight=False) > width
+    widths = _shared(shown, width - _overhead(len(shown), tight=tight)) if tight else natural
+    return Fitted(_drawn(table, shown, widths, tight=tight), in_order)
+
+
+class _Cells:
+    """One column's texts and what room they take."""
+
+    def __init__(self, column: Column, heading: list[str], texts: list[str]) -> None:
+        self.column, self.heading = column, heading
+        self.texts = [_glued(text) for text in texts]
+        whole = column.numeric or not column.wrap
+        words = [
+            word for text in (*heading, *([] if whole else self.texts)) for word in _words(text)
+        ]
+        longest = max(map(cell_len, self.texts), default=0)
+        self.natural = max([longest, *map(cell_len, heading)], default=0)
+        self.least = max(
+            [min(cell_len(word), LONGEST_WORD) for word in words] + ([longest] if whole else []),
+            default=0,
+        )
+        self.readable = self.least if whole else max(self.least, min(self.natural, READABLE))
+
+
+def _shared(cells: Sequence[_Cells], room: int) -> list[int]:
+    """The room shared out: each column its longest word, then the shortest wishes first."""
+    widths = [cell.least for cell in cells]
+    spare = max(room - sum(widths), 0)
+    order = sorted(range(len(cells)), key=lambda place: cells[place].natural - widths[place])
+    for rank, place in enumerate(order):
+        more = min(cells[place].natural - widths[place], spare // (len(order) - rank))
+        widths[place] += more
+        spare -= more
+    over = max(sum(widths) - room, 0)
+    if over and widths:  # no column has a rank, and nothing could be stacked: long texts fold
+        widest = widths.index(max(widths))
+        widths[widest] = max(widths[widest] - over, 1)
+    return widths
+
+
+def _overhead(columns: int, *, tight: bool) -> int:
+    """Columns of the terminal that rules and gaps take."""
+    return 2 + 2 * columns + (0 if tight else columns - 1)
+
+
+def _drawn(
+    table: Table, cells: Sequence[_Cells], widths: Sequence[int], *, tight: bool
+) -> RichTable:
+    from rich import box
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(
+        title=table.title or None,
+        caption=table.caption or None,
+        box=box.SIMPLE_HEAD,
+        show_header=table.heading,
+        collapse_padding=tight,
+    )
+    for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        drawn.add_column(
+            "\n".join(_lines(cell.column.name, width)),
+            style="bold" if cell.column.bold else None,
+            justify="right" if cell.column.numeric else "left",
+            # rich takes the first column's left gap, which it keeps, out of its width
+            width=max(width, 1) + (tight and not place),
+            no_wrap=True,
+        )
+    for row in zip(*(cell.texts for cell in cells), strict=True):
+        drawn.add_row(
+            *("\n".join(_lines(text, width)) for text, width in zip(row, widths, strict=True))
+        )
+    return drawn
+
+
+def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
+    """Each row as a block of names and values, an empty line between blocks."""
+    from .table import Column, Table
+
+    rows: list[tuple[str, str]] = []
+    for row in zip(*(cell.texts for cell in cells), strict=True):
+        rows += [("", "")] if rows else []
+        rows += [(cell.column.name, text) for cell, text in zip(cells, row, strict=True)]
+    columns = (Column("name", bold=True, wrap=False), Column("value"))
+    stack = Table(table.name, table.title, columns, tuple(rows), table.caption, heading=False)
+    return fitted(stack, width).drawn
+
+
+def _glued(text: str) -> str:
+    """The text with a space before a unit that is no place to end a line."""
+    words = text.split(" ")
+    glue = [_GLUED if _is_unit(left, right) else " " for left, right in pairwise(words)]
+    return words[0] + "".join(space + word for space, word in zip(glue, words[1:], strict=True))
+
+
+def _is_unit(left: str, right: str) -> bool:
+    return left[-1:].isdigit() and right[:1] in ("%", "±")
+
+
+def _words(text: str) -> list[str]:
+    return text.split(" ")
+
+
+def _lines(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` columns, ended between words; what is longer is cut."""
+    lines = [""]
+    for word in _words(text):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(joined) <= width:
+            lines[-1] = joined
+            continue
+        if lines[-1]:
+            lines.append("")
+        while cell_len(word) > width > 0:
+            cut = _fits(word, width)
+            lines[-1] = word[:cut]
+            lines.append("")
+            word = word[cut:]
+        lines[-1] = word
+    return [line.replace(_GLUED, " ") for line in lines]
+
+
+def _fits(word: str, width: int) -> int:
+    """How many letters of a word fit, at least one."""
+    used = 0
+    for number, letter in enumerate(word):
+        used += cell_len(letter)
+        if used > width:
+            return max(number, 1)
+    return len(word)

@@ -1,0 +1,164 @@
+"""Pictures for a notebook or a script: of an answer, and of how a search went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...instances.problem.base import Instance, Solution
+from ...instances.problem.errors import InvalidOption, UnknownName
+from ...instances.problem.options import accepts, check_options
+from ...instances.problem.registry import check
+from ..registry import analysis_of
+from ..run.result import Result, fingerprint
+from .drawing import figure, save, svg
+from .picture import Chart, Picture, Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture that a notebook shows by itself.
+
+    Attributes
+    ----------
+    picture : what is drawn, as data; `picture.table()` has its numbers.
+    """
+
+    picture: Picture
+
+    @property
+    def figure(self) -> Figure:
+        """The matplotlib figure, to be changed or saved by the reader."""
+        return figure(self.picture)
+
+    def save(self, folder: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+        """Write it into a folder, as NAME.pdf and NAME.png; or svg."""
+        return save([self.picture], Path(folder), formats)
+
+    def _repr_svg_(self) -> str:
+        return svg(self.picture)
+
+
+def plot(
+    instance: Instance, answer: Solution | Result, name: str | None = None, **options: Any
+) -> Plot:
+    """A picture of an answer.
+
+    Parameters
+    ----------
+    instance : what was given.
+    answer : a feasible solution of it, or a result that has one.
+    name : which picture; the problem's first when None. One that is none lists them.
+    options : of the problem's pictures, as of its metrics (`alpha`).
+
+    Raises
+    ------
+    InfeasibleSolution
+        The answer breaks a rule of the instance.
+    UnknownName
+        There is no such picture of this answer; the message lists those there are.
+    InvalidOption
+        The result holds no answer, or matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> tiny = cotenant.read("packing/tiny")
+    >>> shown = cotenant.plot(tiny, cotenant.solve(tiny, "min-servers"))
+    >>> shown.picture.title
+    'How full the servers are: CPU'
+    """
+    found = {picture.name: picture for picture in pictures_of(instance, answer, **options)}
+    if not found:
+        raise InvalidOption(f"there is no picture of this {instance.problem} answer")
+    if name is not None and name not in found:
+        raise UnknownName("picture", name, found)
+    return Plot(found[name or next(iter(found))])
+
+
+def pictures_of(instance: Instance, answer: Solution | Result, **options: Any) -> list[Picture]:
+    """Every picture there is of an answer; see `plot`."""
+    solution = answer.solution if isinstance(answer, Result) else answer
+    if solution is None:
+        raise InvalidOption("the result holds no answer; expected one with a solution")
+    check(instance, solution)
+    analysis = analysis_of(instance.problem)
+    if analysis.record is None or analysis.pictures is None:
+        return []
+    takers = {"metrics": analysis.metrics, "record": analysis.record}
+    check_options(tuple(takers.values()), options, "a picture")
+    row: dict[str, Any] = {
+        "problem": instance.problem,
+        "instance": instance.name,
+        "fingerprint": fingerprint(instance),
+        "kind": "run",
+        "method": answer.method if isinstance(answer, Result) else "answer",
+        "seed": answer.seed if isinstance(answer, Result) else 0,
+        "predict": None,
+        "status": "feasible",
+        "options": options,
+    }
+    for key, function in takers.items():
+        own = {name: value for name, value in options.items() if accepts(function, name)}
+        row[key] = function(instance, solution, **own)
+    drawn: list[Picture] = analysis.pictures([row])
+    return drawn
+
+
+def plot_trace(result: Result) -> Plot:
+    """The value and the bound of a search over time: the gap is between them.
+
+    Parameters
+    ----------
+    result : of an exact method; `result.trace` has the numbers.
+
+    Raises
+    ------
+    InvalidOption
+        The method kept no trace (heuristics keep none), or matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/tiny"), "min-servers")
+    >>> [series.name for series in cotenant.plot_trace(result).picture.series]
+    ['best answer', 'proved bound']
+    """
+    if not result.trace:
+        raise InvalidOption(
+            f"{result.method} kept no trace; expected the result of an exact method"
+        )
+    end = max(result.seconds, result.trace[-1][0])
+    series = [
+        Series(name, *_steps(result, place, end), style="step", strong=strong)
+        for name, place, strong in (("best answer", 1, False), ("proved bound", 2, True))
+        if any(row[place] is not None for row in result.trace)
+    ]
+    value = "none" if result.objective is None else f"{result.objective:.6g}"
+    bound = "none" if result.bound is None else f"{result.bound:.6g}"
+    what = (result.objective_name or "objective").replace("_", " ")
+    return Plot(
+        Chart(
+            "trace",
+            f"{result.method} on {result.instance}: {what} over time",
+            "seconds",
+            what,
+            tuple(series),
+            f"After {end:.3g} s the best answer has {what} {value}, and the proved bound is "
+            f"{bound}.",
+        )
+    )
+
+
+def _steps(
+    result: Result, place: int, end: float
+) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
+    """Seconds and values of a line that holds until the end of the run."""
+    known = [(row[0], row[place]) for row in result.trace if row[place] is not None]
+    seconds, values = zip(*known, (end, known[-1][1]), strict=True)
+    return seconds, values

@@ -1,0 +1,138 @@
+"""From a result to a proof file that `verify.py` accepts, and how its claims stand then."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ... import catalog
+from ...instances.problem.base import Instance
+from ...instances.problem.files import locate, write, write_bytes
+from ...instances.problem.proof import Proof
+from ...instances.problem.reading import read_bytes
+from ...instances.problem.registry import resolve, scale
+from ...solvers.outcome import AGREE, Clock
+from ...solvers.proofs import Claimed, Task
+
+if TYPE_CHECKING:
+    from .result import Result
+
+Standing = Literal["claimed", "partly", "certified"]
+
+CLAIMED = "{name} has no proof as a file yet, so its bound is what a solver or our own code says"
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What became of a proof.
+
+    Attributes
+    ----------
+    standing : "certified" when `verify.py` accepted a file that proves all that the result claims,
+        "partly" when it proves less (a level is missing, or a bound is weaker), else "claimed".
+    says : the verifier's sentence, or why there is no proof.
+    refused : a proof was made, and the verifier refused it: a defect, and no file is kept.
+    file, sha256, size : of the proof, in bytes; None without one.
+    seconds, seconds_to_verify : to make the proof beyond the solve, and to judge it.
+    """
+
+    standing: Standing
+    says: str
+    refused: bool = False
+    file: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    seconds: float | None = None
+    seconds_to_verify: float | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As rows and stored results hold it."""
+        return {name: value for name, value in asdict(self).items() if name != "refused"}
+
+
+def prove(
+    instance: Instance, path: Path, result: Result, out: Path, time_limit: float | None = None
+) -> Proved:
+    """Make, write and judge the proof of a result.
+
+    Parameters
+    ----------
+    instance, path : the instance, and the file that holds it: the proof is of that file's content.
+    result : of an exact method on it, with its options.
+    out : where the proof is written, `.json` or `.json.gz`; a proof that is refused is not kept.
+    time_limit : seconds to make it; what is proved by then is kept.
+    """
+    method = catalog.find(instance.problem, result.method)
+    if not method.prover:
+        return Proved("claimed", CLAIMED.format(name=method.name))
+    clock, content = Clock(time_limit), read_bytes(path)
+    try:
+        task = Task.of(content, instance, result.options, result.outcome, clock)
+        proof: Proof = resolve(method.prover)(task)
+    except Claimed as why:
+        return Proved("claimed", str(why))
+    proof.write(out, instance.name, sha256(content).hexdigest())
+    seconds, clock = clock.seconds, Clock()
+    code, says = judge(path, out)
+    if code:
+        out.unlink()
+        return Proved("claimed", f"the proof that was made is refused ({says})", refused=True)
+    return Proved(
+        "certified" if covers(proof, instance, result) else "partly",
+        says,
+        file=str(out),
+        sha256=sha256(read_bytes(out)).hexdigest(),
+        size=out.stat().st_size,
+        seconds=seconds,
+        seconds_to_verify=clock.seconds,
+    )
+
+
+def prove_beside(
+    instance: Instance, source: str | None, result: Result, folder: Path, name: str,
+    time_limit: float | None,
+) -> Proved:  # fmt: skip
+    """The same in a folder that a stranger needs nothing besides: the instance's file lies there
+    too, as it was read, or written anew where it came from none.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{instance.problem}-{result.fingerprint}.json"
+    if not path.exists():
+        if source is None:
+            write(instance, path)
+        else:
+            write_bytes(path, read_bytes(locate(source)))
+    return prove(instance, path, result, folder / f"{name}.proof.json.gz", time_limit)
+
+
+def covers(proof: Proof, instance: Instance, result: Result) -> bool:
+    """Whether a proof leaves nothing of what a result claims to be believed."""
+    first = {"status": result.status.value, "bound": result.bound}
+    told = [first, *result.certificate.get("levels", [])[1:]]
+    if len(proof.levels) < len(told):
+        return False
+    for level, claim in zip(proof.levels, told, strict=False):
+        if level.says in ("infeasible", "equilibrium", "optimal"):
+            continue
+        if claim["status"] == "optimal" or (claim["bound"] is not None and level.bound is None):
+            return False
+        if claim["bound"] is not None and level.bound is not None:
+            better = float(level.bound) - claim["bound"]
+            short = -better if level.sense == "min" else better
+            if short > AGREE * scale(instance, level.objective, **result.options):
+                return False
+    return True
+
+
+def judge(instance: Path, proof: Path) -> tuple[int, str]:
+    """Run the one program that judges, apart from this one: its exit code, and its line."""
+    program = Path(__file__).resolve().parents[2] / "verify.py"
+    done = subprocess.run(
+        [sys.executable, "-I", str(program), str(instance), str(proof)],
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout.strip()

@@ -1,0 +1,47 @@
+"""Methods of the user's own on the command line: "module:function"."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ..instances.problem.errors import CotenantError, InvalidOption
+
+
+def given_method(text: str) -> str | Callable[..., Any]:
+    """A method's name as it is, and the function that "module:function" names; modules are also
+    looked for in the current folder.
+
+    Raises
+    ------
+    InvalidOption
+        There is no such module, it cannot be loaded, or it has no such function.
+    """
+    name, colon, attribute = text.partition(":")
+    if not colon:
+        return text
+    where = os.getcwd()
+    if where not in sys.path:  # processes that run the cells are told of it too
+        sys.path.insert(0, where)
+    try:
+        module = import_module(name)
+    except CotenantError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidOption(
+            f"method {text!r}: {name or 'nothing'} cannot be imported ({why}); expected "
+            "module:function, the module in this folder or installed"
+        ) from None
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        known = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise InvalidOption(
+            f"method {text!r}: {name} has no function {attribute!r}; it has "
+            f"{', '.join(known[:8]) or 'none'}"
+        )
+    found: Callable[..., Any] = function
+    return found

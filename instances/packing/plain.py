@@ -1,0 +1,137 @@
+"""The reader of plain tables: virtual machines and hosts, as name, amounts of each resource and
+count.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+
+from ..problem.base import repeated
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.plain import name_of, tables_of
+from ..problem.rules import AtLeast
+from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
+from .instance import Packing
+
+_ELASTIC = {"inf": np.inf}
+_NOT_RESOURCES = ("name", "count", "cost")
+
+MOST_DECIMALS = 6
+"""Of an amount: more would be a matter of units."""
+
+
+def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
+    """Virtual machines as `name,cpu,mem[,count]`, and hosts as the same, perhaps with `cost`.
+
+    Every column but name, count and cost is a resource, and both tables have the same ones. Without
+    a column `count` each row is one; "inf" stands for as many VMs as fit, or as many hosts as
+    needed. Amounts with decimals are counted in tenths, hundredths, ..., which the resource's name
+    then says: amounts of instances are whole.
+
+    Parameters
+    ----------
+    path : the table of VMs, or a folder that holds `vms.csv` and `hosts.csv`.
+    hosts : path of the table of hosts.
+
+    Raises
+    ------
+    InvalidOption
+        No table of hosts.
+    InvalidFile
+        A table that cannot be read, with its line; resources that differ.
+    """
+    main, others = tables_of(path, "vms.csv", hosts=hosts)
+    vms = _table(main)
+    if "hosts" not in others:
+        raise InvalidOption(
+            f"{main} has VMs only; expected hosts as well: write -o hosts=PATH of a table "
+            "name,cpu,mem[,count]"
+        )
+    servers = _table(others["hosts"])
+    if odd := sorted(set(vms.resources) ^ set(servers.resources)):
+        raise InvalidFile(
+            f"{main} and {others['hosts']} do not have the same resources: {', '.join(odd)} "
+            f"{'stands' if len(odd) == 1 else 'stand'} in one only"
+        )
+    scale = [
+        10 ** max(_decimals(table.amounts[name]) for table in (vms, servers))
+        for name in vms.resources
+    ]
+    resources = [
+        name if times == 1 else f"{name} [1/{times}]"
+        for name, times in zip(vms.resources, scale, strict=True)
+    ]
+    said = [f"VMs of {main.name} on hosts of {others['hosts'].name}", vms.written]
+    return Packing(
+        capacity=servers.whole(vms.resources, scale),  # type: ignore[arg-type]
+        demand=vms.whole(vms.resources, scale),  # type: ignore[arg-type]
+        request=vms.count,  # type: ignore[arg-type]
+        servers=servers.count,  # type: ignore[arg-type]
+        cost=servers.cost,  # type: ignore[arg-type]
+        resources=tuple(resources),
+        names=vms.names,
+        name=name_of(path),
+        source="; ".join(filter(None, said)),
+    )
+
+
+class _Things:
+    """The rows of a table: VMs or hosts, each with its amounts, as they are written."""
+
+    def __init__(self, table: CsvTable) -> None:
+        rows = list(table)
+        self.path = table.path
+        self.names = tuple(row.word("name") for row in rows)
+        if (twice := repeated(self.names)) is not None:
+            raise InvalidFile(f"{table.path} names {twice!r} twice; write its number as count")
+        self.resources = [name for name in table.columns if name not in _NOT_RESOURCES]
+        self.amounts = {name: [_amount(row, name) for row in rows] for name in self.resources}
+        self.count = (
+            [_whole(row, "count", _ELASTIC) for row in rows]
+            if "count" in table.places
+            else [1.0] * len(rows)
+        )
+        self.cost = [row.whole("cost") for row in rows] if "cost" in table.places else None
+        self.written = table.written
+
+    def whole(self, resources: list[str], scale: list[int]) -> list[list[int]]:
+        """One row for each thing, one amount for each resource, in whole units."""
+        columns = [
+            [int(amount * times) for amount in self.amounts[name]]
+            for name, times in zip(resources, scale, strict=True)
+        ]
+        if any(amount >= LARGEST for column in columns for amount in column):
+            raise InvalidFile(f"{self.path} has an amount of 2**53 or more; choose a larger unit")
+        return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _table(path: Path) -> _Things:
+    table = CsvTable(path, "name", lower=True)
+    if not set(table.columns) - set(_NOT_RESOURCES):
+        raise InvalidFile(
+            f"{table.path}, line 1: the columns are {', '.join(table.columns)}; expected name, "
+            "resources such as cpu and mem, and perhaps count"
+        )
+    return _Things(table)
+
+
+def _amount(row: CsvRow, column: str) -> Decimal:
+    value = Decimal(repr(row.number(column, AMOUNT))).normalize()
+    if _decimals([value]) > MOST_DECIMALS:
+        raise row.wrong(column, f"at most {MOST_DECIMALS} decimals", "Choose a smaller unit")
+    return value
+
+
+def _whole(row: CsvRow, column: str, blank: dict[str, float]) -> float:
+    value = row.number(column, AtLeast(0), blank)
+    if value % 1 and value != np.inf:
+        raise row.wrong(column, "a whole number, 0 or more, or inf for as many as there can be")
+    return value
+
+
+def _decimals(values: list[Decimal]) -> int:
+    """The most digits behind the point."""
+    return max([0, *(-int(value.as_tuple().exponent) for value in values)])

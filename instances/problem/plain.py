@@ -1,0 +1,79 @@
+"""Tables with plain headers: which problem's they are, and the tables that lie beside one in a
+folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .errors import InvalidFile
+from .reading import is_standard_input
+from .registry import PROBLEM_NAMES, Plain, problem_named
+from .tables import CsvTable, PathLike
+
+
+def plain_forms() -> dict[str, Plain]:
+    """The plain tables of each problem that has some."""
+    found = {name: problem_named(name).plain for name in PROBLEM_NAMES}
+    return {name: plain for name, plain in found.items() if plain is not None}
+
+
+def plain_form(path: PathLike) -> str:
+    """The format whose plain header a table has, or the main table of a folder.
+
+    Raises
+    ------
+    InvalidFile
+        No plain header fits, or two do; or the table comes on standard input, which is read once.
+    """
+    where = os.fspath(path)
+    known = plain_forms()
+    if is_standard_input(path):
+        forms = ", ".join(plain.form for plain in known.values())
+        raise InvalidFile(
+            f"{where} can be read only once, and its header says what it is; name the format: "
+            f"{forms}"
+        )
+    seen = set()
+    fits: list[Plain] = []
+    for plain in known.values():
+        file = Path(path) / plain.file if os.path.isdir(path) else Path(path)
+        if os.path.isdir(path) and not file.exists():
+            continue
+        columns = CsvTable(file, lower=True).columns
+        seen.add(f"{file.name}: {','.join(columns[:8])}")
+        if set(plain.columns) <= set(columns):
+            fits.append(plain)
+    if len(fits) == 1:
+        return fits[0].form
+    headers = "; ".join(
+        f"{plain.header} ({plain.file}, {problem})" for problem, plain in known.items()
+    )
+    what = "has none of the tables with plain headers" if not fits else "has tables of two problems"
+    raise InvalidFile(
+        f"{where} {what} ({'; '.join(sorted(seen)) or 'no table found'}); expected one of "
+        f"{headers}. A square matrix is read by slowdown-csv or penalty-csv"
+    )
+
+
+def tables_of(path: PathLike, main: str, **given: str | None) -> tuple[Path, dict[str, Path]]:
+    """The main table, and those of the others that there are.
+
+    Parameters
+    ----------
+    path : the main table, or a folder that holds it as `main` and others as `<name>.csv`.
+    given : the path of each other table, None for the one in the folder, if there is one.
+    """
+    folder = Path(path) if os.path.isdir(path) else None
+    others = {name: Path(file) for name, file in given.items() if file is not None}
+    if folder is not None:
+        beside = {name: folder / f"{name}.csv" for name in given if name not in others}
+        others |= {name: file for name, file in beside.items() if file.exists()}
+    return Path(path) if folder is None else folder / main, others
+
+
+def name_of(path: PathLike) -> str:
+    """What an instance is called that was read from here: the folder's or the file's name."""
+    resolved = Path(path).resolve() if os.path.isdir(path) else Path(path)
+    return resolved.name.split(".")[0]

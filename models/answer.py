@@ -1,0 +1,102 @@
+"""From a solved model back to an answer of the instance, whatever was added to it: checked, and
+ready to be measured and compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instances.problem.base import Instance, Solution
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.registry import check, resolve
+
+
+def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solution:
+    """The answer that a solved model stands for.
+
+    Parameters
+    ----------
+    instance : what the model was made of.
+    built : the model: a Pyomo model of `models.<problem>.readable`, a program of arrays
+        (`PairingProgram`, `AdmissionProgram`, `FluidProgram`, `TimeIndexed`), a CP-SAT model
+        (`AssignmentModel`, `IntervalModel`), or the `EisenbergGale` program. Variables and rows may
+        have been added to it.
+    values : of the model's variables: an answer of `cotenant.solvers.engines`, or an array with one
+        number for each column or variable; None for a Pyomo or CVXPY model, which holds its own
+        (see `EngineAnswer.load`).
+
+    Raises
+    ------
+    InvalidOption
+        There are no values, too few, or the model is none of the instance's problem.
+    InfeasibleSolution
+        What the values stand for breaks a rule of the instance.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> from cotenant.models.answer import instance_answer
+    >>> from cotenant.models.colocation.readable import penalty_model
+    >>> from cotenant.models.program import from_pyomo
+    >>> from cotenant.solvers.engines import solve_program
+    >>> tiny = cotenant.read("colocation/tiny")
+    >>> model = penalty_model(tiny)
+    >>> solve_program(from_pyomo(model)).load(model)
+    >>> pairing = instance_answer(tiny, model)
+    >>> round(cotenant.solve(tiny, lambda instance: pairing).metrics["penalty"], 4)
+    0.0425
+    """
+    found = getattr(values, "point", None)
+    found = getattr(values, "values", None) if found is None else found
+    if values is not None and (hasattr(values, "point") or hasattr(values, "values")):
+        if found is None:
+            raise InvalidOption(
+                f"the answer is {values.status}: it has no point; expected one with values"
+            )
+        values = found
+    try:
+        solution = resolve(f"models.{instance.problem}.answer:solution_of")(
+            instance, built, None if values is None else np.asarray(values)
+        )
+    except (IndexError, AttributeError, TypeError, KeyError) as error:
+        raise InvalidOption(
+            f"{type(built).__name__} with these values is no solved model of {instance.problem} "
+            f"({error!r}); expected one of cotenant.models.{instance.problem}, of this instance"
+        ) from None
+    assert isinstance(solution, Solution)
+    check(instance, solution)
+    return solution
+
+
+def whole(variable: Any) -> int:
+    """The value of a Pyomo variable that counts; 0 for one that stands in no row and was left out.
+
+    Raises
+    ------
+    InvalidOption
+        It is not a whole number, as in a relaxation.
+    """
+    value = number(variable)
+    if abs(value - round(value)) > 1e-4:
+        raise InvalidOption(
+            f"{variable.name} is {value:g}; expected a whole number, as a solved integer model has"
+        )
+    return round(value)
+
+
+def number(variable: Any) -> float:
+    """The value of a Pyomo variable.
+
+    Raises
+    ------
+    InvalidOption
+        It has none: the model was not solved, or its answer not loaded.
+    """
+    if variable.value is None:
+        raise InvalidOption(
+            f"{variable.name} has no value; solve the model first, and load the answer into it: "
+            "answer.load(model)"
+        )
+    return float(variable.value)

@@ -1,0 +1,15 @@
+"""The placement that a solved model stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...instances.packing.instance import Packing, Placement
+from .assignment import AssignmentModel
+
+
+def solution_of(instance: Packing, built: Any, values: Any) -> Placement:
+    """The placement of an `AssignmentModel` made of the instance's own VM types, in their order."""
+    if not isinstance(built, AssignmentModel):
+        raise TypeError("not an AssignmentModel")
+    return Placement(built.counts(values), built.kind)

@@ -1,0 +1,19 @@
+"""The schedule that a solved model stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...instances.scheduling import Schedule, Scheduling, assign_machines
+from .intervals import IntervalModel
+from .time_indexed import TimeIndexed
+
+
+def solution_of(instance: Scheduling, built: Any, values: Any) -> Schedule:
+    """The schedule of an `IntervalModel` or a `TimeIndexed` program, jobs on the lowest free
+    machines.
+    """
+    if not isinstance(built, IntervalModel | TimeIndexed):
+        raise TypeError("neither an IntervalModel nor a TimeIndexed program")
+    start = built.starts(values, instance)
+    return Schedule(start, assign_machines(instance, start))

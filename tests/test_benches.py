@@ -1,0 +1,39 @@
+"""The form of the benches: rows printed as they come, and kept with --json."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+def test_rows_are_printed_under_one_heading_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = importlib.util.spec_from_file_location("form", BENCHMARKS / "form.py")
+    assert spec is not None
+    assert spec.loader is not None
+    form = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(form)
+    file = tmp_path / "rows.json"
+    rows = form.Rows(form.parser("").parse_args(["--json", str(file)]).json)
+    rows.add("speed", method="one", wall=np.float64(0.25), proved=np.int64(3))
+    rows.add("speed", method="two", wall=form.timed(lambda: None, 3).wall, proved=None)
+    assert [line.split()[0] for line in capsys.readouterr().out.split("\n") if line] == [
+        "speed", "method", "one", "two",
+    ]  # fmt: skip
+    first, second = json.loads(file.read_text())
+    assert first == {"table": "speed", "method": "one", "wall": 0.25, "proved": 3}
+    assert second["proved"] is None
+
+
+@pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("bench_*.py")), ids=lambda path: path.stem)
+def test_every_bench_takes_json(file: Path) -> None:
+    text = file.read_text()
+    assert "parser(__doc__)" in text
+    assert ".json)" in text or "asked.json" in text

@@ -1,0 +1,200 @@
+"""Large instances and short times: measures in blocks, programs that keep the clock, refusals."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
+from cotenant.instances.colocation.objective import scale
+from cotenant.instances.colocation.stability import willing
+from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.solvers.colocation import (
+    complete,
+    fair,
+    feasible_pairing,
+    least_penalty_given,
+    optimal,
+)
+from cotenant.solvers.colocation.bounds import least_penalty_bound
+from cotenant.solvers.colocation.common import pairs_of
+from cotenant.solvers.colocation.feasible import Undecided
+from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.deferred_acceptance import deferred_acceptance, preference_order
+from cotenant.solvers.outcome import Clock, Status, Stop
+
+
+def instances(reference: ModuleType) -> list[Colocation]:
+    """Random valid instances of at most 8 agents, and larger ones."""
+    found = [contention(7, 40, 3)]
+    for seed in range(16_000, 16_060):
+        try:
+            found.append(Colocation(**reference.random_fields(np.random.default_rng(seed))))
+        except InvalidInstance:
+            continue
+    return found
+
+
+def contention(types: int, agents: int, seed: int) -> Colocation:
+    """Random penalties, bandwidths and counts, an even total."""
+    rng = np.random.default_rng(seed)
+    count = rng.multinomial(agents, np.ones(types) / types)
+    penalty = rng.uniform(0, 0.9, (types, types)).round(2)
+    return Colocation(penalty, count, bandwidth=rng.uniform(0.1, 20, types))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch, alpha: float
+) -> None:
+    given = [instance for instance in instances(reference) if possible(instance)]
+
+    def measured(instance: Colocation) -> list[Any]:
+        pairing = feasible_pairing(instance)
+        found = blocking_pairs(instance, pairing, alpha)
+        lists = (found.first, found.second, found.willing_first, found.willing_second)
+        return [
+            pairing,
+            found.count,
+            found.agents,
+            *(side.tolist() for side in lists),
+            willing(instance, pairing, alpha).tolist(),
+            scale(instance, "penalty"),
+            least_penalty_bound(instance),
+            pairs_of(instance),
+        ]
+
+    whole = [measured(instance) for instance in given]
+    monkeypatch.setattr("cotenant.instances.colocation.instance.BLOCK", 2)
+    monkeypatch.setattr("cotenant.instances.colocation.stability.BLOCK", 3)
+    monkeypatch.setattr("cotenant.solvers.deferred_acceptance._ROWS", 2)
+    assert [measured(instance) for instance in given] == whole
+    assert any(found[1] for found in whole)
+
+
+def possible(instance: Colocation) -> bool:
+    try:
+        feasible_pairing(instance)
+    except NoSolution:
+        return False
+    return True
+
+
+def test_blocking_pairs_are_listed_in_order_and_make_up_their_count() -> None:
+    instance = cotenant.read("colocation/cooper-1000")
+    assert isinstance(instance, Colocation)
+    found = blocking_pairs(instance, feasible_pairing(instance))
+    left, right = found.willing_first, found.willing_second
+    alike = found.first == found.second
+    assert found.count == np.where(alike, left * (left - 1) // 2, left * right).sum() > 0
+    places = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    assert places == sorted(places)
+    assert (found.first <= found.second).all()
+
+
+def test_lists_of_preferences_in_blocks_are_those_of_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cost = np.random.default_rng(0).integers(0, 4, (9, 6)).astype(float)
+    cost[cost == 3] = np.inf
+    whole = preference_order(cost)
+    monkeypatch.setattr("cotenant.solvers.deferred_acceptance._ROWS", 2)
+    assert (preference_order(cost) == whole).all()
+    assert deferred_acceptance(whole, cost.T).proposals > 0
+
+
+def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = contention(30, 100, 0)
+    proved = optimal(instance)
+    for options in ({"engine": "highs"}, {"engine": "cp-sat"}):
+        monkeypatch.setattr("cotenant.solvers.colocation.penalty.A_PAIR", 1e6)
+        monkeypatch.setattr("cotenant.solvers.colocation.penalty.MOST_PAIRS", 1)
+        found = optimal(instance, time_limit=60.0, **options)  # type: ignore[arg-type]
+        assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+        assert found.solution is not None
+        check(instance, found.solution)  # type: ignore[arg-type]
+        assert (found.bound or 0.0) <= (proved.bound or 0.0)
+    assert optimal(instance).status is Status.OPTIMAL  # without a limit there is time
+
+
+def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.MOST_TYPES", 3)
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.starting_pairing", None)
+    with pytest.raises(InvalidOption, match=r"at most 3 types.*has 4"):
+        stable(contention(4, 10, 0))
+
+
+def test_without_time_for_the_program_a_slack_is_left_to_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = contention(4, 12, 0)
+    begin = feasible_pairing(instance)
+    monkeypatch.setattr("cotenant.solvers.colocation.blocking.MOST_PAIRS", 1)
+    found = least_penalty_given(instance, slack=1.0, start=begin, time_limit=60.0)
+    assert (found.solution, found.bound, found.stop) == (begin, None, Stop.TIME_LIMIT)
+    found = least_penalty_given(instance, slack=1.0, time_limit=60.0)
+    assert (found.status, found.solution) == (Status.UNKNOWN, None)
+
+
+def test_a_large_program_of_a_slack_runs_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = contention(4, 12, 0)
+    here = least_penalty_given(instance, slack=1.0)
+    monkeypatch.setattr("cotenant.solvers.colocation.blocking.KEEPS_TIME", 1)
+    calls = []
+
+    def call_apart(function: Any, *given: Any, hard_limit: float, **options: Any) -> Any:
+        calls.append(options["time_limit"] <= hard_limit <= 60.0)
+        return function(*given, **options)
+
+    monkeypatch.setattr("cotenant.solvers.colocation.common.call_apart", call_apart)
+    apart = least_penalty_given(instance, slack=1.0, time_limit=60.0)
+    assert calls == [True]
+    assert apart.bound == pytest.approx(here.bound)
+
+
+class Over(Clock):
+    """A clock whose time is up at once."""
+
+    def __init__(self) -> None:
+        super().__init__(1e-9)
+
+
+def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two agents of type 0 want both of 1, which greed gives to each other: exchanges are needed."""
+    free = np.inf
+    instance = Colocation([[free, 0.5], [0.5, 0.1]], [2, 2], machines=2.0)
+    monkeypatch.setattr("cotenant.solvers.colocation.feasible._JOB_BY_JOB", 0)
+    stuck = Pairing([1], [1], [1], [0, 0])  # type: ignore[arg-type]
+    assert complete(instance, stuck).pairs.tolist() == [2]
+    with pytest.raises(Undecided, match="Give more time"):
+        complete(instance, stuck, Over())
+    monkeypatch.setattr(
+        "cotenant.solvers.colocation.feasible.complete",
+        lambda instance, partial, clock: complete(instance, stuck, Over()),
+    )
+    for method in (
+        optimal,
+        stable,
+        lambda instance, **kw: fair(instance.replace(bandwidth=[1, 2]), **kw),
+    ):
+        found = method(instance, time_limit=60.0)  # type: ignore[operator]
+        assert (found.status, found.solution) == (Status.UNKNOWN, None)
+        assert "none was ruled out" in found.certificate["proof"]
+
+
+def test_a_repair_without_time_keeps_the_pairing_that_is_there() -> None:
+    instance = Colocation([[np.inf, 0.5], [0.5, 0.1]], [2, 2])
+    found = complete(instance, Pairing([1], [1], [1], [0, 0]), Over())  # type: ignore[arg-type]
+    check(instance, found)

@@ -1,0 +1,247 @@
+"""Own data as tables with plain headers: what is read, what is missing, and what is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import terminal
+
+import cotenant
+from cotenant.analysis.colocation.prediction import predicted_penalties
+from cotenant.instances.colocation.pairs import pairs_csv, read_pairs
+from cotenant.instances.market.formats import jobs_csv
+from cotenant.instances.numa.formats import classes_csv
+from cotenant.instances.packing.plain import vms_csv
+from cotenant.instances.problem import InvalidFile, InvalidOption
+from cotenant.instances.problem.plain import plain_form, plain_forms
+from cotenant.instances.problem.tables import CsvTable
+from cotenant.instances.scheduling.plain import organizations_csv
+
+PAIRS = """service,beside,slowdown
+web,web,1.10
+web,db,1.2
+web,db,1.4
+db,web,1.25
+db,db,forbidden
+"""
+
+
+def put(folder: Path, **tables: str) -> Path:
+    """A folder with these tables."""
+    folder.mkdir(exist_ok=True)
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text)
+    return folder
+
+
+def test_runs_of_a_pair_become_their_mean_and_an_interval(tmp_path: Path) -> None:
+    found = read_pairs(put(tmp_path, pairs=PAIRS) / "pairs.csv")
+    assert found.names == ("web", "db")
+    assert found.mean[0, 1] == pytest.approx(1.3)
+    assert found.runs.tolist() == [[1, 2], [1, 1]]
+    # two values .2 apart: the t quantile of one degree of freedom, 12.706, times .1
+    assert found.half[0, 1] == pytest.approx(1.2706, abs=1e-4)
+    assert np.isnan(found.half[0, 0])
+    instance = pairs_csv(tmp_path, copies=2)
+    assert instance.penalty[0, 1] == round(1 - 1 / 1.3, 12)
+    assert "means of up to 2 runs, 95 % intervals up to +-1.27 (web beside db)" in instance.source
+
+
+def test_forbidden_is_what_is_written_so(tmp_path: Path) -> None:
+    instance = pairs_csv(put(tmp_path, pairs=PAIRS), copies=2)
+    assert instance.allowed.tolist() == [[True, True], [True, False]]
+
+
+def test_counts_and_bandwidths_come_from_the_table_of_services(tmp_path: Path) -> None:
+    services = "service,count,bandwidth\ndb,1,20\nweb,3,1.5\n"
+    instance = pairs_csv(put(tmp_path, pairs=PAIRS, services=services))
+    assert instance.names == ("db", "web")
+    assert instance.count.tolist() == [1, 3]
+    assert instance.bandwidth is not None
+    assert instance.bandwidth.tolist() == [20, 1.5]
+    assert instance.penalty[1, 0] == round(1 - 1 / 1.3, 12)
+
+
+def test_a_missing_pair_is_refused_predicted_or_forbidden_as_one_says(tmp_path: Path) -> None:
+    text = PAIRS.replace("db,web,1.25\n", "") + "db,gpu,1.5\nweb,gpu,1.6\ngpu,web,1.1\ngpu,db,1.2\n"
+    folder = put(tmp_path, pairs=text)
+    with pytest.raises(InvalidFile, match=r"1 of 6 pairs is missing .'db' beside 'web'.*--fill"):
+        pairs_csv(folder, machines=3.0)
+    forbidden = pairs_csv(folder, machines=3.0, missing="forbid")
+    assert not forbidden.allowed[0, 1]
+    guessed = pairs_csv(folder, machines=3.0, missing=predicted_penalties)
+    assert guessed.allowed[0, 1]
+    assert 0 < guessed.penalty[1, 0] < 1
+    assert "1 of 6 pairs is missing and predicted" in guessed.source
+
+
+def test_a_pair_that_cannot_come_about_is_not_missing(tmp_path: Path) -> None:
+    text = "service,beside,penalty\na,b,.1\nb,a,.2\na,c,forbidden\nb,c,.1\nc,b,.3\n"
+    instance = pairs_csv(put(tmp_path, pairs=text), machines=2.0)
+    assert not instance.allowed[0, 2]  # c beside a was never run, and need not be
+
+
+WRONG_PAIRS = [
+    ("service,beside,slowdown,penalty\na,b,1.1,.1\n", "either slowdown"),
+    ("service,beside,slowdown\na,b,0\n", "line 2, column 'slowdown' is '0'; expected a number ab"),
+    ("service,beside,penalty\na,b,1.3\n", "'1.3'.*A slowdown stands in a column of that name"),
+    ("service,beside,slowdown\na,b,1.1\na,b,forbidden\n", "line 3: this pair is forbidden in one"),
+    ("service,beside,slowdown\na,b,x\n", "expected a number. Write forbidden"),
+    ("service beside slowdown\na b 1\n", "one column only, 'service beside slowdown'; expected"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG_PAIRS)
+def test_what_is_wrong_with_a_table_of_pairs_is_told(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=words):
+        pairs_csv(put(tmp_path, pairs=text))
+
+
+def test_services_that_do_not_fit_the_pairs_are_told(tmp_path: Path) -> None:
+    for services, words in (
+        ("service,count\nweb,2\n", "column 'beside' is 'db'; expected a service of the table"),
+        ("service,number\nweb,2\n", "unknown column 'number'"),
+        ("service\nweb\nweb\n", "names the service 'web' twice"),
+    ):
+        with pytest.raises(InvalidFile, match=words):
+            pairs_csv(put(tmp_path, pairs=PAIRS, services=services))
+
+
+@pytest.mark.parametrize("first", ["", "sep=;\n"])
+def test_a_spreadsheets_semicolons_and_decimal_commas_are_read_and_said(
+    first: str, tmp_path: Path
+) -> None:
+    text = PAIRS.replace(",", ";").replace(".", ",")
+    instance = pairs_csv(put(tmp_path, pairs=first + text), copies=2)
+    assert instance == pairs_csv(put(tmp_path / "x", pairs=PAIRS), copies=2).replace(
+        name=instance.name, source=instance.source
+    )
+    assert "semicolons and decimal commas" in instance.source
+
+
+def test_two_decimal_marks_in_one_table_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("name;size\na;1,5\nb;1.250\n")
+    table = CsvTable(tmp_path / "x.csv", "name", "size")
+    with pytest.raises(InvalidFile, match=r"line 3: '1\.250', and elsewhere another decimal mark"):
+        [row.number("size") for row in table]
+    (tmp_path / "x.csv").write_text('name,size\na,"1,5"\n')
+    with pytest.raises(InvalidFile, match=r"column 'size' is '1,5'"):
+        [row.number("size") for row in CsvTable(tmp_path / "x.csv", "name", "size")]
+
+
+def test_users_and_servers_of_a_market_may_have_tables_of_their_own(tmp_path: Path) -> None:
+    jobs = "user,server,parallel_fraction\nann,s2,.9\nbob,s1,.5\n"
+    users, servers = "user,budget\nbob,3\nann,1\n", "server,cores\ns1,8\ns2,16\n"
+    market = jobs_csv(put(tmp_path, jobs=jobs, users=users, servers=servers))
+    assert market.budget.tolist() == [3, 1]
+    assert market.capacity.tolist() == [8, 16]
+    assert market.user.tolist() == [1, 0]
+    assert market.server.tolist() == [1, 0]
+    for name, text, words in (
+        ("users", "user,budget\nbob,3\n", "'ann'; expected a user of"),
+        ("users", "user,budget\nbob,3\nbob,3\n", "line 3: user 'bob' is named twice"),
+        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n", "budget stands here and"),
+    ):
+        tables = {"jobs": jobs, "users": users, "servers": servers} | {name: text}
+        with pytest.raises(InvalidFile, match=words):
+            jobs_csv(put(tmp_path, **tables))
+
+
+def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -> None:
+    vms = "name,cpu,mem,count\nsmall,0.5,2,10\nbig,4,16.25,2\n"
+    hosts = "name,mem,cpu,count,cost\nold,64,8,3,5\nnew,128,16,inf,9\n"
+    packing = vms_csv(put(tmp_path, vms=vms, hosts=hosts))
+    assert packing.resources == ("cpu [1/10]", "mem [1/100]")
+    assert packing.demand.tolist() == [[5, 200], [40, 1625]]
+    assert packing.capacity.tolist() == [[80, 6400], [160, 12800]]
+    assert packing.names == ("small", "big")
+    assert packing.request is not None
+    assert packing.request.tolist() == [10, 2]
+    assert packing.servers is not None
+    assert packing.servers.tolist() == [3, np.inf]
+    assert packing.cost is not None
+    assert packing.cost.tolist() == [5, 9]
+    single = vms_csv(put(tmp_path, vms="name,cpu\na,1\nb,2\n", hosts="name,cpu\nx,4\n"))
+    assert (single.request.tolist(), single.servers.tolist()) == ([1, 1], [1])  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("vms", "hosts", "words"),
+    [
+        ("name,cpu\na,1\n", "name,mem\nx,1\n", "cpu, mem stand in one only"),
+        ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n", "names 'a' twice; write its number as count"),
+        ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n", "'1.5'; expected a whole number"),
+        ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n", "at most 6 decimals"),
+        ("name\na\n", "name,cpu\nx,1\n", "expected name, resources such as"),
+    ],
+)
+def test_what_is_wrong_with_vms_and_hosts_is_told(
+    vms: str, hosts: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidFile, match=words):
+        vms_csv(put(tmp_path, vms=vms, hosts=hosts))
+
+
+def test_organizations_bring_machines_and_jobs(tmp_path: Path) -> None:
+    jobs = "organization,release,processing\nbio,0,5\nphy,2,3\n"
+    folder = put(tmp_path, jobs=jobs, organizations="organization,machines\nphy,1\nbio,2\nlab,1\n")
+    instance = organizations_csv(folder, horizon=20)
+    assert instance.names == ("phy", "bio", "lab")
+    assert instance.machines.tolist() == [1, 2, 1]
+    assert instance.organization.tolist() == [1, 0]
+    assert instance.horizon == 20
+    with pytest.raises(InvalidOption, match=r"by 10 all jobs are done.*-o horizon=10"):
+        organizations_csv(folder)
+    put(tmp_path, organizations="organization,machines\nphy,1\n")
+    with pytest.raises(InvalidFile, match="column 'organization' is 'bio'; expected an org"):
+        organizations_csv(folder, horizon=20)
+    with pytest.raises(InvalidOption, match="organizations=PATH"):
+        organizations_csv(folder / "jobs.csv", horizon=20)
+
+
+def test_classes_of_tasks_and_where_their_data_lies(tmp_path: Path) -> None:
+    classes = "class,share,service_mean,ht1,pcie,bandwidth\na,3,.01,1.2,2,100\nb,1,.02,1,1.5,50\n"
+    folder = put(tmp_path, classes=classes, memories="memory,share\n0,1\n3,3\n")
+    instance = classes_csv(folder, rate=100.0, blades=1)
+    assert instance.class_share.tolist() == [0.75, 0.25]
+    assert instance.location_share.tolist() == [0.25, 0, 0, 0.75]
+    assert instance.names == ("a", "b")
+    put(tmp_path, memories="memory,share\n4,1\n")
+    with pytest.raises(InvalidFile, match="'4'; expected a memory from 0 to 3"):
+        classes_csv(folder, rate=100.0, blades=1)
+
+
+def test_every_problem_has_plain_tables_that_are_known_by_their_header(tmp_path: Path) -> None:
+    assert set(plain_forms()) == set(cotenant.instances.problem.PROBLEM_NAMES)
+    for plain in plain_forms().values():
+        header = ",".join(plain.columns)
+        folder = put(tmp_path / plain.form, **{plain.file.partition(".")[0]: f"{header}\n"})
+        assert plain_form(folder) == plain.form
+        assert plain_form(folder / plain.file) == plain.form
+    with pytest.raises(InvalidFile, match=r"x\.csv: a,b.*slowdown-csv or penalty-csv"):
+        plain_form(put(tmp_path, x="a,b\n1,2\n") / "x.csv")
+    with pytest.raises(InvalidFile, match="only once"):
+        plain_form("-")
+
+
+def test_own_data_goes_from_tables_to_an_instance_on_the_command_line(tmp_path: Path) -> None:
+    folder = put(tmp_path, pairs=PAIRS.replace("db,web,1.25\n", ""))
+    out = tmp_path / "x.json"
+    start = ("convert", str(folder), "--out", str(out), "--from")
+    refused = terminal.run(*start, "csv", "-o", "copies=2")
+    assert refused.returncode == 2
+    assert "1 of 3 pairs is missing" in refused.stderr
+    assert not out.exists()
+    done = terminal.run(*start, "csv", "-o", "copies=2", "--fill", "predict")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 3 pairs is missing and predicted" in done.stderr
+    assert json.loads(out.read_text())["names"] == ["web", "db"]
+    for fill, form, words in (
+        ("guess", "csv", "expected predict or forbid"),
+        ("predict", "vbp", "has no pairs to fill"),
+    ):
+        no = terminal.run(*start, form, "--fill", fill)
+        assert (no.returncode, words in no.stderr) == (2, True), no.stderr

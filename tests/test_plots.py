@@ -1,0 +1,59 @@
+"""Pictures of one answer and of one search, as a notebook shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.report.plots import pictures_of
+from cotenant.instances.problem import PROBLEM_NAMES, UnknownName
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
+
+EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
+
+
+@pytest.mark.parametrize("method", EXACT, ids=lambda method: f"{method.problem} {method.name}")
+def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
+    method: catalog.Method,
+) -> None:
+    instance = cotenant.read(f"{method.problem}/tiny")
+    if not method.suits(instance):
+        instance = cotenant.read("packing/paper-example")
+    result = cotenant.solve(instance, method.name, time_limit=20)
+    assert result.trace[-1][1:] == (result.objective, result.bound)
+    seconds = [row[0] for row in result.trace]
+    assert seconds == sorted(seconds)
+    shown = cotenant.plot_trace(result)
+    assert [series.name for series in shown.picture.series] == ["best answer", "proved bound"]  # type: ignore[union-attr]
+    assert all(series.x[-1] >= seconds[-1] for series in shown.picture.series)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("problem", PROBLEM_NAMES)
+def test_every_problem_has_a_picture_of_an_answer(problem: str, tmp_path: Path) -> None:
+    instance = cotenant.read(f"{problem}/tiny")
+    suited = [entry for entry in catalog.methods(problem) if entry.suits(instance)]
+    method = next(entry for entry in suited if entry.kind != "exact")
+    result = cotenant.solve(instance, method.name)
+    shown = cotenant.plot(instance, result)
+    assert shown._repr_svg_().startswith("<svg")
+    assert shown.figure.axes
+    files = shown.save(tmp_path, ["svg"])
+    assert files == [tmp_path / f"{shown.picture.name}.svg"]
+    names = [picture.name for picture in pictures_of(instance, result.solution)]
+    assert cotenant.plot(instance, result.solution, names[-1]).picture.name == names[-1]
+    with pytest.raises(UnknownName, match="no picture is named 'xyz'"):
+        cotenant.plot(instance, result, "xyz")
+
+
+def test_what_cannot_be_drawn_is_told() -> None:
+    tiny = cotenant.read("colocation/tiny")
+    greedy = cotenant.solve(tiny, "GR")
+    with pytest.raises(InvalidOption, match="GR kept no trace"):
+        cotenant.plot_trace(greedy)
+    with pytest.raises(InvalidOption, match="no option 'beta'"):
+        cotenant.plot(tiny, greedy, beta=1)
+    with pytest.raises(InfeasibleSolution):
+        cotenant.plot(tiny.replace(count=tiny.count * 2), greedy)

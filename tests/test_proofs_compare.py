@@ -1,0 +1,104 @@
+"""`compare --prove`: proofs beside the rows, what a row may say then, and what a defect leaves."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cotenant
+from cotenant import verify
+from cotenant.analysis.report.tables import proved
+from cotenant.analysis.run import proving
+from cotenant.analysis.run.proving import covers, prove
+from cotenant.analysis.run.result import Result
+from cotenant.instances.problem.errors import InvalidFile
+from cotenant.instances.problem.files import locate
+from cotenant.instances.problem.proof import Level, Proof
+
+
+def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_path: Path) -> None:
+    instance = cotenant.read("colocation/tiny")
+    folder = tmp_path / "proofs"
+    found = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
+    rows = {row["method"]: row for row in found.rows}
+    proof = rows["optimal"]["proof"]
+    assert proof["standing"] == "certified"
+    assert proved(rows["optimal"]) == "optimal, certified"
+    [copy] = [path for path in folder.iterdir() if "proof" not in path.name]
+    says = verify.verify(verify.read(str(copy)), verify.read(proof["file"]))
+    assert proof["says"] == f"accepted: {says}"
+    assert rows["GR"]["proof"]["standing"] == "claimed"
+    assert "certified" not in proved(rows["GR"])
+    assert {line["method"]: line["proof"]["standing"] for line in found.summary()}[
+        "GR"
+    ] == "claimed"
+
+
+def test_an_instance_without_a_file_is_written_beside_its_proofs(tmp_path: Path) -> None:
+    instance = cotenant.read("colocation/tiny").replace(name="made here")
+    [row] = cotenant.compare([instance], ["optimal"], prove=tmp_path).rows
+    assert row["proof"]["standing"] == "certified"
+    [copy] = [path for path in tmp_path.iterdir() if "proof" not in path.name]
+    assert cotenant.read(copy).name == "made here"
+
+
+@pytest.mark.parametrize(
+    ("levels", "covered"),
+    [
+        ([("1/10", "1/10"), ("1/5", "1/5")], True),
+        ([("1/10", "1/10")], False),  # the second level is missing
+        ([("1/10", "1/20"), ("1/5", "1/5")], False),  # the first is claimed to be optimal
+        ([("1/10", "1/10"), ("1/5", "1/8")], False),  # a weaker bound than is claimed
+        ([("1/10", "1/10"), ("1/5", "3/20")], True),  # as strong a bound as is claimed
+        ([("1/10", "1/10"), ("1/5", None)], False),
+    ],
+)
+def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered: bool) -> None:
+    instance = cotenant.read("colocation/tiny")
+    result = cotenant.solve(instance, "fair")
+    content = result.document()
+    content["result"].update(status="optimal", bound=0.1, objective=0.1, gap=0.0)
+    content["certificate"]["levels"] = [
+        {"objective": "slack", "value": 0.1, "bound": 0.1, "status": "optimal"},
+        {"objective": "penalty", "value": 0.2, "bound": 0.15, "status": "feasible"},
+    ]
+    made = tuple(
+        Level(name, "min", Fraction(value), None if bound is None else Fraction(bound))
+        for name, (value, bound) in zip(("slack", "penalty"), levels, strict=False)
+    )
+    claims = Result.from_document(content)
+    assert covers(Proof("colocation", "fair", made), instance, claims) == covered
+
+
+def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance, out = cotenant.read("colocation/tiny"), tmp_path / "proof.json"
+    result = cotenant.solve(instance, "optimal")
+    honest = proving.resolve
+
+    def lying(path: str) -> Any:
+        def producer(task: Any) -> Proof:
+            proof = honest(path)(task)
+            [level] = proof.levels
+            better = Level(level.objective, "min", level.value, level.value + 1, level.steps)
+            return Proof(proof.problem, proof.method, (better,), proof.options, proof.witness)
+
+        return producer
+
+    monkeypatch.setattr(proving, "resolve", lying)
+    found = prove(instance, locate("colocation/tiny"), result, out)
+    assert (found.standing, found.refused) == ("claimed", True)
+    assert "refused" in found.says
+    assert not out.exists()
+
+
+def test_a_stored_standing_is_one_of_three() -> None:
+    content = cotenant.solve(cotenant.read("colocation/tiny"), "GR").document()
+    content["result"]["proof"] = {"standing": "sure"}
+    with pytest.raises(InvalidFile, match=r"proof is .*sure.*claimed, partly or certified"):
+        Result.from_document(json.loads(json.dumps(content)))

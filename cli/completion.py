@@ -19,7 +19,7 @@ class Shell(StrEnum):
 
 def script(shell: Shell) -> str:
     """What the shell has to run to complete `cotenant`."""
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     return get_completion_script(prog_name="cotenant", complete_var=VARIABLE, shell=shell.value)
 
@@ -27,7 +27,7 @@ def script(shell: Shell) -> str:
 def prepare() -> None:
     """Let the command line answer a shell that asks."""
     if VARIABLE in os.environ:
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
 

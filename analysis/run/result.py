@@ -579,8 +579,9 @@ def fingerprint(instance: Instance) -> str:
         if isinstance(value, tuple) and not value:
             continue  # names that nobody gave are no content
         # the array itself, without a copy: it may be most of the memory
-        digest.update(
+        content: Any = (
             np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
         )
+        digest.update(content)
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

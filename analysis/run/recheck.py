@@ -351,12 +351,10 @@ class _Judge:
         levels, first = self.result.certificate.get("levels", []), True
         for number, level in enumerate(levels):
             place = f"levels[{number}]"
-            name, value, bound, status = (
-                level["objective"],
-                level["value"],
-                level["bound"],
-                level["status"],
-            )
+            name = level["objective"]
+            value = level["value"]
+            bound = level["bound"]
+            status = level["status"]
             if (
                 number == 0
                 and name == self.result.objective_name

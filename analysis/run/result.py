@@ -578,6 +578,10 @@ def fingerprint(instance: Instance) -> str:
         value = getattr(instance, entry.name)
         if isinstance(value, tuple) and not value:
             continue  # names that nobody gave are no content
-        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+        # the array itself, without a copy: it may be most of the memory
+        content: Any = (
+            np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
+        )
+        digest.update(content)
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

@@ -59,9 +59,9 @@ def fitted(
             break
         shown.remove(ranked)
         left_out.append(ranked.column.name)
-    if sum(cell.readable for cell in shown) + _overhead(len(shown), tight=True) > width and (
-        table.heading and len(shown) > 1
-    ):
+    ranked_any = any(cell.column.rank for cell in cells)
+    needed = sum(cell.least if ranked_any else cell.readable for cell in shown)
+    if needed + _overhead(len(shown), tight=True) > width and table.heading and len(shown) > 1:
         return Fitted(_stacked(table, shown, width), tuple(left_out))
     in_order = tuple(cell.column.name for cell in cells if cell.column.name in left_out)
     natural = [cell.natural for cell in shown]

@@ -143,7 +143,7 @@ class Result:
     @property
     def gap(self) -> float | None:
         """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None
-        without a bound.
+        without a bound and where nothing is a fraction of 0: `gap_absolute` tells then.
         """
         return gap(self.objective, self.bound, self.outcome.tolerance, self.scale)
 

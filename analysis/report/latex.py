@@ -5,12 +5,9 @@ lines, then fewer columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ...instances.problem.errors import InvalidOption, suggest
-
-if TYPE_CHECKING:
-    from .table import Column, Table
 
 PAGE = 12.1
 """Centimeters of a line of LaTeX's `article` on A4 paper; a column of two takes about 8.5."""
@@ -43,12 +40,13 @@ _LETTERS = {
 """Brackets and stars too: after the end of a row LaTeX would take them for an argument."""
 
 
-def latex(table: Table, width: float = PAGE, columns: Sequence[str] = ()) -> str:
+def latex(table: Any, width: float = PAGE, columns: Sequence[str] = ()) -> str:
     """A `table` with a `tabular` in booktabs' rules; everything is escaped. Its first line names
     the packages it needs.
 
     Parameters
     ----------
+    table : a `table.Table`, whose own method this is.
     width : of the line it fits, in centimeters.
     columns : headings of those to keep; all that fit when empty. Those of a rank are left out where
         there is no room, the highest rank first, and the caption names them.
@@ -60,17 +58,16 @@ def latex(table: Table, width: float = PAGE, columns: Sequence[str] = ()) -> str
     """
     if not width >= LEAST_PAGE:
         raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_PAGE:g}")
-    places = [place for place, column in enumerate(table.columns) if column.people]
-    known = [table.columns[place].name for place in places]
+    known = [column.name for column in table.headings]
     for name in columns:
         if name not in known:
-            raise InvalidOption(
-                f"table {table.name} has no column {name!r}; {suggest(name, known)}"
-            )
+            near = suggest(name, known)
+            raise InvalidOption(f"table {table.name} has no column {name!r}; {near}")
+    texts = table.texts()
     drawn = [
-        _Drawn(table.columns[place], [table.text(row, place) for row in table.rows], table.heading)
-        for place in places
-        if not columns or table.columns[place].name in columns
+        _Drawn(column, [row[place] for row in texts], table.heading)
+        for place, column in enumerate(table.headings)
+        if not columns or column.name in columns
     ]
     return _Page(table, drawn, width).text()
 
@@ -78,7 +75,7 @@ def latex(table: Table, width: float = PAGE, columns: Sequence[str] = ()) -> str
 class _Drawn:
     """One column's texts, and the letters that it takes."""
 
-    def __init__(self, column: Column, texts: list[str], heading: bool) -> None:
+    def __init__(self, column: Any, texts: list[str], heading: bool) -> None:
         self.column, self.texts = column, texts
         self.wraps = not column.numeric and column.wrap
         cells = max(map(len, texts), default=1)
@@ -105,7 +102,7 @@ class _Drawn:
 class _Page:
     """The columns that fit a width, and how."""
 
-    def __init__(self, table: Table, drawn: list[_Drawn], width: float) -> None:
+    def __init__(self, table: Any, drawn: list[_Drawn], width: float) -> None:
         self.table, self.width = table, width
         self.shown, self.left_out = list(drawn), list[str]()
         self.size = next((size for size in _SIZES if self._fits(size)), list(_SIZES)[-1])

@@ -57,6 +57,8 @@ def admission_csv(
         cores=cores,  # type: ignore[arg-type]
         threads=facts[:, columns.index("threads")],  # type: ignore[arg-type]
         speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
+        names=tuple(names),
+        machine_names=tuple(machines),
         length=facts[:, columns.index("length")] if "length" in columns else None,
         names=tuple(names),
         machine_names=tuple(machines),

@@ -280,6 +280,13 @@ def drawn_without_stability(seed: int) -> dict[str, Any]:
     }
 
 
+def drawn_with_types() -> dict[str, Any]:
+    """Six agents of four types, of whom two block whatever is done."""
+    rows = [[0.9, 0.6, 0.6, 0.1], [0.8, 0.7, 0.5, 0.4], [0.8, 0.3, 0.4, 0.6], [0.9, 0.3, 0.2, 0.6]]
+    count = [3, 1, 1, 1]
+    return {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows, "count": count}
+
+
 def proof_with_a_tree() -> tuple[bytes, dict[str, Any]]:
     """A proof of two blocking pairs whose tree has children."""
     for seed in range(400):
@@ -310,6 +317,7 @@ def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
         "sets": proved(odd, "optimal"),
         "flow": proved(odd, "fair"),
         "prop": proved(json.loads(read_bytes(locate("colocation/cooper-gaussian-1000"))), "stable"),
+        "few": proved(drawn_with_types(), "stable"),
         "partition": proved(json.loads(read_bytes(locate("colocation/no-stable-4"))), "stable"),
         "alone": proved({**odd, "machines": 4}, "optimal"),
     }.items():
@@ -375,6 +383,8 @@ FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "a cut made of itself": ("prop", lambda d: _set(prop(d)["cuts"][0], 1, 10**6)),
     "less than nothing": ("prop", lambda d: prop(d).update(below=prop(d)["below"] + 1)),
     "level 2 a little higher": ("prop", lambda d: _raise(d, 1)),
+    "one blocking pair more": ("few", lambda d: prop(d).update(few=prop(d)["few"] + 1)),
+    "fewer than no blocking pairs": ("few", lambda d: prop(d).update(few=-1)),
     "a partition that is none": ("partition", lambda d: _set(deletions(d)["tree"][0], 1, 0)),
     "another partition": (
         "partition",
@@ -407,7 +417,7 @@ def test_a_forged_proof_is_refused(
         verify.verify(content, json.dumps(forged).encode())
 
 
-@pytest.mark.parametrize("source", ["sets", "flow", "prop", "partition", "alone", "tree"])
+@pytest.mark.parametrize("source", ["sets", "flow", "prop", "few", "partition", "alone", "tree"])
 def test_a_producer_that_writes_a_wrong_bound_is_found_out(
     source: str, valid: dict[str, tuple[bytes, dict[str, Any]]]
 ) -> None:

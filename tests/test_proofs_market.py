@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ import pytest
 
 import cotenant
 from cotenant import catalog, verify
+from cotenant.analysis.run.proving import covers
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
+from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.proofs import Claimed, Task
@@ -320,6 +323,22 @@ def test_more_cores_than_a_server_has_are_seen_to_the_last_digit() -> None:
     numbers = document["witness"]["cores"]["numbers"]
     with pytest.raises(verify.Refused, match="more cores than"):
         judged(market, changed(document, "witness", "cores", "numbers", 0, to=numbers[0] + 1))
+
+
+def test_what_is_proved_to_a_billionth_is_certified(tmp_path: Path) -> None:
+    methods = ["fisher", "fisher-convex", "nash-welfare", "utilitarian", "leximin"]
+    rows = cotenant.compare([cotenant.read("market/tiny")], methods, prove=tmp_path).rows
+    assert [(row["method"], row["proof"]["standing"]) for row in rows] == [
+        (method, "certified") for method in methods
+    ]
+
+
+def test_an_equilibrium_that_is_worse_than_was_claimed_is_certified_in_part() -> None:
+    market = cotenant.read("market/tiny")
+    result = cotenant.solve(market, "fisher")
+    for error, covered in ((Fraction(1, 10**9), True), (Fraction(1, 10**7), False)):
+        level = Level("equilibrium_error", "min", error, Fraction(0), epsilon={"regret": error})
+        assert covers(Proof("market", "fisher", (level,)), market, result) == covered
 
 
 # --- Lies ---

@@ -224,6 +224,33 @@ def test_utilities_of_unequal_sizes_are_proved_too() -> None:
             assert claimed(document, "bound") - value <= value / 10**8
 
 
+@pytest.mark.parametrize("fraction", [0.0, 1e-300, 1e-12, 1e-3])
+def test_a_job_that_needs_a_sliver_of_a_core_keeps_it(fraction: float) -> None:
+    market = Market(
+        capacity=[24.0], budget=[1.0, 1.0, 1.0], user=[0, 1, 2], server=[0, 0, 0],
+        parallel_fraction=[fraction, 0.9, 0.99], work=[1.0, 1.0, 1.0], name="sliver",
+    )  # fmt: skip
+    for method in ("fisher", "nash-welfare", "utilitarian"):
+        document = proved(market, method)
+        assert document["witness"]["cores"]["numbers"][0] > 0
+        if method == "fisher":
+            assert claimed(document, "value") <= 1e-8
+        else:
+            off = claimed(document, "bound") - claimed(document, "value")
+            assert off <= claimed(document, "value") / 10**9
+
+
+def test_numbers_beyond_all_measure_stay_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise verify.Refused("a welfare is beyond 2^4000")
+
+    for method in ("fisher", "nash-welfare"):
+        monkeypatch.setattr(verify, "market_equilibrium", refuse)
+        monkeypatch.setattr(verify, "market_nash_welfare", refuse)
+        with pytest.raises(Claimed, match="beyond"):
+            proved(drawn(3), method)
+
+
 def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
     market = Market(
         capacity=[4.0, 2.0, 3.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 1, 0],

@@ -4,7 +4,6 @@ they are.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,63 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
-from scipy.optimize import linear_sum_assignment
+from small_cases import admission, most_total_speed
 
 from cotenant import verify
-from cotenant.instances.admission.instance import Admission
 from cotenant.instances.problem.files import read
 from cotenant.solvers.admission.optimal import optimal
 
 
-def drawn(seed: int) -> Admission:
-    """Up to five jobs on up to three VMs, with round speeds."""
-    rng = np.random.default_rng(seed)
-    machines, types, jobs = (int(n) for n in rng.integers([1, 1, 2], [4, 4, 6]))
-    return Admission(
-        cores=rng.integers(0, 3, (machines, types)) + (rng.random((machines, types)) < 0.5),
-        threads=rng.integers(1, 4, jobs),
-        speed=rng.integers(1, 90, (jobs, types)) / 10,
-        name=f"drawn-{seed}",
-    )
-
-
-def most_speed(instance: Admission, jobs: tuple[int, ...], cores: np.ndarray) -> float:
-    """The most speed of these jobs on one VM: threads matched with cores."""
-    places = np.repeat(np.arange(instance.types), cores)
-    threads = np.repeat(jobs, instance.threads[list(jobs)]).astype(int)
-    if not len(places) or not len(threads):
-        return 0.0
-    worth = instance.speed[threads][:, places]
-    return float(worth[linear_sum_assignment(worth, maximize=True)].sum())
-
-
-def most(instance: Admission) -> float:
-    """The most total speed, over all ways to hand jobs to VMs."""
-    best = 0.0
-    for where in itertools.product(range(instance.machines), repeat=instance.jobs):
-        sets = [tuple(j for j, v in enumerate(where) if v == vm) for vm in range(instance.machines)]
-        speeds = [
-            most_speed(instance, jobs, cores)
-            for jobs, cores in zip(sets, instance.cores, strict=True)
-        ]
-        best = max(best, sum(speeds))
-    return best
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_the_most_speed_by_enumeration_is_certified(tmp_path: Path, seed: int) -> None:
-    instance = drawn(seed)
+    instance = admission(seed)
     content, proof = proof_of(tmp_path, instance, "optimal")
     judged(content, proof)
     value, bound = (
         float(verify.rational(proof["claim"][name], name)) for name in ("value", "bound")
     )
-    assert value == pytest.approx(most(instance))
+    assert value == pytest.approx(most_total_speed(instance))
     assert bound >= value * (1 - 1e-12)
 
 
 def test_most_optima_of_small_instances_are_met_exactly(tmp_path: Path) -> None:
-    said = [proof_of(tmp_path, drawn(seed), "optimal")[1]["claim"]["says"] for seed in range(12)]
+    said = [
+        proof_of(tmp_path, admission(seed), "optimal")[1]["claim"]["says"] for seed in range(12)
+    ]
     assert said.count("optimal") >= 8
 
 
@@ -81,7 +46,7 @@ def random_tree(rng: np.random.Generator, jobs: int, types: int, depth: int) -> 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_prices_and_trees_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
-    instance, rng = drawn(seed), np.random.default_rng(seed)
+    instance, rng = admission(seed), np.random.default_rng(seed)
     content, proof = proof_of(tmp_path, instance, "optimal")
     kinds = len(np.unique(instance.cores, axis=0))
     step = {
@@ -93,17 +58,17 @@ def test_no_prices_and_trees_prove_less_than_the_optimum(tmp_path: Path, seed: i
     document = verify.parse(content, decimals=True)
     own = {name: document[name] for name in ("cores", "threads", "speed")}
     [found] = verify.admission_speed(verify.Case(own, {}, proof["witness"], [[step]]))
-    assert float(found.bound) >= most(instance) * (1 - 1e-12)
+    assert float(found.bound) >= most_total_speed(instance) * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int) -> None:
-    instance = drawn(seed)
+    instance = admission(seed)
     outcome = optimal(instance)
     wrong = replace(outcome, bound=0.9 * outcome.bound)
     content, proof = proof_of(tmp_path, instance, "optimal", wrong)
     bound = verify.rational(proof["claim"]["bound"], "the bound")
-    assert float(bound) >= most(instance) * (1 - 1e-12)
+    assert float(bound) >= most_total_speed(instance) * (1 - 1e-12)
     proof["claim"] |= {"bound": "1/10", "says": "gap"}
     with pytest.raises(verify.Refused, match="bound"):
         judged(content, proof)

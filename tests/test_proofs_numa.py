@@ -12,36 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
+from small_cases import numa
 
 from cotenant import verify
 from cotenant.instances.numa.answer import Flow
-from cotenant.instances.numa.instance import Numa
 from cotenant.instances.problem.files import read
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 
 BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2-hot-blade")
-
-
-def drawn(seed: int) -> Numa:
-    """Two or three processors' worth of uneven data."""
-    rng = np.random.default_rng(seed)
-    blades, rows, columns, kinds = (int(n) for n in rng.integers(1, 3, 4))
-    places = blades * rows * columns
-    tenths = 1 + rng.multinomial(20 - places, np.full(places, 1 / places))
-    return Numa(
-        blades=blades,
-        rows=rows,
-        columns=columns,
-        cores=2,
-        location_share=tenths / 20,
-        class_share=[1.0] if kinds == 1 else [0.25, 0.75],
-        service_mean=rng.integers(1, 9, kinds) / 100,
-        ht1=1 + rng.integers(0, 9, kinds) / 10,
-        pcie=2 + rng.integers(0, 9, kinds) / 10,
-        bandwidth=rng.integers(0, 300, kinds).astype(float),
-        rate=10.0,
-        name=f"drawn-{seed}",
-    )
 
 
 def numbers(claim: Document) -> tuple[Fraction, Fraction]:
@@ -60,7 +38,7 @@ def test_bundled_flows_are_certified_to_ten_digits(tmp_path: Path, name: str) ->
 
 @pytest.mark.parametrize("seed", range(12))
 def test_what_the_programs_find_is_certified(tmp_path: Path, seed: int) -> None:
-    instance = drawn(seed)
+    instance = numa(seed)
     most = fluid(instance).bound
     content, proof = proof_of(tmp_path, instance, "fluid")
     judged(content, proof)
@@ -77,7 +55,7 @@ def test_what_the_programs_find_is_certified(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_prices_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
-    instance, rng = drawn(seed), np.random.default_rng(seed)
+    instance, rng = numa(seed), np.random.default_rng(seed)
     most = fluid(instance).bound
     least = fluid_power(instance, throughput=0.9 * most).bound
     content, _ = proof_of(tmp_path, instance, "fluid")

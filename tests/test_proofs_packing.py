@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
+from small_cases import cheapest, largest_least_share, packing, shared
 
 from cotenant import verify
 from cotenant.baselines.packing import fuga_algorithm_1
@@ -23,59 +22,10 @@ from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.proofs import Claimed
 
 
-def drawn(seed: int, *, limited: bool = False) -> Packing:
-    """A few VMs of few types on one to three classes of servers."""
-    rng = np.random.default_rng(seed)
-    classes, types = int(rng.integers(1, 4)), int(rng.integers(2, 5))
-    capacity = rng.integers(8, 20, (classes, 2))
-    return Packing(
-        capacity=capacity,
-        demand=np.minimum(rng.integers(1, 9, (types, 2)), capacity.min(axis=0)),
-        request=rng.integers(1, 4, types).astype(float),
-        servers=rng.integers(1, 3, classes).astype(float) if limited else None,
-        cost=rng.integers(1, 9, classes),
-        name=f"drawn-{seed}",
-    )
-
-
-def cheapest(instance: Packing, *, costs: bool) -> int | None:
-    """The least cost of all answers, by enumeration; None when there is none."""
-    wanted = tuple(int(number) for number in instance.wanted)
-    price = instance.price.tolist() if costs else [1] * instance.classes
-    fillings = {
-        c: [
-            row
-            for row in itertools.product(*(range(number + 1) for number in wanted))
-            if any(row) and (np.array(row) @ instance.demand <= instance.capacity[c]).all()
-        ]
-        for c in range(instance.classes)
-    }
-    start = tuple(99 if np.isinf(n) else int(n) for n in instance.available)
-
-    @cache
-    def least(left: tuple[int, ...], servers: tuple[int, ...]) -> float:
-        if not any(left):
-            return 0
-        first = next(i for i, number in enumerate(left) if number)
-        options = [np.inf]
-        for c, rows in fillings.items():
-            if not servers[c]:
-                continue
-            rest = tuple(number - (k == c) for k, number in enumerate(servers))
-            for row in rows:
-                if row[first] and all(n <= most for n, most in zip(row, left, strict=True)):
-                    after = tuple(most - n for n, most in zip(row, left, strict=True))
-                    options.append(price[c] + least(after, rest))
-        return min(options)
-
-    found = least(wanted, start)
-    return None if np.isinf(found) else int(found)
-
-
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat", "arc-flow"])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_optimum_by_enumeration_is_certified(tmp_path: Path, seed: int, method: str) -> None:
-    instance = drawn(seed)
+    instance = packing(seed)
     content, proof = proof_of(tmp_path, instance, method)
     assert judged(content, proof).endswith("optimal")
     assert proof["claim"]["bound"] == cheapest(instance, costs=method == "min-cost")
@@ -84,7 +34,7 @@ def test_the_optimum_by_enumeration_is_certified(tmp_path: Path, seed: int, meth
 def test_too_few_servers_are_certified_and_nobody_else_is_told_so(tmp_path: Path) -> None:
     said = set()
     for seed in range(30):
-        instance = drawn(seed, limited=True)
+        instance = packing(seed, limited=True)
         try:
             outcome = min_cost(instance)
         except Exception:
@@ -118,7 +68,7 @@ def test_caprara_and_toth_are_certified(tmp_path: Path, number: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int) -> None:
-    instance = drawn(seed)
+    instance = packing(seed)
     outcome = min_servers(instance)
     assert outcome.bound is not None
     wrong = replace(outcome, bound=outcome.bound + 1)
@@ -132,7 +82,7 @@ def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int)
 def test_that_there_is_no_answer_is_not_certified_where_there_is_one(tmp_path: Path) -> None:
     none = Outcome(None, None, Status.INFEASIBLE)
     with pytest.raises(Exception, match="not proved"):
-        proof_of(tmp_path, drawn(0), "min-servers", none)
+        proof_of(tmp_path, packing(0), "min-servers", none)
 
 
 def deep(tree: Any) -> Any:
@@ -210,50 +160,14 @@ def test_a_search_without_end_is_refused(
 
 
 def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: Path) -> None:
-    content, proof = proof_of(tmp_path, drawn(1), "min-servers")
+    content, proof = proof_of(tmp_path, packing(1), "min-servers")
     step = proof["steps"][0]
     step["prices"] = [2 * price for price in step["prices"]]
-    wanted = zip(step["prices"], drawn(1).wanted.tolist(), strict=True)
+    wanted = zip(step["prices"], packing(1).wanted.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
     proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
     with pytest.raises(verify.Refused, match="worth more than the server"):
         judged(content, proof | {"witness": None})
-
-
-def shared(seed: int) -> Packing:
-    """Two or three servers for users who want as many VMs as they get, or up to a cap."""
-    rng = np.random.default_rng(seed)
-    instance = drawn(seed)
-    caps = np.where(rng.random(instance.types) < 0.6, np.inf, rng.integers(0, 4, instance.types))
-    caps[0] = np.inf
-    return Packing(
-        capacity=instance.capacity,
-        demand=instance.demand,
-        request=caps,
-        servers=np.full(instance.classes, 3 - instance.classes // 2).astype(float),
-        partial=True,
-        name=f"shared-{seed}",
-    )
-
-
-def largest_least_share(instance: Packing) -> Fraction:
-    """Over all placements, by the totals that can be reached server by server."""
-    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
-    unit = [
-        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
-    ]
-    reached = {(0,) * instance.types}
-    for c in np.repeat(np.arange(instance.classes), instance.available.astype(int)):
-        most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
-        rows = [
-            row
-            for row in itertools.product(*(range(n + 1) for n in most))
-            if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
-        ]
-        reached = {tuple(map(sum, zip(a, row, strict=True))) for a in reached for row in rows}
-    users = [i for i, n in enumerate(instance.wanted) if n]
-    cap = instance.wanted
-    return max(min(Fraction(min(vms[i], cap[i])) * unit[i] for i in users) for vms in reached)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -2,70 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
+from small_cases import few_jobs, most_work, scheduling
 
 from cotenant import verify
 from cotenant.baselines.scheduling import fifo
 from cotenant.instances.problem.files import read
-from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
-from cotenant.instances.scheduling.instance import Schedule
+from cotenant.instances.scheduling import Scheduling, utilities
 from cotenant.instances.scheduling.utility import units_done
 from cotenant.solvers.proofs import Claimed
 from cotenant.solvers.scheduling.shapley_schedule import ref
 
 BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subset-sum")
-
-
-def drawn(seed: int) -> Scheduling:
-    """Up to four organizations, some without machines or jobs; jobs beyond the horizon too."""
-    rng = np.random.default_rng(seed)
-    players, jobs, horizon = (int(n) for n in rng.integers([1, 1, 5], [5, 25, 40]))
-    machines = rng.integers(0, 3, players)
-    machines[0] = max(1, machines[0])
-    return Scheduling(
-        machines=machines,
-        organization=rng.integers(0, players, jobs),
-        release=rng.integers(0, horizon + 3, jobs) // int(rng.integers(1, 4)),
-        processing=rng.integers(1, 9, jobs),
-        horizon=horizon,
-        name=f"drawn-{seed}",
-    )
-
-
-def small(seed: int) -> Scheduling:
-    """Up to four jobs on one or two machines before a horizon of six."""
-    rng = np.random.default_rng(seed)
-    jobs = int(rng.integers(1, 5))
-    return Scheduling(
-        machines=rng.integers(0, 2, 2) + np.array([0, 1]),
-        organization=rng.integers(0, 2, jobs),
-        release=rng.integers(0, 4, jobs),
-        processing=rng.integers(1, 5, jobs),
-        horizon=6,
-        name=f"small-{seed}",
-    )
-
-
-def best(instance: Scheduling) -> tuple[int, int]:
-    """The most units of work, and the most utility, of all schedules."""
-    units, utility = 0, 0
-    for start in itertools.product(range(-1, instance.horizon), repeat=instance.jobs):
-        begin = np.array(start)
-        try:
-            schedule = Schedule(begin, assign_machines(instance, begin))
-            check(instance, schedule)
-        except Exception:
-            continue
-        units = max(units, int(units_done(begin, instance.processing, instance.horizon).sum()))
-        utility = max(utility, int(utilities(instance, schedule).sum()))
-    return units, utility
 
 
 @pytest.mark.parametrize("reading", ["figure", "definition"])
@@ -82,7 +35,7 @@ def test_the_schedule_of_all_coalitions_is_certified(
 def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(
     tmp_path: Path, seed: int
 ) -> None:
-    instance, document = drawn(seed), {}
+    instance, document = scheduling(seed), {}
     content, _ = proof_of(tmp_path, instance, "max-utilization")
     document = verify.parse(content, decimals=True)
     own = {name: document[name] for name in ("machines", "job", "horizon")}
@@ -94,7 +47,7 @@ def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(tmp_path: Path, seed: int) -> None:
-    instance = drawn(seed)
+    instance = scheduling(seed)
     outcome = ref(instance)
     given = replace(outcome, solution=fifo(instance))
     own, other = utilities(instance, given.solution), utilities(instance, outcome.solution)
@@ -111,8 +64,8 @@ def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(tmp_path: Path, 
 
 @pytest.mark.parametrize("seed", range(15))
 def test_no_schedule_passes_the_fluid_bound(tmp_path: Path, seed: int) -> None:
-    instance = small(seed)
-    units, utility = best(instance)
+    instance = few_jobs(seed)
+    units, utility = most_work(instance)
     for method, most in (("max-utilization", units), ("max-utility", utility)):
         content, proof = proof_of(tmp_path, instance, method)
         judged(content, proof)

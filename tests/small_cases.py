@@ -1,0 +1,233 @@
+"""Tiny instances of packing, admission, scheduling and NUMA by chance, and their optima by
+enumeration.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from cotenant.instances.admission.instance import Admission
+from cotenant.instances.numa.instance import Numa
+from cotenant.instances.packing.instance import Packing
+from cotenant.instances.problem.errors import CotenantError
+from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
+from cotenant.instances.scheduling.instance import Schedule
+from cotenant.instances.scheduling.utility import units_done
+
+
+def packing(seed: int, *, limited: bool = False) -> Packing:
+    """A few VMs of few types on one to three classes of servers."""
+    rng = np.random.default_rng(seed)
+    classes, types = int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    capacity = rng.integers(8, 20, (classes, 2))
+    return Packing(
+        capacity=capacity,
+        demand=np.minimum(rng.integers(1, 9, (types, 2)), capacity.min(axis=0)),
+        request=rng.integers(1, 4, types).astype(float),
+        servers=rng.integers(1, 3, classes).astype(float) if limited else None,
+        cost=rng.integers(1, 9, classes),
+        name=f"packing-{seed}",
+    )
+
+
+def cheapest(instance: Packing, *, costs: bool) -> int | None:
+    """The least cost of all answers, by enumeration; None when there is none."""
+    wanted = tuple(int(number) for number in instance.wanted)
+    price = instance.price.tolist() if costs else [1] * instance.classes
+    fillings = {
+        c: [
+            row
+            for row in itertools.product(*(range(number + 1) for number in wanted))
+            if any(row) and (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+        ]
+        for c in range(instance.classes)
+    }
+    start = tuple(99 if np.isinf(n) else int(n) for n in instance.available)
+
+    @cache
+    def least(left: tuple[int, ...], servers: tuple[int, ...]) -> float:
+        if not any(left):
+            return 0
+        first = next(i for i, number in enumerate(left) if number)
+        options = [np.inf]
+        for c, rows in fillings.items():
+            if not servers[c]:
+                continue
+            rest = tuple(number - (k == c) for k, number in enumerate(servers))
+            for row in rows:
+                if row[first] and all(n <= most for n, most in zip(row, left, strict=True)):
+                    after = tuple(most - n for n, most in zip(row, left, strict=True))
+                    options.append(price[c] + least(after, rest))
+        return min(options)
+
+    found = least(wanted, start)
+    return None if np.isinf(found) else int(found)
+
+
+def shared(seed: int) -> Packing:
+    """Two or three servers for users who want as many VMs as they get, or up to a cap."""
+    rng = np.random.default_rng(seed)
+    instance = packing(seed)
+    caps = np.where(rng.random(instance.types) < 0.6, np.inf, rng.integers(0, 4, instance.types))
+    caps[0] = np.inf
+    return Packing(
+        capacity=instance.capacity,
+        demand=instance.demand,
+        request=caps,
+        servers=np.full(instance.classes, 3 - instance.classes // 2).astype(float),
+        partial=True,
+        name=f"shared-{seed}",
+    )
+
+
+def largest_least_share(instance: Packing) -> Fraction:
+    """Over all placements, by the totals that can be reached server by server."""
+    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
+    unit = [
+        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
+    ]
+    reached = {(0,) * instance.types}
+    for c in np.repeat(np.arange(instance.classes), instance.available.astype(int)):
+        most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
+        rows = [
+            row
+            for row in itertools.product(*(range(n + 1) for n in most))
+            if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+        ]
+        reached = {tuple(map(sum, zip(a, row, strict=True))) for a in reached for row in rows}
+    users = [i for i, n in enumerate(instance.wanted) if n]
+    cap = instance.wanted
+    return max(min(Fraction(min(vms[i], cap[i])) * unit[i] for i in users) for vms in reached)
+
+
+def admission(seed: int) -> Admission:
+    """Up to five jobs on up to three VMs, with round speeds."""
+    rng = np.random.default_rng(seed)
+    machines, types, jobs = (int(n) for n in rng.integers([1, 1, 2], [4, 4, 6]))
+    return Admission(
+        cores=rng.integers(0, 3, (machines, types)) + (rng.random((machines, types)) < 0.5),
+        threads=rng.integers(1, 4, jobs),
+        speed=rng.integers(1, 90, (jobs, types)) / 10,
+        name=f"admission-{seed}",
+    )
+
+
+def most_speed(instance: Admission, jobs: tuple[int, ...], cores: np.ndarray) -> float:
+    """The most_total_speed speed of these jobs on one VM: threads matched with cores."""
+    places = np.repeat(np.arange(instance.types), cores)
+    threads = np.repeat(jobs, instance.threads[list(jobs)]).astype(int)
+    if not len(places) or not len(threads):
+        return 0.0
+    worth = instance.speed[threads][:, places]
+    return float(worth[linear_sum_assignment(worth, maximize=True)].sum())
+
+
+def most_total_speed(instance: Admission) -> float:
+    """The most_total_speed total speed, over all ways to hand jobs to VMs."""
+    best = 0.0
+    for where in itertools.product(range(instance.machines), repeat=instance.jobs):
+        sets = [tuple(j for j, v in enumerate(where) if v == vm) for vm in range(instance.machines)]
+        speeds = [
+            most_speed(instance, jobs, cores)
+            for jobs, cores in zip(sets, instance.cores, strict=True)
+        ]
+        best = max(best, sum(speeds))
+    return best
+
+
+def scheduling(seed: int) -> Scheduling:
+    """Up to four organizations, some without machines or jobs; jobs beyond the horizon too."""
+    rng = np.random.default_rng(seed)
+    players, jobs, horizon = (int(n) for n in rng.integers([1, 1, 5], [5, 25, 40]))
+    machines = rng.integers(0, 3, players)
+    machines[0] = max(1, machines[0])
+    return Scheduling(
+        machines=machines,
+        organization=rng.integers(0, players, jobs),
+        release=rng.integers(0, horizon + 3, jobs) // int(rng.integers(1, 4)),
+        processing=rng.integers(1, 9, jobs),
+        horizon=horizon,
+        name=f"scheduling-{seed}",
+    )
+
+
+def few_jobs(seed: int) -> Scheduling:
+    """Up to four jobs on one or two machines before a horizon of six."""
+    rng = np.random.default_rng(seed)
+    jobs = int(rng.integers(1, 5))
+    return Scheduling(
+        machines=rng.integers(0, 2, 2) + np.array([0, 1]),
+        organization=rng.integers(0, 2, jobs),
+        release=rng.integers(0, 4, jobs),
+        processing=rng.integers(1, 5, jobs),
+        horizon=6,
+        name=f"few_jobs-{seed}",
+    )
+
+
+def most_work(instance: Scheduling) -> tuple[int, int]:
+    """The most units of work, and the most utility, of all schedules."""
+    units, utility = 0, 0
+    for start in itertools.product(range(-1, instance.horizon), repeat=instance.jobs):
+        begin = np.array(start)
+        try:
+            schedule = Schedule(begin, assign_machines(instance, begin))
+            check(instance, schedule)
+        except CotenantError:
+            continue
+        units = max(units, int(units_done(begin, instance.processing, instance.horizon).sum()))
+        utility = max(utility, int(utilities(instance, schedule).sum()))
+    return units, utility
+
+
+def numa(seed: int) -> Numa:
+    """Two or three processors' worth of uneven data."""
+    rng = np.random.default_rng(seed)
+    blades, rows, columns, kinds = (int(n) for n in rng.integers(1, 3, 4))
+    places = blades * rows * columns
+    tenths = 1 + rng.multinomial(20 - places, np.full(places, 1 / places))
+    return Numa(
+        blades=blades,
+        rows=rows,
+        columns=columns,
+        cores=2,
+        location_share=tenths / 20,
+        class_share=[1.0] if kinds == 1 else [0.25, 0.75],
+        service_mean=rng.integers(1, 9, kinds) / 100,
+        ht1=1 + rng.integers(0, 9, kinds) / 10,
+        pcie=2 + rng.integers(0, 9, kinds) / 10,
+        bandwidth=rng.integers(0, 300, kinds).astype(float),
+        rate=10.0,
+        name=f"numa-{seed}",
+    )
+
+
+def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | None]]]:
+    """Drawn instances of a problem with their optima by method, as far as they can be enumerated
+    (None: no answer).
+    """
+    if problem == "packing":
+        free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
+        found = []
+        for instance in (free, few):
+            fewest, least = (cheapest(instance, costs=costs) for costs in (False, True))
+            counts = [None if n is None else Fraction(n) for n in (fewest, least)]
+            known = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
+            found.append((instance, {**known, "min-cost": counts[1]}))
+        return [*found, (users, {"max-min-share": largest_least_share(users)})]
+    if problem == "admission":
+        instance = admission(seed)
+        return [(instance, {"optimal": Fraction(round(10 * most_total_speed(instance)), 10)})]
+    if problem == "scheduling":
+        jobs = few_jobs(seed)
+        units, utility = most_work(jobs)
+        share = Fraction(units, jobs.total_machines * jobs.horizon)
+        return [
+            (jobs, {"max-utilization": share, "max-utility": Fraction(utility), "REF": Fraction(0)})
+        ]
+    return [(numa(seed), {})]

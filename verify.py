@@ -1093,7 +1093,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
     return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
-Conditions = list[tuple[int, dict[int, Fraction], bool]]
+Conditions = list[tuple[int, dict[int, tuple[Fraction, int]], bool]]
 
 
 class Boxes:
@@ -1134,11 +1134,11 @@ class Boxes:
             total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
         return total * GRID / self.market.unit
 
-    def meets(self, user: int, cores: list[int], goal: Fraction, above: bool) -> bool:
+    def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
         """Whether a user meets its goal; with fractions where rounded numbers are too close."""
-        low, near = sum(self.low[k][cores[k]] for k in self.jobs[user]), goal * self.market.unit
-        if low > near or low + len(self.jobs[user]) < near:
-            return low > near
+        low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
+        if low > floor or low + len(self.jobs[user]) < floor:
+            return low > floor
         utility = self.utility(user, cores)
         return utility > goal or (utility == goal and not above)
 
@@ -1186,8 +1186,11 @@ class Boxes:
         places = [min(ratio, value) for ratio in self.order]
         levels = [(places.index(ratio), ratio, False) for ratio in sorted(set(places))]
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
-        goals = [{i: ratio * b for i, b in self.worth.items()} for _, ratio, _ in levels]
-        return [(n, goal, above) for (n, _, above), goal in zip(levels, goals, strict=True)]
+        return [(below, self.goals(ratio), above) for below, ratio, above in levels]
+
+    def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
+        """Each user's utility at a ratio, and its floor in the units of the tables."""
+        return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 
 
 def market_leximin(case: Case) -> list[Found]:

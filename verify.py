@@ -1490,6 +1490,50 @@ def packing_share(case: Case) -> list[Found]:
     return [found]
 
 
+def packing_utilization(case: Case) -> list[Found]:
+    """The most utilization: the mean over resources of the part in use, initial use included.
+
+    A VM of type i adds w_i to it. Let prices y and rents r be 0 or more, and no filling of a server
+    of a class c be worth more than r_c. An answer with s_i <= cap_i VMs of each type adds
+    w.s <= y.s + sum of max(0, w_i - y_i) cap_i, and y.s <= sum of r_c n_c; what is not capped must
+    have y_i >= w_i. What VMs add is a whole number of times what divides all w.
+    """
+    given, found = Packing(case), Found()
+    servers = [whole(n, "the number of servers", 0) for n in given.servers]
+    columns = [list(zip(*rows, strict=True)) for rows in (given.start, given.room)]
+    sums = [[sum(n * a for n, a in zip(servers, part, strict=True)) for part in c] for c in columns]
+    there = [j for j, space in enumerate(sums[0]) if space]
+    parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
+    exact_weights = [sum(part, Fraction(0)) for part in parts]
+    unit = math.lcm(*(w.denominator for w in exact_weights))
+    weight = [int(w * unit) for w in exact_weights]
+    begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
+    if not given.partial and any(given.request):
+        raise Refused("a request is no cap")
+    if given.answered:
+        used = sum(n * w for n, w in zip(given.total, weight, strict=True))
+        found.value = begin + Fraction(used, unit)
+    for step in case.steps[0]:
+        _, made = step_of(step, prices="prices over rents weights")
+        over = whole(made["over"], "over", 1, MOST_PRICE)
+        prices = wholes(made["prices"], "prices", len(weight), 0, MOST_PRICE)
+        rents = wholes(made["rents"], "rents", len(servers), 0, MOST_PRICE)
+        caps = [MOST_PRICE if cap is None else cap for cap in given.request]
+        items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
+        for c, row in enumerate(listed(made["weights"], "weights", len(servers))):
+            if given.fillings(c, items, wholes(row, "weights", None, 0, MOST_PRICE), rents[c] + 1):
+                raise Refused(f"a filling of class {c} is worth more than its rent")
+        most = sum(r * n for r, n in zip(rents, servers, strict=True))
+        for price, w, cap in zip(prices, weight, given.request, strict=True):
+            if cap is None and price < w * over:
+                raise Refused("VMs without a cap have a price below what they add")
+            most += max(0, w * over - price) * (cap or 0)
+        shared = math.gcd(*weight)
+        bound = begin + Fraction(most // (over * shared) * shared, unit)
+        found.bound = bound if found.bound is None else min(bound, found.bound)
+    return [found]
+
+
 Row = tuple[int, ...]
 
 
@@ -2078,6 +2122,7 @@ METHODS = {
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
     ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),

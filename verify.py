@@ -1972,6 +1972,44 @@ class Scheduling:
             utility += rest * (self.horizon - now - full)
         return units, utility
 
+    def priced(self, made: dict[str, object], utility: bool) -> int:
+        """What units of work, or total utility, no schedule passes, by prices of machines' time.
+
+        Theorem. Let a moment of a machine cost l(t) >= 0, constant from each of the given times to
+        the next. What a schedule is worth is what its jobs earn beyond their costs, plus these, and
+        nobody pays for a machine's moment twice. So it is at most machines * sum of l plus, for
+        each job, the most that it could earn beyond its cost. Between the release, the times, the
+        times - length and horizon - length that is convex in the start: only these starts count.
+        """
+        prices, over = rationals(made["prices"], "prices")
+        times = wholes(made["times"], "times", len(prices), 0, self.horizon - 1)
+        if min(prices) < 0 or times[0] or times != sorted(set(times)):
+            raise Refused("a price is below 0, or times do not increase from 0 on")
+        if len(times) * len(self.owner) > 10**6:
+            raise Refused("so many times and jobs that this would take too long")
+        paid = [0]
+        for price, begin, end in zip(prices, times, [*times[1:], self.horizon], strict=True):
+            paid.append(paid[-1] + price * (end - begin))
+
+        def until(t: int) -> int:
+            low, high = 0, len(times)
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if times[middle] <= t else (low, middle)
+            return paid[low - 1] + prices[low - 1] * (t - times[low - 1])
+
+        total = sum(self.machines) * paid[-1]
+        for j in [j for queue in self.queues for j in queue]:
+            release, length, best = self.release[j], self.length[j], 0
+            starts = {t - shift for t in [*times, self.horizon] for shift in (0, length)}
+            for start in [release, *(s for s in starts if release < s < self.horizon)]:
+                left = self.horizon - start
+                done = min(length, left)
+                worth = done * (2 * left - done + 1) // 2 if utility else done
+                best = max(best, over * worth - until(start + done) + until(start))
+            total += best
+        return total // over
+
 
 class Shapley:
     """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, small ones first.
@@ -2093,8 +2131,9 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
         units, worth = given.worth(given.start)
         found.value = Fraction(sum(worth) if utility else units, unit)
     for step in case.steps[0]:
-        step_of(step, recompute="")
-        found.bound = Fraction(given.fluid()[utility], unit)
+        kind, made = step_of(step, recompute="", dual="times prices")
+        most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
+        found.bound = min(Fraction(most, unit), found.bound or Fraction(most, unit))
     return [found]
 
 

@@ -318,6 +318,9 @@ def verify(instance: bytes, proof: bytes) -> str:
     return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
 
 
+Terms = list[tuple[int, int]]
+
+
 class Program:
     """Whole numbers, 0 <= low <= column <= high, with rows: sum of factor x column <= most.
 
@@ -745,20 +748,21 @@ class Deletions:
         return odd
 
 
-def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple[int, int]]]:
-    """What every pairing without blocking pairs satisfies, and what it costs, column by column.
+def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
+    """What every pairing with at most `few` blocking pairs satisfies; and its cost, by column.
 
-    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z = 1 if somebody is beside a
-    partner of the set G, else 0, for each different set G(a,c) of partners that an a-agent would
-    leave for a c-agent. Rows: every agent is placed once; not too many are alone; for each z, with
-    W the number of a-agents beside G, of count[a] in all: z <= W <= most z, and at z = 0 all are
-    beside others; z of G(a,c) and z of G(c,a) are not both 1, or such two agents would block; and
-    two a-agents who would both leave for an a-agent would block too: W of G(a,a) is at most 1.
+    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z_i = 1 if W >= i, else 0, W
+    being the number of a-agents beside a partner of the set G, for each i up to few + 1 and each
+    different set G(a,c) of partners that an a-agent would leave for a c-agent. Rows: every agent is
+    placed once; not too many are alone; for each z_i, i z_i <= W <= i - 1 + (count[a] - i + 1) z_i,
+    and the same said of those beside others. Between types a and c there are W(a,c) W(c,a) blocking
+    pairs: if i j > few, not both z_i of G(a,c) and z_j of G(c,a) are 1; else their number v is at
+    least i j if both are 1. Among the agents of a type there are W (W - 1) / 2. All v together are
+    at most `few`.
 
-    Where all agents differ, pairs are left out first (Irving 1985): if i gains by c whoever else is
-    left to it, and by c from being alone, then c with somebody from whom c gains by i is blocked by
-    i and c: either i has c or i and c would both rather. Only needed as often as it changes
-    something.
+    Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
+    whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
+    i is blocked by i and c: either i has c or i and c would both rather.
     """
     program, size, count, penalty = Program(), given.size, given.count, given.penalty
     partners = [
@@ -767,7 +771,7 @@ def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple
     ]
     over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
     agents = all(number == 1 for number in count) and (given.left or not given.alone)
-    waiting = list(range(size)) if agents else []
+    waiting = list(range(size)) if agents and not few else []
     while waiting:
         i = waiting.pop()
         best = min(partners[i], key=lambda b: whole(penalty[i][b], ""), default=None)
@@ -793,32 +797,48 @@ def stable_program(given: Colocation, gains: Gains) -> tuple[Program, list[tuple
     alone = {a: program.column(min(count[a], given.alone)) for a in range(size) if given.alone}
     cost += [(j, given.single) for j in alone.values()]
     program.at_most([(j, 1) for j in alone.values()], given.alone)
-    flags: list[dict[int, int]] = []  # of each type: from the number of partners in G to its z
+    flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
     number: list[list[int]] = []
+    kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
     for a in range(size):
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
         program.equal([(j, n) for j, n, _ in beside], count[a])
-        row = [
-            given.unit + 1 if v is None or not n else v
-            for v, n in zip(penalty[a], count, strict=True)
-        ]
+        there = zip(penalty[a], count, strict=True)
+        row = [given.unit + 1 if new is None or not n else new for new, n in there]
         number.append([sum(new <= much for _, _, much in beside) for new in row])
         flags.append({})
         beside.sort(key=lambda entry: -entry[2])
+        kinds.append(beside)
         for place in sorted(set(number[a]) - {0}):
-            z = flags[a][place] = program.column(1)
             inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
-            program.at_most([*inside, (z, -count[a])], 0)
-            program.at_most([(z, 1), *((j, -n) for j, n in inside)], 0)
-            program.at_most([*((j, -n) for j, n in rest), (z, -count[a])], -count[a])
-        if penalty[a][a] is not None and number[a][a]:
-            program.at_most([(j, n) for j, n, _ in beside[: number[a][a]]], 1)
+            flags[a][place] = [program.column(1) for _ in range(min(few + 1, count[a]))]
+            for i, z in enumerate(flags[a][place], 1):
+                left = count[a] - i + 1
+                program.at_most([*inside, (z, -left)], i - 1)
+                program.at_most([(z, i), *((j, -n) for j, n in inside)], 0)
+                program.at_most([*((j, -n) for j, n in rest), (z, -left)], -left)
+    pairs: list[int] = []
     for a in range(size):
-        for c in range(a + 1, size):
-            if penalty[a][c] is not None and number[a][c] and number[c][a]:
-                program.at_most([(flags[a][number[a][c]], 1), (flags[c][number[c][a]], 1)], 1)
+        for c in range(a, size):
+            if penalty[a][c] is None or not number[a][c] or not number[c][a]:
+                continue
+            pairs.append(program.column(few))
+            v, own = pairs[-1], number[a][a] if a == c else 0
+            if own:
+                inside = [(j, n) for j, n, _ in kinds[a][:own]]
+                program.at_most(inside, (1 + math.isqrt(8 * few + 1)) // 2)
+            for i, z in enumerate(flags[a][number[a][c]], 1):
+                if own:
+                    program.at_most([(z, i * (i - 1) // 2), (v, -1)], 0)
+                    continue
+                for j, y in enumerate(flags[c][number[c][a]], 1):
+                    if i * j > few:
+                        program.at_most([(z, 1), (y, 1)], 1)
+                    else:
+                        program.at_most([(z, i * j), (y, i * j), (v, -1)], i * j)
+    program.at_most([(j, 1) for j in pairs], few)
     return program, cost
 
 
@@ -828,23 +848,23 @@ def colocation_stable(case: Case) -> list[Found]:
     gains = Gains(given, case.options)
     found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
     for step in case.steps[0]:
-        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|leaves cuts")
+        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|few leaves cuts")
         if kind == "deletions":
             found[0].at_least(Deletions(given, gains).bound(made))
-        if kind == "prop":  # no pairing is without blocking pairs
-            stable_program(given, gains)[0].impossible(made)
-            found[0].at_least(Fraction(1))
+        if kind == "prop":  # no pairing has as few blocking pairs
+            few = whole(made.get("few", 0), "few", 0, 99)
+            stable_program(given, gains, few)[0].impossible(made)
+            found[0].at_least(Fraction(few + 1))
     for step in case.steps[1] if len(case.steps) > 1 else []:
         kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
+        if found[0].value is None:
+            raise Refused("the second level is about an answer, and there is none")
         if kind == "dual":  # of all pairings, so of these too
             found[1].at_least(mean_bound(given, made))
             continue
-        if found[0].value != 0:
-            raise Refused("the answer has blocking pairs, and this is a proof of those without")
-        below = whole(
-            made["below"], "below"
-        )  # no pairing without any costs less than so many units
-        program, cost = stable_program(given, gains)
+        few = whole(found[0].value.numerator, "blocking pairs", 0, 99)
+        below = whole(made["below"], "below")  # none with so few costs less than so many units
+        program, cost = stable_program(given, gains, few)
         program.at_most(cost, below - 1)
         program.impossible(made)
         found[1].at_least(Fraction(below, given.unit * given.agents))

@@ -1831,6 +1831,8 @@ class Flows:
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
+        if min(ht, pci, hops) < 0:
+            raise Refused("an energy is below 0")
         joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
         self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
         for mean, near, blade, rate in zip(*rest, strict=True):
@@ -1904,6 +1906,8 @@ def numa_power(case: Case) -> list[Found]:
     given, found = Flows(case), Found(None, Fraction(0))
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
+    if rate <= 0:
+        raise Refused("the throughput is not above 0")
     for step in case.steps[0]:
         earned, cost = given.priced(step, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned

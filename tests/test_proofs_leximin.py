@@ -29,7 +29,9 @@ from cotenant.solvers.proofs import Claimed, Task, leximin
 
 
 def market_of(seed: int) -> Market:
-    """Three users with a job on each of two servers of three to five cores; every fourth has twins, whose ratios tie."""
+    """Three users with a job on each of two servers of three to five cores; every fourth has twins,
+    whose ratios tie.
+    """
     market = drawn(seed, cores=float(3 + seed % 3))
     if seed % 4 == 3:
         one = np.ones(market.jobs)

@@ -60,8 +60,6 @@ def admission_csv(
         names=tuple(names),
         machine_names=tuple(machines),
         length=facts[:, columns.index("length")] if "length" in columns else None,
-        names=tuple(names),
-        machine_names=tuple(machines),
         name=folder if first.name == "cores.csv" else first.stem,
         source=f"CSV tables {first.name}, {second.name} and {third.name}",
     )

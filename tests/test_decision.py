@@ -1,4 +1,6 @@
-"""The page begins with the decision in words: what to do, how good it is, what it is better than."""
+"""The page begins with the decision in words: what to do, how good it is, what it is better
+than.
+"""
 
 from __future__ import annotations
 

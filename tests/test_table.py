@@ -90,7 +90,7 @@ def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text
 
 
 def test_latex_escapes_every_special_character() -> None:
-    text = TABLE.latex()
+    text = TABLE.latex(40)
     body = next(line for line in text.splitlines() if "half" in line)
     assert (
         r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}"
@@ -105,7 +105,7 @@ def test_latex_escapes_every_special_character() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
 def test_latex_compiles(tmp_path: Path) -> None:
-    document = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{TABLE.latex()}\end{{document}}"
+    document = rf"\documentclass{{article}}\usepackage{{booktabs,array}}\begin{{document}}{TABLE.latex()}\end{{document}}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True

@@ -57,9 +57,9 @@ def admission_csv(
         cores=cores,  # type: ignore[arg-type]
         threads=facts[:, columns.index("threads")],  # type: ignore[arg-type]
         speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
-        length=facts[:, columns.index("length")] if "length" in columns else None,
         names=tuple(names),
         machine_names=tuple(machines),
+        length=facts[:, columns.index("length")] if "length" in columns else None,
         name=folder if first.name == "cores.csv" else first.stem,
         source=f"CSV tables {first.name}, {second.name} and {third.name}",
     )

@@ -270,6 +270,7 @@ def compare(
                 dask=dask,
                 out=out,
                 progress=step or False,
+                running=None if step is None else step.running,
                 stopping=lambda: say(
                     "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
                 ),

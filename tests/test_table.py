@@ -241,3 +241,21 @@ def test_a_later_level_that_is_not_proved_shows_its_gap_beside_the_status() -> N
     no_bound = second | {"bound": None}
     assert proved({"status": "optimal", "levels": [level, no_bound]}) == "optimal, then no bound"
     assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"
+
+
+def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cotenant.analysis.report.console import print_tables
+
+    columns = (
+        Column("method", wrap=False),
+        Column("status"),
+        *(Column(f"metric-{n}", numeric=True, rank=n + 1) for n in range(9)),
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    print_tables([Table("t", "", columns, (("fair", "optimal, then gap 5.00 %", *[1.25] * 9),))])
+    printed = capsys.readouterr().out
+    assert "metric-0" in printed.splitlines()[1]
+    assert "5.00 %" in printed, "a number stays beside its unit"
+    assert "left out at 80 columns" in printed

@@ -16,6 +16,7 @@ from ..run.gaps import Comparison, InstanceKey, instance_key, reading
 from ..run.rows import Line, Row
 from . import aggregate
 from .commands import UNKNOWN, compare_commands, own_function, report_command, run_command
+from .decision import decision
 from .gather import counted, distinguish
 from .overview import mean_gaps, profile_charts, win_table
 from .picture import Picture, once
@@ -41,10 +42,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class InstancePart:
-    """One instance: its gap table, its maps and pictures, and what could not be shown."""
+    """One instance: the decision in words, its gap table, its maps and pictures, and what could not
+    be shown.
+    """
 
     name: str
     file: str
+    decision: str
     table: Table | None
     pictures: tuple[Shown, ...]
     notes: tuple[str, ...] = ()
@@ -254,7 +258,8 @@ def _instance(
         kept = once([each.picture for each in every])
         found = [_shown(picture, commands[picture.name]) for picture in kept]
         notes += [*said, *untold]
-    return InstancePart(instance, file, table, tuple(found), tuple(notes))
+    decided = decision(runs, metrics)
+    return InstancePart(instance, file, decided, table, tuple(found), tuple(notes))
 
 
 def _maps(

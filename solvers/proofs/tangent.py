@@ -19,7 +19,7 @@ from . import Claimed, Task
 from .cores import ATTEMPTS, case_of, fractional_cores, points
 from .rounding import on_grid
 
-ENOUGH = 1e-10
+ENOUGH = 5e-10
 """A gap, relative to the value, that is not worth more digits, nor points of their own for the
 tangents.
 """

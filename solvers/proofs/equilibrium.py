@@ -56,9 +56,7 @@ def _equilibrium(task: Task, method: str) -> Proof:
                 step["at"] = points(best_reply(market, price).amount, witness["cores"]["over"])
             try:
                 [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
-            except (
-                verify.Refused
-            ):  # a price rounded to 0, of cores that are of use
+            except verify.Refused:  # a price rounded to 0, of cores that are of use
                 continue
             level = Level(
                 "equilibrium_error", "min", found.value, found.bound, (step,), epsilon=found.epsilon
@@ -68,9 +66,7 @@ def _equilibrium(task: Task, method: str) -> Proof:
             if _error(level) <= ENOUGH or task.clock.over:
                 break
     if best is None:
-        raise Claimed(
-            "numbers so unequal, or so little time, allow no fractions that prove"
-        )
+        raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")
     return best
 
 

@@ -80,9 +80,7 @@ def _tangents(
             if _gap(level) <= ENOUGH or task.clock.over:
                 break
     if best is None:
-        raise Claimed(
-            "numbers so unequal, or so little time, allow no fractions that prove"
-        )
+        raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")
     return best
 
 

@@ -26,7 +26,7 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome, Status
-from cotenant.solvers.proofs import Claimed, Task
+from cotenant.solvers.proofs import Claimed, Task, equilibrium, tangent
 
 Document = dict[str, Any]
 
@@ -247,7 +247,7 @@ def test_numbers_beyond_all_measure_stay_a_claim(monkeypatch: pytest.MonkeyPatch
     for method in ("fisher", "nash-welfare"):
         monkeypatch.setattr(verify, "market_equilibrium", refuse)
         monkeypatch.setattr(verify, "market_nash_welfare", refuse)
-        with pytest.raises(Claimed, match="beyond"):
+        with pytest.raises(Claimed, match="unequal"):
             proved(drawn(3), method)
 
 
@@ -366,6 +366,32 @@ def test_an_equilibrium_that_is_worse_than_was_claimed_is_certified_in_part() ->
     for error, covered in ((Fraction(1, 10**9), True), (Fraction(1, 10**7), False)):
         level = Level("equilibrium_error", "min", error, Fraction(0), epsilon={"regret": error})
         assert covers(Proof("market", "fisher", (level,)), market, result) == covered
+
+
+@pytest.mark.parametrize("method", ["fisher-convex", "nash-welfare", "leximin"])
+def test_an_interrupt_keeps_what_is_proved_by_then(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market = drawn(3)
+    outcome = cotenant.solve(market, method).outcome
+    checker = {"fisher-convex": "equilibrium", "nash-welfare": "nash_welfare"}.get(method)
+    owner, name = (verify, f"market_{checker}") if checker else (verify.Boxes, "conditions")
+    whole, calls = getattr(owner, name), itertools.count()
+
+    def once(*arguments: Any) -> Any:
+        if next(calls):
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    monkeypatch.setattr(owner, name, once)
+    monkeypatch.setattr(equilibrium, "ENOUGH", 0.0)
+    monkeypatch.setattr(tangent, "ENOUGH", 0.0)
+    proof = resolve(catalog.find("market", method).prover)(task_of(market, outcome))
+    monkeypatch.undo()
+    assert len(proof.levels) == 1
+    assert proof.levels[0].bound is not None
+    sha256 = hashlib.sha256(content_of(market)).hexdigest()
+    judged(market, proof.document(market.name, sha256))
 
 
 # --- Lies ---

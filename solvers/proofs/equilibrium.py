@@ -4,6 +4,7 @@ are to one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -43,28 +44,29 @@ def _equilibrium(task: Task, method: str) -> Proof:
     price = np.where(wanted, solution.price, 0.0)
     least = price[price > 0].min(initial=1.0)
     best: Proof | None = None
-    for digits, own in ATTEMPTS:
-        per = 10 ** max(0, digits + 2 - int(np.floor(np.log10(least))))
-        witness = {
-            "cores": fractional_cores(task, solution.cores, digits),
-            "price": multipliers(on_grid(price, per), per),
-        }
-        step: dict[str, Any] = {"kind": "equilibrium"}
-        if own:  # tangents where nobody would change anything at these prices
-            step["at"] = points(best_reply(market, price).amount, witness["cores"]["over"])
-        try:
-            [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
-        except verify.Refused:  # a price that these decimals round to 0, of cores that are of use
-            continue
-        level = Level(
-            "equilibrium_error", "min", found.value, found.bound, (step,), epsilon=found.epsilon
-        )
-        if best is None or _error(level) < _error(best.levels[0]) / 2:
-            best = Proof("market", method, (level,), {}, witness)
-        if _error(level) <= ENOUGH or task.clock.over:
-            break
+    with suppress(KeyboardInterrupt):  # the best by then
+        for digits, own in ATTEMPTS:
+            per = 10 ** max(0, digits + 2 - int(np.floor(np.log10(least))))
+            witness = {
+                "cores": fractional_cores(task, solution.cores, digits),
+                "price": multipliers(on_grid(price, per), per),
+            }
+            step: dict[str, Any] = {"kind": "equilibrium"}
+            if own:  # tangents where nobody would change anything at these prices
+                step["at"] = points(best_reply(market, price).amount, witness["cores"]["over"])
+            try:
+                [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
+            except verify.Refused:  # a price rounded to 0, of cores that are of use
+                continue
+            level = Level(
+                "equilibrium_error", "min", found.value, found.bound, (step,), epsilon=found.epsilon
+            )
+            if best is None or _error(level) < _error(best.levels[0]) / 2:
+                best = Proof("market", method, (level,), {}, witness)
+            if _error(level) <= ENOUGH or task.clock.over:
+                break
     if best is None:
-        raise Claimed("so unequal numbers are beyond what fractions of these lengths prove")
+        raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")
     return best
 
 

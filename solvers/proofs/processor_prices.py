@@ -35,6 +35,12 @@ SMALL = 10_000
 MIXED = (0, 10, 10**3, 10**6)
 """Parts of the flow of most throughput that are mixed into one that rounding gave too much work."""
 
+Unknown = tuple[int, int, int]
+"""Class, memory, processor: the part of the tasks that go there."""
+
+WORK: Unknown = (-1, -1, -1)
+"""The work of every processor whose time has a price."""
+
 ENERGIES = ("ht_energy", "pcie_energy", "pcie_hops")
 
 
@@ -50,7 +56,10 @@ def fluid(task: Task) -> Proof:
         case.witness = split
         return verify.numa_fluid(case)[0].value or Fraction(0)
 
-    witness = max(({"split": _split(flow, grid)} for grid in grids), key=rate)
+    splits = [_split(flow, grid) for grid in grids]
+    if len(grids) > 1:
+        splits.append(_balanced(task.case(options), splits[0], ratios))
+    witness = max(({"split": split} for split in splits), key=rate)
     case.witness = witness
     steps: list[tuple[dict[str, Any], ...]] = [(), ()]
     for level, prices in enumerate((ratios, second)):
@@ -128,6 +137,68 @@ def _holding(case: verify.Case, flow: Flow, grid: int | None) -> dict[str, Any] 
     except verify.Refused:
         return None
     return case.witness if grid is None or found.value == found.bound else None
+
+
+def _balanced(case: verify.Case, split: list[list[int]], prices: Floats) -> list[list[int]]:
+    """The split with parts that give all processors of a price above 0 exactly the same work, as
+    the most throughput does; as it was where there are none.
+    """
+    case.witness = {"split": split}
+    given, rows = verify.Flows(case), dict[tuple[int, int], dict[int, int]]()
+    for k, memory, p, number in split:
+        rows.setdefault((k, memory), {})[p] = number
+    base, near = list(given.work), dict[Unknown, Fraction]()
+    seconds: dict[int, dict[Unknown, Fraction]] = {p: {} for p in range(len(base))}
+    equations: list[tuple[dict[Unknown, Fraction], Fraction]] = []
+    for (k, memory), here in rows.items():
+        for p, number in here.items():
+            each = given.share[k][memory] * given.time[k][given.away[memory][p]]
+            near[k, memory, p] = Fraction(number, sum(here.values()))
+            base[p] -= each * near[k, memory, p]
+            seconds[p][k, memory, p] = each
+        equations.append(({(k, memory, p): Fraction(1) for p in here}, Fraction(1)))
+    for p in np.flatnonzero(prices > 0).tolist():
+        equations.append(({**seconds[p], WORK: Fraction(-1)}, -base[p]))
+    found = _solved(equations, near)
+    if found is None or min([found[entry] for entry in near], default=Fraction(0)) < 0:
+        return split
+    exact = []
+    for (k, memory), here in rows.items():
+        over = common(found[k, memory, p].denominator for p in here)
+        parts = {p: int(found[k, memory, p] * over) for p in here}
+        exact += [[k, memory, p, number] for p, number in parts.items() if number]
+    return exact
+
+
+def _solved(
+    equations: list[tuple[dict[Unknown, Fraction], Fraction]], near: dict[Unknown, Fraction]
+) -> dict[Unknown, Fraction] | None:
+    """An exact solution, what the equations leave open as it is in `near`; None without one."""
+    pivots: dict[Unknown, tuple[dict[Unknown, Fraction], Fraction]] = {}
+
+    def without(
+        row: dict[Unknown, Fraction], right: Fraction, name: Unknown
+    ) -> tuple[dict[Unknown, Fraction], Fraction]:
+        times, (other, value) = row[name], pivots[name]
+        mixed = {key: row.get(key, 0) - times * other.get(key, 0) for key in {**row, **other}}
+        return {key: Fraction(part) for key, part in mixed.items() if part}, right - times * value
+
+    for row, right in equations:
+        for name in [name for name in pivots if name in row]:
+            row, right = without(row, right, name)
+        if not row and right:
+            return None
+        if row:
+            chosen = max(row, key=lambda name: (name == WORK, abs(row[name])))
+            times = row[chosen]
+            pivots[chosen] = {key: part / times for key, part in row.items()}, right / times
+            for name in [name for name in pivots if name != chosen and chosen in pivots[name][0]]:
+                pivots[name] = without(*pivots[name], chosen)
+    found = dict(near)
+    for name, (row, right) in pivots.items():
+        rest = [part * near[key] for key, part in row.items() if key != name]
+        found[name] = right - sum(rest, Fraction(0))
+    return found
 
 
 def _flow(outcome: Outcome) -> Flow:
